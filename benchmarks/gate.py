@@ -82,8 +82,8 @@ def row(size: int, trials: int, drop: float, repeats: int, *, source: str = "ano
     ended = {"before": [], "now": []}
     for _ in range(repeats):
         ease = generator.beta(*EASE, size)
-        base, new = (played(generator, ease, trials, fall, correlated) for fall in (0.0, drop))
-        pairs = [Case(f"c{n:04}", base[n], new[n]) for n in range(size)]
+        baseline, new = (played(generator, ease, trials, fall, correlated) for fall in (0.0, drop))
+        pairs = [Case(f"c{n:04}", baseline[n], new[n]) for n in range(size)]
         known = trials_of(pairs, ["ar"], same_agent=source == "same")
         for name, rule in (("before", "ar:0.02@sampled"), ("now", "ar:0.02")):
             results = held_drops(Table(pairs), parse_drops([rule]), known)
@@ -119,7 +119,7 @@ class Case(NamedTuple):
     """What the gate asks of a pair of episodes, from plain numbers: scorecards of all these runs would take an hour."""
 
     id: str
-    base: list[float]
+    baseline: list[float]
     new: list[float]
     domains: tuple[str, ...] = ()
     same_words: bool = False
@@ -131,21 +131,21 @@ class Case(NamedTuple):
 
     @property
     def trials(self) -> int:
-        return len(self.base)
+        return len(self.baseline)
 
     def ends_alike(self, metrics: Sequence[str]) -> bool:
-        return set(self.base) == set(self.new)
+        return set(self.baseline) == set(self.new)
 
     @property
     def flip(self) -> int:
-        ends = [{bool(value) for value in side} for side in (self.base, self.new)]
+        ends = [{bool(value) for value in side} for side in (self.baseline, self.new)]
         return -1 if ends == [{True}, {False}] else 1 if ends == [{False}, {True}] else 0
 
     def varies(self, metrics: Sequence[str]) -> bool:
         return any(len(set(self.values(metric, most=True)[side])) > 1 for metric in metrics for side in (0, 1))
 
     def values(self, metric: str, *, most: bool):
-        sides = (self.base, self.new)
+        sides = (self.baseline, self.new)
         return tuple([float(value > 0) for value in side] if metric == "pass_rate" else side for side in sides)
 
     def mean(self, metric: str, *, new: bool):

@@ -154,10 +154,10 @@ def large(bench: Bench) -> list[Row]:
     count = 2_000 if bench.quick else 20_000
     saved = bench.folder / "small.json"
     in_turn([bench.ours(100, f"--mapsat-save={saved}")], rounds=1, warm=False)
-    base, new = (inputs.larger_run(saved, bench.folder / name, count) for name in ("base.json", "new.json"))
+    baseline, new = (inputs.larger_run(saved, bench.folder / name, count) for name in ("baseline.json", "new.json"))
     mapsat = (sys.executable, "-m", "pytest_mapsat")
     commands = {
-        "mapsat compare": Command((*mapsat, "compare", str(base), str(new), "--fail=ar:0.02"), bench.folder),
+        "mapsat compare": Command((*mapsat, "compare", str(baseline), str(new), "--fail=ar:0.02"), bench.folder),
         "mapsat report html": Command(
             (*mapsat, "report", str(new), f"html:{bench.folder / 'page.html'}"), bench.folder
         ),
@@ -168,7 +168,7 @@ def large(bench: Bench) -> list[Row]:
             f"{timed.seconds:.1f} s, {timed.megabytes:.0f} MB",
             "15 s, 400 MB",
             timed.seconds <= 15 and timed.megabytes <= 400,
-            f"run files of {base.stat().st_size / 1e6:.0f} MB",
+            f"run files of {baseline.stat().st_size / 1e6:.0f} MB",
         )
         for name, command in commands.items()
         for timed in in_turn([command], rounds=1, warm=False)

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_mapsat.metrics import Family
+    from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Case, Run
     from pytest_mapsat.sandbox import SandboxFactory
     from pytest_mapsat.suite import Suite
@@ -38,8 +38,8 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
 
 
 @pytest.hookspec
-def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[Family] | None:
-    """Return families of metrics of your own.
+def pytest_mapsat_metrics(config: pytest.Config) -> Sequence[MetricSet] | None:
+    """Return metric sets of your own.
 
     A suite names those it is measured by under ``metrics:`` in ``suite.yaml``; ``mapsat_metrics`` of an ini file adds others.
 

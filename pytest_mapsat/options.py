@@ -225,8 +225,8 @@ _TABLE = (
     Option(
         "assert",
         "LIST",
-        "what fails an item: hard, facts, policies, explicit, soft, success, all, or none",
-        default="explicit,hard,facts",
+        "what fails an item: hard, facts, policies, asked, soft, success, all, or none",
+        default="asked,hard,facts",
         ini=True,
         suite="assert",
         changes="item",

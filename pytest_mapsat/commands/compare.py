@@ -46,19 +46,19 @@ def run(options: argparse.Namespace) -> int:
     """Compare, and tell what changed."""
     from pytest_mapsat.gate import compare
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.runs.saved import accept, read_base
+    from pytest_mapsat.runs.saved import accept, read_baseline
 
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
         accept(options.runs[1], options.runs[0])  # the first anchor
         return _accepted(options)
-    sides = [read_base(path) for path in options.runs]
+    sides = [read_baseline(path) for path in options.runs]
     drops = _drops(options.fail, sides[-1])
     if options.aa:
         return _false_alarms(sides, drops, as_json=options.json)
     if len(sides) != _PAIR:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
-    base, new = sides
-    found = compare(base, new, drops, common=options.common, inconclusive=options.inconclusive)
+    baseline, new = sides
+    found = compare(baseline, new, drops, common=options.common, inconclusive=options.inconclusive)
     if not (found.comparable or options.accept):
         raise UsageError("\n".join(found.reasons).replace("mapsat compare --common", "--common"))
     if options.json:

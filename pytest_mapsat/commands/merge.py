@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
     add_suite(parser)
     about = "the earlier run to compare the whole with; twice: an anchor besides"
-    parser.add_argument("--compare", metavar="BASE", type=Path, action="append", help=about)
+    parser.add_argument("--compare", metavar="BASELINE", type=Path, action="append", help=about)
     about = "with --compare: how much a mean may fall, as ar:0.02; repeatable"
     parser.add_argument("--fail", metavar="EXPR", action="append", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.runs.merge import merge
     from pytest_mapsat.runs.regrade import open_suites
-    from pytest_mapsat.runs.saved import check_save_path, read_bases, refuse_journal
+    from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
 
     check_save_path(options.out, option="--out=")
     if options.out.resolve() in {path.resolve() for path in options.runs}:
@@ -46,11 +46,11 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{path} is given twice")
         refuse_journal(path)
         parts[str(path)] = read_run(path)
-    bases = read_bases(options.compare or ())
-    if options.fail and not bases:
+    baselines = read_baselines(options.compare or ())
+    if options.fail and not baselines:
         raise UsageError("--fail without a run to compare with: name it with --compare=PATH")
     try:
-        whole = merge(parts, open_suites(options.suite or [SUITE]), bases, tuple(options.fail or ()))
+        whole = merge(parts, open_suites(options.suite or [SUITE]), baselines, tuple(options.fail or ()))
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-max-drop", "--fail")) from None
     save_run(options.out, whole)

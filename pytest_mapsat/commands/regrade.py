@@ -52,12 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fail-under", metavar="EXPR", action="append", help="thresholds, as in ar=0.65; repeatable")
     parser.add_argument(
-        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, explicit, soft, success, all, or none"
+        "--assert", metavar="LIST", dest="asserted", help="hard, facts, policies, asked, soft, success, all, or none"
     )
-    parser.add_argument("--metrics", metavar="LIST", help="families of metrics besides the suite's own, as in pipa")
+    parser.add_argument("--metrics", metavar="LIST", help="metric sets besides the suite's own, as in pipa")
     parser.add_argument(
         "--compare",
-        metavar="BASE",
+        metavar="BASELINE",
         type=Path,
         action="append",
         help="the earlier run that the saved one is to be compared with; twice: an anchor besides",
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
-    from pytest_mapsat.runs.saved import read_bases, read_saved
+    from pytest_mapsat.runs.saved import read_baselines, read_saved
 
     changes = _changes(options)
     saved = read_saved(options.run)
@@ -112,11 +112,13 @@ def run(options: argparse.Namespace) -> int:
     for warning in changed_suites(saved, suites, changes):
         tell(f"warning: {warning}")
     try:
-        bases = read_bases(options.compare or ())
+        baselines = read_baselines(options.compare or ())
 
         def regraded(client: ModelClient | None) -> Run:
-            families = added.families
-            return regrade(saved, suites, changes, root=Path.cwd(), families=families, bases=bases, client=client)
+            metric_sets = added.metric_sets
+            return regrade(
+                saved, suites, changes, root=Path.cwd(), metric_sets=metric_sets, baselines=baselines, client=client
+            )
 
         if not asks:
             result = regraded(None)
@@ -137,14 +139,14 @@ def run(options: argparse.Namespace) -> int:
 def _changes(options: argparse.Namespace) -> Changes:
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.runs.regrade import Changes
-    from pytest_mapsat.runs.request import parse_asserted, parse_families
+    from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 
     try:
         asserted = None if options.asserted is None else parse_asserted(options.asserted)
     except ValueError as error:
         raise UsageError(f"--assert: {error}") from None
     try:
-        metrics = None if options.metrics is None else parse_families(options.metrics)
+        metrics = None if options.metrics is None else parse_metric_sets(options.metrics)
     except ValueError as error:
         raise UsageError(f"--metrics: {error}") from None
     return Changes(

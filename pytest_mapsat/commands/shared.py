@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from pytest_mapsat.metrics import Family
+    from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Run
     from pytest_mapsat.sandbox import SandboxHook
 
@@ -89,9 +89,9 @@ def status_of(run: Run) -> int:
 
 @dataclass(frozen=True)
 class Added:
-    """What others add outside pytest: families of metrics by name, ours included, and what looks for sandboxes."""
+    """What others add outside pytest: metric sets by name, ours included, and what looks for sandboxes."""
 
-    families: Mapping[str, Family]
+    metric_sets: Mapping[str, MetricSet]
     sandboxes: tuple[SandboxHook, ...]
 
 
@@ -106,7 +106,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
     Raises:
         UsageError: a module that was named cannot be loaded or adds nothing, or hooks break.
     """
-    from pytest_mapsat.metrics import gather_families
+    from pytest_mapsat.metrics import gather_metric_sets
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.registry import added_checks, exchange
     from pytest_mapsat.sandbox import installed_sandboxes
@@ -127,7 +127,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             problem = str(error).removeprefix("-p ")
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
     sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
-    return Added(gather_families(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
+    return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
 
 
 def _conftests(suites: Sequence[Path]) -> list[Path]:

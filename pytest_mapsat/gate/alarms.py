@@ -78,8 +78,8 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> Alarms:
     outcomes: Counter[ComparisonOutcome] = Counter()
     seen: dict[str, list[float]] = {str(drop): [] for drop in drops}
     orders = list(permutations(range(len(runs)), 2))[:_MOST]
-    for base, new in orders:
-        pairs = pair_up(cases[base], cases[new], frozenset())
+    for baseline, new in orders:
+        pairs = pair_up(cases[baseline], cases[new], frozenset())
         trials = trials_of(pairs, [drop.metric for drop in drops], same_agent=True)
         results = held_drops(Table(pairs), drops, trials)
         outcomes[max((result.outcome for result in results), key=SEVERITY.index)] += 1

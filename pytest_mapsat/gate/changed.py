@@ -29,42 +29,42 @@ _MIDDLE = 0.5
 
 
 def changed_cases(
-    pairs: Iterable[Pair], metrics: Sequence[str], *, base_rule: str, new_rule: str
+    pairs: Iterable[Pair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
     """Return the cases that changed: those that fail now first, then the others that got worse, most first.
 
     Args:
         pairs: the cases that both runs have.
         metrics: what counts as a change, the first most.
-        base_rule: the pass rule of the earlier run.
+        baseline_rule: the pass rule of the earlier run.
         new_rule: that of the new one.
     """
-    found = [change for pair in pairs if (change := _change(pair, metrics, base_rule, new_rule)) is not None]
+    found = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
     found.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))
     return tuple(found)
 
 
 def _fall(change: CaseChange, metric: str) -> float:
-    before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.base, change.new))
+    before, after = (side.metrics.get(metric, (0.0, 0.0)) for side in (change.baseline, change.new))
     return after[1] - before[1]
 
 
-def _change(pair: Pair, metrics: Sequence[str], base_rule: str, new_rule: str) -> CaseChange | None:
-    if [_ended(card) for card in pair.base] == [_ended(card) for card in pair.new]:
+def _change(pair: Pair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
+    if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
     differences = {name: found for name in (*metrics, PASS_RATE) if (found := pair.difference(name)) is not None}
-    base, new = _side(pair, base_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
+    baseline, new = _side(pair, baseline_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
     requirements = _requirements(pair)
-    if base.outcome == new.outcome and not requirements and not any(map(_differs, differences.values())):
+    if baseline.outcome == new.outcome and not requirements and not any(map(_differs, differences.values())):
         return None
     return CaseChange(
         id=pair.id,
         nodeid=pair.new[0].nodeid,
         domains=pair.domains,
-        direction=_direction(base.outcome, new.outcome, list(differences.values())),
-        flipped={base.outcome, new.outcome} == {"passed", "failed"},
-        base=base,
+        direction=_direction(baseline.outcome, new.outcome, list(differences.values())),
+        flipped={baseline.outcome, new.outcome} == {"passed", "failed"},
+        baseline=baseline,
         new=new,
         requirements=requirements,
     )
@@ -78,9 +78,9 @@ def _differs(difference: Bounds) -> bool:
     return difference[0] < -TOLERANCE or difference[1] > TOLERANCE
 
 
-def _direction(base: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Direction:
+def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Direction:
     """Return where a case went: by how it ends, else by the first number that surely moved."""
-    if {base, new} == {"passed", "failed"}:
+    if {baseline, new} == {"passed", "failed"}:
         return "worse" if new == "failed" else "better"
     for least, most in differences:
         if most < -TOLERANCE:
@@ -91,7 +91,7 @@ def _direction(base: Outcome, new: Outcome, differences: Sequence[Bounds]) -> Di
 
 
 def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
-    rows = case_rows(pair.new if new else pair.base, rule)
+    rows = case_rows(pair.new if new else pair.baseline, rule)
     worst = min(rows, key=lambda row: _RANK[row.outcome])
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
     return CaseSide(
@@ -105,7 +105,7 @@ def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSi
 
 def _requirements(pair: Pair) -> tuple[RequirementChange, ...]:
     """Return the requirements whose labels are others than before, those that got worse first."""
-    before, after = _labels(pair.base), _labels(pair.new)
+    before, after = _labels(pair.baseline), _labels(pair.new)
     changes = [
         change
         for requirement in dict.fromkeys((*before, *after))
@@ -132,21 +132,21 @@ def _requirement(before: Sequence[Label], after: Sequence[Label]) -> Requirement
     if (least, most) == (least_now, most_now):
         return None
     direction: Direction = "worse" if most_now < least else "better" if least_now > most else "unclear"
-    base, new = _telling(before, after)
+    baseline, new = _telling(before, after)
     return RequirementChange(
         requirement=new.requirement,
         kind=new.kind,
         direction=direction,
-        base=base.outcome,
+        baseline=baseline.outcome,
         new=new.outcome,
-        base_value=base.value,
+        baseline_value=baseline.value,
         new_value=new.value,
-        base_why=base.why,
+        baseline_why=baseline.why,
         new_why=new.why,
-        wanted=new.wanted or base.wanted,
-        base_quotes=base.quotes,
+        wanted=new.wanted or baseline.wanted,
+        baseline_quotes=baseline.quotes,
         new_quotes=new.quotes,
-        base_trials=(sum(_met(label) for label in before), len(before)),
+        baseline_trials=(sum(_met(label) for label in before), len(before)),
         new_trials=(sum(_met(label) for label in after), len(after)),
     )
 

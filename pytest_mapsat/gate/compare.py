@@ -22,7 +22,7 @@ _LEAST_COMMON = 0.5
 
 
 def compare(
-    base: Side,
+    baseline: Side,
     new: Side,
     drops: Sequence[Drop] = (),
     *,
@@ -33,7 +33,7 @@ def compare(
     """Return a run held against an earlier one.
 
     Args:
-        base: the earlier run.
+        baseline: the earlier run.
         new: the run.
         drops: how much means may fall.
         common: compare what cases the runs share where they differ in part.
@@ -43,26 +43,30 @@ def compare(
     Returns:
         The comparison. Runs of different kinds are not compared: it then says what differs.
     """
-    like = likeness(base, new)
+    like = likeness(baseline, new)
     head = Comparison(
-        base=base.described(), new=new.described(), unlike=like.all, outcome="inconclusive", inconclusive=inconclusive
+        baseline=baseline.described(),
+        new=new.described(),
+        unlike=like.all,
+        outcome="inconclusive",
+        inconclusive=inconclusive,
     )
     if refusal := like.refusal(common=common):
         return head.model_copy(update={"reasons": refusal})
-    base = base.asserting(new.manifest.options.asserted_kinds)
-    before, after = base.cases(), new.cases()
-    pairs = pair_up(before, after, like.changed, other_decisions=base.decisions != new.decisions)
+    baseline = baseline.asserting(new.manifest.options.asserted_kinds)
+    before, after = baseline.cases(), new.cases()
+    pairs = pair_up(before, after, like.changed, other_decisions=baseline.decisions != new.decisions)
     if few := _too_few(len(pairs), len(before), len(after), partial=new.partial):
-        told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the base again"
+        told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the baseline again"
         return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
-    metrics = [name for name in gated(new.manifest.metrics) if name in gated(base.manifest.metrics)]
+    metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
     first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
     changed = changed_cases(
-        pairs, ordered, base_rule=base.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
+        pairs, ordered, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
     table = Table(pairs)
-    agents = [(side.manifest.agent, side.manifest.agent_source) for side in (base, new)]
+    agents = [(side.manifest.agent, side.manifest.agent_source) for side in (baseline, new)]
     same_agent = agents[0] == agents[1] and bool(agents[0][1])
     trials = trials_of(pairs, [*ordered, PASS_RATE], same_agent=same_agent)
     rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], trials)
@@ -71,7 +75,7 @@ def compare(
     return head.model_copy(
         update={
             "common": bool(like.part),
-            "only_base": tuple(sorted(before.keys() - after.keys())),
+            "only_baseline": tuple(sorted(before.keys() - after.keys())),
             "only_new": tuple(sorted(after.keys() - before.keys())),
             "pairs": len(pairs),
             "changes": tuple(_changes(table, [*ordered, PASS_RATE])),
@@ -95,7 +99,7 @@ def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | 
     whole = after if partial else max(before, after)
     if pairs >= _LEAST_COMMON * whole:
         return None
-    return Unlike(what="cases in common", base=f"{pairs} of {before}", new=f"{pairs} of {after}")
+    return Unlike(what="cases in common", baseline=f"{pairs} of {before}", new=f"{pairs} of {after}")
 
 
 def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -122,7 +126,7 @@ def _changes(table: Table, metrics: Sequence[str]) -> Iterator[Change]:
             metric=column.metric,
             dimension="domain" if column.domain else "",
             group=column.domain,
-            base=column.side(new=False),
+            baseline=column.side(new=False),
             new=column.side(new=True),
             difference=column.bounds,
             p=chance,

@@ -51,7 +51,7 @@ def decide(
     allowed_undecided: str = "0",
     drops: Sequence[Drop] = (),
     comparisons: Sequence[Comparison] = (),
-    base: Side | None = None,
+    baseline: Side | None = None,
     agent: str = "",
     uncertified: Sequence[str] = (),
 ) -> Gate:
@@ -66,7 +66,7 @@ def decide(
             want of a recording are never let pass: an agent could ask for what is not recorded.
         drops: how much means may fall against an earlier run.
         comparisons: with that run and with an anchor, where there are any.
-        base: the earlier run, of whose spending relative ceilings are multiples.
+        baseline: the earlier run, of whose spending relative ceilings are multiples.
         agent: the spec of the run's agent.
         uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
 
@@ -87,7 +87,7 @@ def decide(
         findings.append(Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}"))
     gates = bool(thresholds or drops)
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    findings += _thresholds(cards, thresholds, coverage, base, agent, allowed=allowed)
+    findings += _thresholds(cards, thresholds, coverage, baseline, agent, allowed=allowed)
     for place, comparison in enumerate(comparisons):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if not comparisons:
@@ -111,7 +111,7 @@ def _thresholds(
     cards: Sequence[Scorecard],
     thresholds: Sequence[Threshold | Ceiling],
     coverage: Coverage,
-    base: Side | None,
+    baseline: Side | None,
     agent: str,
     *,
     allowed: frozenset[str],
@@ -125,7 +125,7 @@ def _thresholds(
     for rule in thresholds:
         if isinstance(rule, Ceiling):
             covered = coverage.covers("" if rule.domain == EACH_CASE else rule.domain)
-            yield check_ceiling(rule, cards, base, coverage, agent) if covered else skipped(rule, coverage)
+            yield check_ceiling(rule, cards, baseline, coverage, agent) if covered else skipped(rule, coverage)
         elif (summary := summaries.get((rule.domain, rule.level))) is None:
             yield skipped(rule, coverage)
         else:

@@ -38,19 +38,19 @@ class Trials(NamedTuple):
     Attributes:
         varies: whether it is known to end otherwise in another trial (True), to do the same each time (False), or neither (None).
         why: how that is known, or what speaks for chance though one trial cannot tell, in words; empty where nothing does.
-        base: trials of each case in the earlier run, the fewest.
+        baseline: trials of each case in the earlier run, the fewest.
         new: likewise in the new one.
     """
 
     varies: bool | None = None
     why: str = ""
-    base: int = 1
+    baseline: int = 1
     new: int = 1
 
     @property
     def fewer(self) -> int:
         """Trials of each case in the run that has fewer."""
-        return min(self.base, self.new)
+        return min(self.baseline, self.new)
 
     @property
     def may_be_chance(self) -> bool:
@@ -75,7 +75,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
         metrics: what a trial may differ in.
         same_agent: whether both runs are of one agent with one source.
     """
-    base = min((len(pair.base) for pair in pairs), default=1)
+    baseline = min((len(pair.baseline) for pair in pairs), default=1)
     new = min((len(pair.new) for pair in pairs), default=1)
     unequal = [pair.id for pair in pairs if pair.varies(metrics)]
     other = [pair for pair in pairs if not pair.same_words]
@@ -94,7 +94,7 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
         varies, why = True, "other cases flipped for the better at the same time"
     elif idle:
         why = f"the words of {len(other)} of {counted(len(pairs), 'dialogue')} differ, as in {idle[0]}, which ends as before"
-    return Trials(varies, why, base, new)
+    return Trials(varies, why, baseline, new)
 
 
 def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[RuleResult, ...]:
@@ -191,9 +191,9 @@ def _error(column: Column) -> float | None:
     """
     total = 0.0
     for pair, low, high in zip(column.members, column.least, column.most, strict=True):
-        base, new = pair.values(column.metric, most=True)
-        own = variance(base) if len(base) > 1 else ((low + high) / 2) ** 2 / 2
-        total += own / len(base) + own / len(new)
+        baseline, new = pair.values(column.metric, most=True)
+        own = variance(baseline) if len(baseline) > 1 else ((low + high) / 2) ** 2 / 2
+        total += own / len(baseline) + own / len(new)
     return math.sqrt(total) / len(column.members) if total else None
 
 
@@ -205,7 +205,7 @@ def _trials_for(drop: Drop, error: float | None, trials: Trials) -> int | None:
     if not error or not drop.most:
         return None
     # Both runs at the trials that they have are worth so many trials of both.
-    alike = 2 / (1 / trials.base + 1 / trials.new)
+    alike = 2 / (1 / trials.baseline + 1 / trials.new)
     return min(math.ceil(alike * ((_ALARM + _POWER) * error / drop.most) ** 2), _MOST_TRIALS)
 
 

@@ -135,22 +135,22 @@ def spent(card: Scorecard, metric: str) -> float | None:
 
 
 def check_ceiling(
-    ceiling: Ceiling, cards: Sequence[Scorecard], base: Side | None, coverage: Coverage, agent: str
+    ceiling: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> Finding:
     """Return whether a ceiling holds.
 
     Args:
         ceiling: the most that may be spent.
         cards: all scorecards of the run.
-        base: the earlier run, of whose spending a relative ceiling is a multiple.
+        baseline: the earlier run, of whose spending a relative ceiling is a multiple.
         coverage: how much of the suite has run.
         agent: the spec of the run's agent, with its model where it names one.
 
     Returns:
         ``failed`` where more was spent; ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """
-    if ceiling.relative and base is not None and base.manifest.agent != agent:
-        told = f"the agent or its model changed ({base.manifest.agent} -> {agent})"
+    if ceiling.relative and baseline is not None and baseline.manifest.agent != agent:
+        told = f"the agent or its model changed ({baseline.manifest.agent} -> {agent})"
         return Finding("passed", f"{ceiling} was skipped: {told}")
     cases = _by_case(cards, ceiling.metric, "" if ceiling.domain == EACH_CASE else ceiling.domain)
     known = {case: value for case, value in cases.items() if value is not None}
@@ -160,7 +160,9 @@ def check_ceiling(
         return Finding("inconclusive", f"{ceiling} is undecided: {why}")
     if ceiling.domain == EACH_CASE:
         return _each(ceiling, known)
-    return _relative(ceiling, known, base, coverage) if ceiling.relative else _held(ceiling, known, ceiling.most, "")
+    return (
+        _relative(ceiling, known, baseline, coverage) if ceiling.relative else _held(ceiling, known, ceiling.most, "")
+    )
 
 
 def _each(ceiling: Ceiling, known: dict[str, float]) -> Finding:
@@ -172,14 +174,14 @@ def _each(ceiling: Ceiling, known: dict[str, float]) -> Finding:
     return Finding("failed", f"{ceiling.name} > {ceiling.most:g} {unit}: {told}")
 
 
-def _relative(ceiling: Ceiling, known: dict[str, float], base: Side | None, coverage: Coverage) -> Finding:
-    if base is None and (ceiling.origin == "ini" or coverage.shard):
+def _relative(ceiling: Ceiling, known: dict[str, float], baseline: Side | None, coverage: Coverage) -> Finding:
+    if baseline is None and (ceiling.origin == "ini" or coverage.shard):
         return Finding("passed", f"{ceiling} was not checked: there is no earlier run to compare with")
-    before = None if base is None else _mean_before(base, ceiling.metric, known)
+    before = None if baseline is None else _mean_before(baseline, ceiling.metric, known)
     if before is None:
         why = (
             "the earlier run is not given (--mapsat-compare=PATH)"
-            if base is None
+            if baseline is None
             else "the earlier run does not say it"
         )
         return Finding("inconclusive", f"{ceiling} is undecided: {why}")
@@ -194,8 +196,8 @@ def _held(ceiling: Ceiling, known: dict[str, float], most: float, of: str) -> Fi
     return Finding("passed" if holds else "failed", told)
 
 
-def _mean_before(base: Side, metric: str, now: dict[str, float]) -> float | None:
-    before = _by_case([card for card in base.cards if card.id in now], metric, "")
+def _mean_before(baseline: Side, metric: str, now: dict[str, float]) -> float | None:
+    before = _by_case([card for card in baseline.cards if card.id in now], metric, "")
     known = [value for value in before.values() if value is not None]
     return mean(known) if known and len(known) == len(before) else None
 

@@ -39,12 +39,12 @@ from .finding import listed
 
 _NONE = "none"
 #: What asserts each kind of requirement.
-_KINDS = {"explicit": "explicit", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
+_KINDS = {"asked": "asked", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = fields_that_change("item", "run")
 
 
-#: Prompts for labels that only some families of metrics read: whoever measures by one family more is compared on the others.
+#: Prompts for labels that only some metric sets read: whoever measures by one metric set more is compared on the others.
 _BESIDE = tuple(f"/judge_{kind}" for kind in (STATE, OBSERVATION))
 
 
@@ -231,10 +231,10 @@ class Likeness(NamedTuple):
         if self.broken:
             way = "a run that did not end is finished by --mapsat-resume"
         elif self.kind:
-            way = "mapsat regrade judges the base again; with another user or other limits it has to be run again"
+            way = "mapsat regrade judges the baseline again; with another user or other limits it has to be run again"
         elif self.part and not common:
             way = (
-                "run the base again, or compare the cases that are the same in both with mapsat compare --common; "
+                "run the baseline again, or compare the cases that are the same in both with mapsat compare --common; "
                 "an anchor moves with mapsat compare ANCHOR RUN --accept"
             )
         else:
@@ -244,34 +244,34 @@ class Likeness(NamedTuple):
 
 def told(one: Unlike) -> str:
     """Return a difference in words."""
-    return f"{one.what}: base {one.base}, new {one.new}"
+    return f"{one.what}: baseline {one.baseline}, new {one.new}"
 
 
-def likeness(base: Side, new: Side) -> Likeness:
+def likeness(baseline: Side, new: Side) -> Likeness:
     """Return what differs between two runs, but for their agents and trials.
 
     Settings of the dialogue and of the judging make them runs of different kinds. Suites, versions and cases may be alike in part.
     """
     return Likeness(
-        broken=tuple(_broken(base, new)),
+        broken=tuple(_broken(baseline, new)),
         kind=(
-            *_differing(_kind(base.manifest.request), _kind(new.manifest.request)),
-            *_differing(*(_marks("prompt", side.manifest.prompts) for side in (base, new))),
-            *_differing(_calibrations(base.manifest), _calibrations(new.manifest)),
+            *_differing(_kind(baseline.manifest.request), _kind(new.manifest.request)),
+            *_differing(*(_marks("prompt", side.manifest.prompts) for side in (baseline, new))),
+            *_differing(_calibrations(baseline.manifest), _calibrations(new.manifest)),
         ),
         part=(
-            *_differing(*(_marks("version of", side.manifest.versions) for side in (base, new))),
-            *_differing(_suites(base.manifest.suites), _suites(new.manifest.suites)),
-            *_cases(base, new),
+            *_differing(*(_marks("version of", side.manifest.versions) for side in (baseline, new))),
+            *_differing(_suites(baseline.manifest.suites), _suites(new.manifest.suites)),
+            *_cases(baseline, new),
         ),
-        changed=_changed(base, new),
+        changed=_changed(baseline, new),
     )
 
 
-def _broken(base: Side, new: Side) -> Iterable[Unlike]:
-    if base.manifest.unfinished or new.manifest.unfinished:
+def _broken(baseline: Side, new: Side) -> Iterable[Unlike]:
+    if baseline.manifest.unfinished or new.manifest.unfinished:
         whole = "a whole run"
-        yield Unlike(what="end", base=base.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
+        yield Unlike(what="end", baseline=baseline.manifest.unfinished or whole, new=new.manifest.unfinished or whole)
 
 
 def _kind(request: RunRequest) -> dict[str, str]:
@@ -308,35 +308,35 @@ def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
     return {name: " and ".join(said) for name, said in found.items()}
 
 
-def _differing(base: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
-    for name in dict.fromkeys((*base, *new)):
-        pair = base.get(name, _NONE), new.get(name, _NONE)
+def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
+    for name in dict.fromkeys((*baseline, *new)):
+        pair = baseline.get(name, _NONE), new.get(name, _NONE)
         if pair[0] != pair[1]:
-            yield Unlike(what=name, base=pair[0], new=pair[1])
+            yield Unlike(what=name, baseline=pair[0], new=pair[1])
 
 
-def _cases(base: Side, new: Side) -> Iterable[Unlike]:
-    before, after = ({card.id for card in side.cards} for side in (base, new))
-    lost = ({one.id for one in side.lost} for side in (base, new))
+def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
+    before, after = ({card.id for card in side.cards} for side in (baseline, new))
+    lost = ({one.id for one in side.lost} for side in (baseline, new))
     lost_before, lost_after = (len(some) for some in lost)
     if lost_before or lost_after:
-        yield Unlike(what="lost cases", base=str(lost_before), new=str(lost_after))
+        yield Unlike(what="lost cases", baseline=str(lost_before), new=str(lost_after))
     alone = sorted(before - after), sorted(after - before)
     if (alone[0] and not new.partial) or alone[1]:
-        yield Unlike(what="cases", base=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
-    if changed := sorted(_changed(base, new)):
-        yield Unlike(what="changed cases", base=listed(changed), new="not the same as before")
-    agents = [sorted({card.agent for card in side.cards}) for side in (base, new)]
+        yield Unlike(what="cases", baseline=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
+    if changed := sorted(_changed(baseline, new)):
+        yield Unlike(what="changed cases", baseline=listed(changed), new="not the same as before")
+    agents = [sorted({card.agent for card in side.cards}) for side in (baseline, new)]
     if agents[0] != agents[1]:
         told = (", ".join(name or _NONE for name in names) for names in agents)
-        yield Unlike(what="parameters of mapsat_agent", base=next(told), new=next(told))
+        yield Unlike(what="parameters of mapsat_agent", baseline=next(told), new=next(told))
 
 
 def _only(alone: Sequence[str], count: int) -> str:
     return f"{count}" + (f", of them only here {listed(alone)}" if alone else "")
 
 
-def _changed(base: Side, new: Side) -> frozenset[str]:
+def _changed(baseline: Side, new: Side) -> frozenset[str]:
     """Return the cases that are not what they were; of runs that do not tell, none."""
-    stamps = {card.id: card.stamp for card in base.cards if card.stamp}
+    stamps = {card.id: card.stamp for card in baseline.cards if card.stamp}
     return frozenset(card.id for card in new.cards if card.stamp and stamps.get(card.id, card.stamp) != card.stamp)

@@ -27,9 +27,9 @@ class Pair:
     """One case in both runs: its scorecards, trials and reruns alike."""
 
     id: str
-    base: tuple[Scorecard, ...]
+    baseline: tuple[Scorecard, ...]
     new: tuple[Scorecard, ...]
-    #: The values of each metric in base and new run; None where one is not known. They are asked for many times.
+    #: The values of each metric in baseline and new run; None where one is not known. They are asked for many times.
     _known: dict[str, _Values | None] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -45,7 +45,7 @@ class Pair:
     @property
     def trials(self) -> int:
         """Trials of the case, the fewer of both runs."""
-        return min(len(self.base), len(self.new))
+        return min(len(self.baseline), len(self.new))
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
@@ -56,28 +56,28 @@ class Pair:
         return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
 
     def difference(self, metric: str) -> Bounds | None:
-        """Return the least and the most that new minus base can come to; None where one of them has no value."""
+        """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
         if (known := self._settled(metric)) is not None:
             change = mean(known[1]) - mean(known[0]) if all(known) else None
             return None if change is None else (change, change)
         ends = [self.values(metric, most=most) for most in (False, True)]
-        if any(not base or not new for base, new in ends):
+        if any(not baseline or not new for baseline, new in ends):
             return None
-        least, most = (mean(new) - mean(base) for base, new in ends)
+        least, most = (mean(new) - mean(baseline) for baseline, new in ends)
         return least, most
 
     def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the metric in each trial of both runs, what is not known at the end at which new minus base is least, or most.
+        """Return the metric in each trial of both runs, what is not known at the end at which new minus baseline is least, or most.
 
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
         """
         if (known := self._settled(metric)) is not None:
             return known
-        base, new = self._spans(metric, new=False), self._spans(metric, new=True)
+        baseline, new = self._spans(metric, new=False), self._spans(metric, new=True)
         weights: dict[tuple[str, Bounds], int] = {}
         keyed: list[list[tuple[tuple[str, Bounds], Bounds]]] = [[], []]
-        for spans, others, sign, keys in ((base, len(new), -1, keyed[0]), (new, len(base), 1, keyed[1])):
+        for spans, others, sign, keys in ((baseline, len(new), -1, keyed[0]), (new, len(baseline), 1, keyed[1])):
             for number, (dialogue, span) in enumerate(spans):
                 key = (dialogue or f"{sign} {number}", span)
                 keys.append((key, span))
@@ -88,7 +88,7 @@ class Pair:
     @property
     def flip(self) -> int:
         """-1 where the case passed in every trial and fails in every one now, 1 the other way round, else 0."""
-        ends = [{trial_outcome(card) for card in cards} for cards in (self.base, self.new)]
+        ends = [{trial_outcome(card) for card in cards} for cards in (self.baseline, self.new)]
         return {("passed", "failed"): -1, ("failed", "passed"): 1}.get(
             tuple(end.pop() if len(end) == 1 else "" for end in ends),  # type: ignore[arg-type]
             0,
@@ -96,28 +96,28 @@ class Pair:
 
     def is_open(self, *, new: bool) -> bool:
         """Say whether an asserted label of the case is undecided in one of the runs."""
-        return any(card.unknown for card in (self.new if new else self.base))
+        return any(card.unknown for card in (self.new if new else self.baseline))
 
     @property
     def same_words(self) -> bool:
         """Whether both runs have the same dialogues of the case, word by word and call by call."""
-        base, new = (sorted(map(dialogue_of, cards)) for cards in (self.base, self.new))
-        return base == new and all(base)
+        baseline, new = (sorted(map(dialogue_of, cards)) for cards in (self.baseline, self.new))
+        return baseline == new and all(baseline)
 
     def ends_alike(self, metrics: Sequence[str]) -> bool:
         """Say whether the case ends in both runs with the same outcomes and metrics."""
-        outcomes = [{card.outcome for card in cards} for cards in (self.base, self.new)]
+        outcomes = [{card.outcome for card in cards} for cards in (self.baseline, self.new)]
         spans = ([{span for _, span in self._spans(name, new=new)} for name in metrics] for new in (False, True))
         return outcomes[0] == outcomes[1] and next(spans) == next(spans)
 
     @property
     def asks_a_model(self) -> bool:
         """Whether the agent tells of tokens that it used."""
-        return any(card.spent.input_tokens for card in (*self.base, *self.new))
+        return any(card.spent.input_tokens for card in (*self.baseline, *self.new))
 
     def varies(self, metrics: Sequence[str]) -> bool:
         """Say whether trials of the case in one run differ in a metric."""
-        return max(len(self.base), len(self.new)) > 1 and any(
+        return max(len(self.baseline), len(self.new)) > 1 and any(
             len({span for _, span in self._spans(name, new=new)}) > 1 for new in (False, True) for name in metrics
         )
 
@@ -135,7 +135,7 @@ class Pair:
         """Return the metric in every trial of both runs; None where it is not known in one."""
         if metric not in self._known:
             sides: list[tuple[float, ...]] = []
-            for cards in (self.base, self.new):
+            for cards in (self.baseline, self.new):
                 spans = [span for card in cards if (span := span_of(card, metric)) is not None]
                 if any(low != high for low, high in spans):
                     break
@@ -145,12 +145,12 @@ class Pair:
 
     def _spans(self, metric: str, *, new: bool) -> list[tuple[str, Bounds]]:
         """Return the dialogue and the metric of each trial in one run that has the metric."""
-        spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.base))
+        spans = ((dialogue_of(card), span_of(card, metric)) for card in (self.new if new else self.baseline))
         return [(dialogue, span) for dialogue, span in spans if span is not None]
 
 
 def pair_up(
-    base: dict[str, list[Scorecard]],
+    baseline: dict[str, list[Scorecard]],
     new: dict[str, list[Scorecard]],
     without: frozenset[str],
     *,
@@ -159,15 +159,15 @@ def pair_up(
     """Return the cases that both runs have, by id.
 
     Args:
-        base: the scorecards of the earlier run, by case.
+        baseline: the scorecards of the earlier run, by case.
         new: those of the new one.
         without: cases that are left out.
         other_decisions: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
             the decisions of the new run count for both.
     """
     pairs = (
-        Pair(case, tuple(base[case]), tuple(new[case]))
-        for case in sorted(base.keys() & new.keys())
+        Pair(case, tuple(baseline[case]), tuple(new[case]))
+        for case in sorted(baseline.keys() & new.keys())
         if case not in without
     )
     if not other_decisions:
@@ -228,15 +228,15 @@ def blocks_of(
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
         weight = 1.0 if kind == "flips" else 1 / max(1, len(column.members))
         for pair in column.members if kind != "none" else ():
-            base, new = pair.values(column.metric, most=kind != "least")
-            if base == new and len(set(base)) == 1:
+            baseline, new = pair.values(column.metric, most=kind != "least")
+            if baseline == new and len(set(baseline)) == 1:
                 continue  # however it is dealt out, nothing of it differs
-            dealt.setdefault(pair.cluster, []).append(Block(number, weight, base, new, flips=kind == "flips"))
+            dealt.setdefault(pair.cluster, []).append(Block(number, weight, baseline, new, flips=kind == "flips"))
     return [dealt[cluster] for cluster in sorted(dealt)]
 
 
 class Column:
-    """The differences of one metric over some cases: new minus base.
+    """The differences of one metric over some cases: new minus baseline.
 
     Attributes:
         metric: the metric.

@@ -392,8 +392,8 @@ def is_unit(unit: str, wanted: str) -> bool:
 
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
-    requirement = _UNITS[check.equals_unit][1] if check.equals_unit else scale
-    plain = [one * requirement * check.times for one in plain_numbers(value)]
+    factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
+    plain = [one * factor * check.times for one in plain_numbers(value)]
     return plain or [one * check.times for one in written(value, _UNITS[check.unit][0], money)]
 
 

@@ -1,4 +1,4 @@
-"""From nouns to numbers: families of metrics, that of MapSatisfyBench first, its weights, intervals, and means over cases.
+"""From nouns to numbers: metric sets, that of MapSatisfyBench first, its weights, intervals, and means over cases.
 
 Pure functions; nothing here knows what a place is, reads a file or asks a model.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from .aggregate import RunUsage, cluster_of, group, span_of, summarise, usage
 from .agreement import cohen_kappa, kappa_interval, votes_agree
-from .family import Family, Given, MetricInput
-from .gather import families_named, gather_families
+from .gather import gather_metric_sets, metric_sets_named
 from .labels import (
     Measure,
     Reading,
@@ -20,6 +19,7 @@ from .labels import (
     read_named,
     weighted_share,
 )
+from .metric_set import Given, MetricInput, MetricSet
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
 from .satisfaction import (
@@ -47,11 +47,11 @@ __all__ = [
     "SOURCE_ATTRIBUTE",
     "CaseRow",
     "Faithfulness",
-    "Family",
     "Given",
     "ItemOutcome",
     "Measure",
     "MetricInput",
+    "MetricSet",
     "PassRule",
     "Reading",
     "RunUsage",
@@ -70,15 +70,15 @@ __all__ = [
     "cost_efficiency",
     "explicit_completion",
     "faithfulness",
-    "families_named",
     "fault_of",
-    "gather_families",
+    "gather_metric_sets",
     "group",
     "implicit_satisfaction",
     "index_labels",
     "interaction_efficiency",
     "item_outcome",
     "kappa_interval",
+    "metric_sets_named",
     "not_applicable",
     "pass_all",
     "pass_at",

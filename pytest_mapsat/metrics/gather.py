@@ -1,4 +1,4 @@
-"""Which families of metrics there are: ours, those of installed packages, those of a conftest."""
+"""Which metric sets there are: ours, those of installed packages, those of a conftest."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from typing import Any
 from pytest_mapsat.model import UsageError, did_you_mean, shown
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .family import Family
+from .metric_set import MetricSet
 from .msb import MSB
 
-#: The entry point group in which installed packages name their families: they hold outside pytest too.
+#: The entry point group in which installed packages name their metric sets: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"
-#: The families that come with this package; they get a scene itself, not a copy of it.
+#: The metric sets that come with this package; they get a scene itself, not a copy of it.
 
 OURS = (MSB,)
 #: Names that thresholds and summaries know already.
 _TAKEN = {"pass_rate", "success"}
 
 
-def gather_families(given: Iterable[object] = ()) -> dict[str, Family]:
-    """Return the families by name: ours, those of installed packages, and those given.
+def gather_metric_sets(given: Iterable[object] = ()) -> dict[str, MetricSet]:
+    """Return the metric sets by name: ours, those of installed packages, and those given.
 
     Args:
-        given: sequences of families, as hooks return them.
+        given: sequences of metric sets, as hooks return them.
 
     Raises:
-        UsageError: two families or two metrics share a name, something is no family, or an installed one cannot be loaded.
+        UsageError: two metric sets or two metrics share a name, something is no metric set, or an installed one cannot be loaded.
     """
-    found: dict[str, Family] = {family.name: family for family in OURS}
-    owners = {metric.name: family.name for family in OURS for metric in family.metrics}
-    for family in (*_installed(), *_flat(given)):
-        if not isinstance(family, Family):
-            raise UsageError(f"pytest_mapsat_metrics: found {shown(family)}, expected a Family")
-        if found.get(family.name) is family:
+    found: dict[str, MetricSet] = {metric_set.name: metric_set for metric_set in OURS}
+    owners = {metric.name: metric_set.name for metric_set in OURS for metric in metric_set.metrics}
+    for metric_set in (*_installed(), *_flat(given)):
+        if not isinstance(metric_set, MetricSet):
+            raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
+        if found.get(metric_set.name) is metric_set:
             continue
-        if family.name in found:
-            raise UsageError(f"pytest_mapsat_metrics: two packages add a family {shown(family.name)}")
-        found[family.name] = family
-        for metric in family.metrics:
-            owner = owners.setdefault(metric.name, family.name)
-            if owner != family.name or metric.name in _TAKEN:
-                taken = f"is a metric of {owner} already" if owner != family.name else "is not free"
-                raise UsageError(f"pytest_mapsat_metrics: {family.name}: the name {shown(metric.name)} {taken}")
-        if len({metric.name for metric in family.metrics}) < len(family.metrics):
-            raise UsageError(f"pytest_mapsat_metrics: {family.name} gives one name to two metrics")
+        if metric_set.name in found:
+            raise UsageError(f"pytest_mapsat_metrics: two packages add a metric set {shown(metric_set.name)}")
+        found[metric_set.name] = metric_set
+        for metric in metric_set.metrics:
+            owner = owners.setdefault(metric.name, metric_set.name)
+            if owner != metric_set.name or metric.name in _TAKEN:
+                taken = f"is a metric of {owner} already" if owner != metric_set.name else "is not free"
+                raise UsageError(f"pytest_mapsat_metrics: {metric_set.name}: the name {shown(metric.name)} {taken}")
+        if len({metric.name for metric in metric_set.metrics}) < len(metric_set.metrics):
+            raise UsageError(f"pytest_mapsat_metrics: {metric_set.name} gives one name to two metrics")
     return found
 
 
@@ -53,14 +53,14 @@ def _flat(given: Iterable[object]) -> Iterator[object]:
     for some in given:
         if some is None:
             continue
-        if isinstance(some, Family):
+        if isinstance(some, MetricSet):
             yield some
             continue
         try:
             yield from call_stranger(_listed, some)
         except StrangerError as broken:
             raise UsageError(
-                f"pytest_mapsat_metrics: found {shown(some)}, expected families: {words_of(broken.error)}"
+                f"pytest_mapsat_metrics: found {shown(some)}, expected metric sets: {words_of(broken.error)}"
             ) from None
 
 
@@ -76,8 +76,8 @@ def _installed() -> Iterator[object]:
             raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
 
 
-def families_named(names: Iterable[str], known: Mapping[str, Family]) -> tuple[Family, ...]:
-    """Return the families of these names, in their order.
+def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
+    """Return the metric sets of these names, in their order.
 
     Raises:
         UsageError: nobody adds one of them.
@@ -87,7 +87,7 @@ def families_named(names: Iterable[str], known: Mapping[str, Family]) -> tuple[F
         if name not in known:
             hint = did_you_mean(name, known)
             raise UsageError(
-                f"no package or conftest adds the metric family {shown(name)}; "
+                f"no package or conftest adds the metric set {shown(name)}; "
                 + (f"{hint}, " if hint else "")
                 + f"known here: {', '.join(sorted(known))}"
             )

@@ -43,7 +43,7 @@ def between(least: float, most: float, why: str) -> Measure:
 def product(one: Measure, other: Measure) -> Measure:
     """Return the product of two measures, none below 0, unrounded.
 
-    A requirement between bounds leaves the product between theirs, any other requirement without a value leaves it without one. What does
+    A factor between bounds leaves the product between theirs, any other factor without a value leaves it without one. What does
     not apply outweighs what is not known: no judge could give such a product a value.
     """
     if one.value is not None and other.value is not None:

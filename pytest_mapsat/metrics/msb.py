@@ -1,4 +1,4 @@
-"""The first family: the metrics of MapSatisfyBench (3.3)."""
+"""The first metric set: the metrics of MapSatisfyBench (3.3)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from pytest_mapsat.model import MSB_METRICS
 
-from .family import Family, MetricInput
 from .labels import Measure
+from .metric_set import MetricInput, MetricSet
 from .satisfaction import (
     acceptance,
     cost_efficiency,
@@ -39,4 +39,4 @@ def _measure(scene: MetricInput) -> Mapping[str, Measure]:
 
 
 #: ECR, IISR, AR, TS, IFS, Eff, SES, and CEI for reference.
-MSB = Family("msb", MSB_METRICS, _measure)
+MSB = MetricSet("msb", MSB_METRICS, _measure)

@@ -45,9 +45,9 @@ def _visible(text: str) -> bool:
     return any(not char.isspace() and char.isprintable() for char in text)
 
 
-#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, explicit requirements, soft requirements in full, and the metric that
+#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, what the query asks for, soft requirements in full, and the metric that
 #: the suite calls its success.
-ASSERTABLE = ("hard", "facts", "policies", "explicit", "soft", "success")
+ASSERTABLE = ("hard", "facts", "policies", "asked", "soft", "success")
 
 _LONGEST_REASON = 300
 #: Products of floats that are all but 1.
@@ -131,7 +131,7 @@ def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count |
         return read_labels(truth.facts, labels)
     if kind == "policies":
         return read_labels(truth.policies, labels)
-    if kind == "explicit":
+    if kind == "asked":
         return _with_count(read_labels(truth.explicit, labels), count)
     return read_labels([requirement for requirement in truth.implicit if requirement.severity == kind], labels)
 

@@ -33,14 +33,14 @@ class Block:
     Attributes:
         column: the column's number.
         weight: what the case's difference counts for in the column: 1 / cases for a mean.
-        base: a value for each trial of the base run; None where a trial has none.
+        baseline: a value for each trial of the baseline run; None where a trial has none.
         new: likewise for the new run.
         flips: count 1 where the case holds (1) in every trial of the one run and fails (0) in every trial of the other, in place of a difference of means.
     """
 
     column: int
     weight: float
-    base: Sequence[float | None]
+    baseline: Sequence[float | None]
     new: Sequence[float | None]
     flips: bool = False
 
@@ -64,20 +64,20 @@ def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "dow
     live = [unit for unit in units if any(map(_varies, unit))]
     sizes = [_size(unit) for unit in live]
     ways = 1
-    for base, new in sizes:
-        ways = min(ways * math.comb(base + new, new), _EXACT + 1)
+    for baseline, new in sizes:
+        ways = min(ways * math.comb(baseline + new, new), _EXACT + 1)
     exact = ways <= _EXACT
     drawn = max(_FEWEST, min(_EXACT, _ROOM // max(1, sum(map(sum, sizes)))))
     totals = np.zeros((1 if exact else drawn, columns))
     observed = np.zeros(columns)
     generator = np.random.RandomState(_SEED)
-    for unit, (base, new) in zip(live, sizes, strict=True):
-        dealt = _every_deal(base, new) if exact else _some_deals(generator, base, new, drawn)
+    for unit, (baseline, new) in zip(live, sizes, strict=True):
+        dealt = _every_deal(baseline, new) if exact else _some_deals(generator, baseline, new, drawn)
         shares = np.zeros((len(dealt), columns))
-        as_it_was = np.arange(base + new)[None, :] >= base
+        as_it_was = np.arange(baseline + new)[None, :] >= baseline
         for block in unit:
-            shares[:, block.column] += _difference(block, dealt, base, new)
-            observed[block.column] += _difference(block, as_it_was, base, new)[0]
+            shares[:, block.column] += _difference(block, dealt, baseline, new)
+            observed[block.column] += _difference(block, as_it_was, baseline, new)[0]
         totals = (totals[:, None, :] + shares[None, :, :]).reshape(-1, columns) if exact else totals + shares
     if not exact:
         totals = np.vstack([totals, observed])
@@ -90,46 +90,46 @@ def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "dow
 
 
 def _varies(block: Block) -> bool:
-    return len({value for value in (*block.base, *block.new) if value is not None}) > 1
+    return len({value for value in (*block.baseline, *block.new) if value is not None}) > 1
 
 
 def _size(unit: Sequence[Block]) -> tuple[int, int]:
-    return max(len(block.base) for block in unit), max(len(block.new) for block in unit)
+    return max(len(block.baseline) for block in unit), max(len(block.new) for block in unit)
 
 
-def _every_deal(base: int, new: int) -> np.ndarray:
+def _every_deal(baseline: int, new: int) -> np.ndarray:
     import numpy as np  # noqa: PLC0415  likewise
 
-    chosen = list(combinations(range(base + new), new))
-    dealt = np.zeros((len(chosen), base + new), dtype=bool)
+    chosen = list(combinations(range(baseline + new), new))
+    dealt = np.zeros((len(chosen), baseline + new), dtype=bool)
     for row, places in enumerate(chosen):
         dealt[row, list(places)] = True
     return dealt
 
 
-def _some_deals(generator: np.random.RandomState, base: int, new: int, number: int) -> np.ndarray:
+def _some_deals(generator: np.random.RandomState, baseline: int, new: int, number: int) -> np.ndarray:
     import numpy as np  # noqa: PLC0415  likewise
 
-    if base == new == 1:
+    if baseline == new == 1:
         first = generator.randint(0, 2, size=number).astype(bool)
         return np.column_stack([first, ~first])
-    return np.argsort(generator.random_sample((number, base + new)), axis=1, kind="stable") < new
+    return np.argsort(generator.random_sample((number, baseline + new)), axis=1, kind="stable") < new
 
 
-def _difference(block: Block, dealt: np.ndarray, base: int, new: int) -> np.ndarray:
-    """Return new minus base of a case for each way its trials are dealt out; 0 where a run gets none with a value."""
+def _difference(block: Block, dealt: np.ndarray, baseline: int, new: int) -> np.ndarray:
+    """Return new minus baseline of a case for each way its trials are dealt out; 0 where a run gets none with a value."""
     import numpy as np  # noqa: PLC0415  likewise
 
-    pad: list[list[float | None]] = [[None] * (base - len(block.base)), [None] * (new - len(block.new))]
-    row = [*block.base, *pad[0], *block.new, *pad[1]]
+    pad: list[list[float | None]] = [[None] * (baseline - len(block.baseline)), [None] * (new - len(block.new))]
+    row = [*block.baseline, *pad[0], *block.new, *pad[1]]
     known = np.array([value is not None for value in row], dtype=np.float64)
     values = np.array([0.0 if value is None else value for value in row])
     count, total = dealt @ known, dealt @ values
-    count_base, total_base = known.sum() - count, values.sum() - total
-    both = (count > 0) & (count_base > 0)
+    count_baseline, total_baseline = known.sum() - count, values.sum() - total
+    both = (count > 0) & (count_baseline > 0)
     if block.flips:
-        return np.where(both & (total <= _TIE) & (total_base >= count_base - _TIE), block.weight, 0.0)
-    means = total / np.maximum(count, 1) - total_base / np.maximum(count_base, 1)
+        return np.where(both & (total <= _TIE) & (total_baseline >= count_baseline - _TIE), block.weight, 0.0)
+    means = total / np.maximum(count, 1) - total_baseline / np.maximum(count_baseline, 1)
     return np.where(both, block.weight * means, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""One episode, judged, becomes a scorecard: the metrics of its families, the item's outcome, and what it used."""
+"""One episode, judged, becomes a scorecard: the metrics of its metric sets, the item's outcome, and what it used."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from pytest_mapsat.model import (
 )
 
 from .counts import count_calls, count_clarifications, count_provenance, sum_sandbox, sum_usage, sum_user
-from .family import Family, MetricInput, measure
 from .gather import OURS
 from .labels import Measure
+from .metric_set import MetricInput, MetricSet, measure
 from .msb import MSB
 from .outcome import ASSERTABLE, ItemOutcome, broken_item, class_of, item_outcome
 from .tools import ArgumentProblems, SameValue, Satisfies, no_problems
@@ -55,7 +55,7 @@ def score(
     satisfies: Satisfies,
     weights: WeightTable = DEFAULT_WEIGHTS,
     tools: Mapping[str, Tool] = _NO_TOOLS,
-    families: Sequence[Family] = (MSB,),
+    metric_sets: Sequence[MetricSet] = (MSB,),
     success: str | None = None,
     argument_problems: ArgumentProblems = no_problems,
     same_value: SameValue = operator.eq,
@@ -71,7 +71,7 @@ def score(
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
         weights: the numbers that weights are computed with (A.2).
         tools: the suite's tools by name.
-        families: the families of metrics that the suite declares.
+        metric_sets: the metric sets that the suite declares.
         success: the metric that is 1 where the case is done.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
         same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
@@ -79,7 +79,7 @@ def score(
 
     Returns:
         The scorecard. An episode that the agent broke scores 0 in the metrics that are earned and fails; one that somebody else broke has no
-        metrics. A family that breaks leaves its own metrics without a value, laid to the infrastructure, and changes nothing else.
+        metrics. A metric set that breaks leaves its own metrics without a value, laid to the infrastructure, and changes nothing else.
 
     Raises:
         UsageError: ``asserted`` has an unknown member.
@@ -88,7 +88,7 @@ def score(
     scene = MetricInput(
         case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
     )
-    measures, faults = _measured(families, scene, success)
+    measures, faults = _measured(metric_sets, scene, success)
     item, broken = _ended(scene, measures, asserted, success)
     if broken is not None and scene.fault is None:
         measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
@@ -99,7 +99,7 @@ def score(
         faults=faults,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
-        misread=None if broken else _misread(scene, families, asserted, success, measures),
+        misread=None if broken else _misread(scene, metric_sets, asserted, success, measures),
         vacuous=0 if broken else scene.faithfulness.vacuous,
         unchecked_rules=0 if broken else scene.selection.unchecked,
         warnings=_warnings(scene, faults),
@@ -110,7 +110,7 @@ def score(
 
 def _misread(
     scene: MetricInput,
-    families: Sequence[Family],
+    metric_sets: Sequence[MetricSet],
     asserted: frozenset[str],
     success: str | None,
     measures: Mapping[str, Measure],
@@ -123,7 +123,7 @@ def _misread(
         _opened(label) if label.reading and label.by == "checks" else label for label in scene.verdict.labels
     )
     unread = replace(scene, verdict=scene.verdict.model_copy(update={"labels": labels}))
-    opened, _ = _measured(families, unread, success)
+    opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
     bounds = {name: one.span for name, one in opened.items() if one.span and one.span != measures[name].span}
@@ -188,7 +188,7 @@ def _used(scene: MetricInput) -> dict[str, Any]:
 
 
 def _warnings(scene: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...]:
-    """Return what is odd about an episode, about its verdict, and in a family of metrics."""
+    """Return what is odd about an episode, about its verdict, and in a metric set."""
     return (
         *scene.trajectory.warnings,
         *scene.verdict.warnings,
@@ -199,22 +199,22 @@ def _warnings(scene: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...
 
 
 def _measured(
-    families: Sequence[Family], scene: MetricInput, success: str | None
+    metric_sets: Sequence[MetricSet], scene: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
-    """Return the metrics of all families, and what broke in a family by each metric that it has left.
+    """Return the metrics of all metric sets, and what broke in a metric set by each metric that it has left.
 
-    The family of what counts as done is measured first: others may rest on it.
+    The metric set of what counts as done is measured first: others may rest on it.
     """
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
-    for family in sorted(families, key=lambda one: success not in one.names):
-        found, fault = measure(family, scene, trusted=any(family is one for one in OURS))
+    for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
+        found, fault = measure(metric_set, scene, trusted=any(metric_set is one for one in OURS))
         measures |= found
         if success in found:
             scene = scene.knowing(found[success])
         if fault is not None:
             faults |= {name: fault for name, one in found.items() if one.value is None}
-    return {metric.name: measures[metric.name] for family in families for metric in family.metrics}, faults
+    return {metric.name: measures[metric.name] for metric_set in metric_sets for metric in metric_set.metrics}, faults
 
 
 def _misled(verdict: Verdict) -> Fault | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, lighten, same, types_of
+from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, kind_of_today, lighten, same, types_of
 from .calibration import (
     CALIBRATION_SCHEMA,
     JUDGING_SCHEMA,
@@ -431,6 +431,7 @@ __all__ = [
     "evidence_digest",
     "fits",
     "json_size",
+    "kind_of_today",
     "leaves",
     "lighten",
     "limits_broken",

@@ -38,6 +38,17 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 _PLAIN = SCALARS | {dict}
 
 
+#: Kinds of requirements by their old names.
+_KINDS_BEFORE = {"explicit": "asked"}
+
+
+def kind_of_today(kind: object) -> object:
+    """Return the kind of a requirement as it was written, and refuse the name that it had before."""
+    if isinstance(kind, str) and kind in _KINDS_BEFORE:
+        raise ValueError(f"{kind!r} is now {_KINDS_BEFORE[kind]!r}")
+    return kind
+
+
 class Noun(BaseModel):
     """A value: frozen, no unknown field, equal by content, serialisable to JSON."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +14,15 @@ from .verdict import LabelKind, Outcome, Quote
 ComparisonOutcome = Literal["passed", "failed", "inconclusive"]
 #: ``unclear``: the difference could be one of chance, or undecided labels leave its sign open.
 Direction = Literal["worse", "better", "same", "unclear"]
+
+_RENAMED = {
+    "base": "baseline",
+    "base_value": "baseline_value",
+    "base_why": "baseline_why",
+    "base_quotes": "baseline_quotes",
+    "base_trials": "baseline_trials",
+    "only_base": "only_baseline",
+}
 
 
 class ComparedRun(Noun):
@@ -36,24 +46,28 @@ class ComparedRun(Noun):
 class Unlike(Noun):
     """One thing that must be equal for two runs to be comparable, and is not; each side as text."""
 
+    renamed: ClassVar[Mapping[str, str]] = _RENAMED
+
     what: str
-    base: str
+    baseline: str
     new: str
 
 
 class Change(Noun):
-    """How one metric changed over the cases that both runs have: new minus base, so that below 0 is worse.
+    """How one metric changed over the cases that both runs have: new minus baseline, so that below 0 is worse.
 
-    ``dimension`` and ``group`` name the cases (``domain``, ``navigation``); both are empty for all of them. ``base``, ``new`` and ``difference`` are
+    ``dimension`` and ``group`` name the cases (``domain``, ``navigation``); both are empty for all of them. ``baseline``, ``new`` and ``difference`` are
     the least and the most that the means come to, equal where every label is known; null where no case has the metric in both runs. ``p``: how
     probable a difference at least as large, in either direction, is between two runs of one agent on these cases, corrected for all metrics and
     groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in at their bounds, ``left_out`` ones have no value in one of the runs.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = _RENAMED
+
     metric: str
     dimension: str = ""
     group: str = ""
-    base: Bounds | None = None
+    baseline: Bounds | None = None
     new: Bounds | None = None
     difference: Bounds | None = None
     p: float | None = None
@@ -92,22 +106,24 @@ class RuleResult(Noun):
 class RequirementChange(Noun):
     """A requirement whose label is another than before, in the first trial where it is; quotes and reasons of both sides.
 
-    ``base_trials`` and ``new_trials``: in how many trials it was met, and of how many.
+    ``baseline_trials`` and ``new_trials``: in how many trials it was met, and of how many.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = _RENAMED
 
     requirement: str
     kind: LabelKind
     direction: Direction
-    base: Outcome
+    baseline: Outcome
     new: Outcome
-    base_value: float | None = None
+    baseline_value: float | None = None
     new_value: float | None = None
-    base_why: str = ""
+    baseline_why: str = ""
     new_why: str = ""
     wanted: str = ""
-    base_quotes: tuple[Quote, ...] = ()
+    baseline_quotes: tuple[Quote, ...] = ()
     new_quotes: tuple[Quote, ...] = ()
-    base_trials: tuple[int, int] = (0, 0)
+    baseline_trials: tuple[int, int] = (0, 0)
     new_trials: tuple[int, int] = (0, 0)
 
 
@@ -124,12 +140,14 @@ class CaseSide(Noun):
 class CaseChange(Noun):
     """A case that is not as it was. ``flipped``: it passed and does not, or the other way round."""
 
+    renamed: ClassVar[Mapping[str, str]] = _RENAMED
+
     id: str
     nodeid: str = ""
     domains: tuple[str, ...] = ()
     direction: Direction
     flipped: bool = False
-    base: CaseSide
+    baseline: CaseSide
     new: CaseSide
     requirements: tuple[RequirementChange, ...] = ()
 
@@ -138,18 +156,20 @@ class Comparison(Noun):
     """A run held against an earlier one.
 
     ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
-    (``common``). ``only_base``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
+    (``common``). ``only_baseline``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
     first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round;
     ``varies``: whether the agent is known to end otherwise in another trial (true) or to do the same each time (false); null: neither. ``reasons``: one line each, the gravest first;
     ``where``: the domains in which cases got worse, with the cases and their requirements.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
 
-    base: ComparedRun
+    renamed: ClassVar[Mapping[str, str]] = _RENAMED
+
+    baseline: ComparedRun
     new: ComparedRun
     unlike: tuple[Unlike, ...] = ()
     common: bool = False
-    only_base: tuple[str, ...] = ()
+    only_baseline: tuple[str, ...] = ()
     only_new: tuple[str, ...] = ()
     pairs: int = 0
     changes: tuple[Change, ...] = ()

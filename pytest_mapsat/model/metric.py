@@ -1,8 +1,9 @@
-"""What a metric is: a name, what it says, and what may be made of it. How it is measured is its family's affair."""
+"""What a metric is: a name, what it says, and what may be made of it. How it is measured is its metric set's affair."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 from pydantic import Field, StringConstraints
 
@@ -19,6 +20,8 @@ class Metric(Noun):
     ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = {"family": "metric_set"}
+
     name: MetricName
     plain: MetricName | None = None
     title: str = Field(default="", max_length=200)
@@ -26,7 +29,7 @@ class Metric(Noun):
     earned: bool = True
     gated: bool = True
     headline: bool = False
-    family: Identifier = "msb"
+    metric_set: Identifier = "msb"
 
 
 #: The seven metrics of MapSatisfyBench, then the one given for reference only; those of every run file that tells none.

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from .base import Bounds, Identifier, Noun
+from .base import Bounds, Identifier, Noun, kind_of_today
 from .comparison import Comparison
 from .metric import MSB_METRICS, Metric
 from .scorecard import Scorecard
 
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
 GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
-Asserted = Literal["hard", "facts", "policies", "explicit", "soft", "success", "none"]
+Asserted = Literal["hard", "facts", "policies", "asked", "soft", "success", "none"]
 #: What fails an item where nobody says otherwise.
-DEFAULT_ASSERTED: tuple[Asserted, ...] = ("explicit", "facts", "hard")
+DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 
 
 class Aggregate(Noun):
@@ -80,7 +80,7 @@ class RunOptions(Noun):
     ``sample``: how many cases of each suite the run is of, 0: all; ``sample_by``: the attributes that they are spread over; ``sample_seed``: what draws them.
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
-    ``profile``: whether what the profile tools would return was given as context. ``metrics``: families of metrics that every suite was measured by besides its own.
+    ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
     ``form``: whether agents were asked for a form about their last reply.
     """
 
@@ -89,7 +89,9 @@ class RunOptions(Noun):
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
-    asserted: tuple[Asserted, ...] = Field(default=DEFAULT_ASSERTED, alias="assert", min_length=1)
+    asserted: tuple[Annotated[Asserted, BeforeValidator(kind_of_today)], ...] = Field(
+        default=DEFAULT_ASSERTED, alias="assert", min_length=1
+    )
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
     max_drop: tuple[str, ...] = ()
@@ -137,7 +139,7 @@ class RunRequest(Noun):
 class RunManifest(Noun):
     """What was run: all that must be equal for two runs to be comparable.
 
-    ``metrics``: those that the suites declare, in the order of their families. ``prompts``: version and digest of those that models were asked with.
+    ``metrics``: those that the suites declare, in the order of their metric sets. ``prompts``: version and digest of those that models were asked with.
     ``partial``: why not all of the suite ran; ``broken``: what could not be collected; ``unfinished``: why this is no whole run, as of
     one that was read from a journal.
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from .base import Bounds, Noun
+from .base import Bounds, Noun, kind_of_today
 from .calibration import Misread
 from .case import Membership
 from .metric import MetricName
@@ -48,11 +48,11 @@ class EpisodeTiming(Noun):
 class CardRequirement(Noun):
     """What a label is about, in the case's own words, so that a report of a saved run needs no suite.
 
-    ``kind``: ``explicit``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
+    ``kind``: ``asked``, ``hard``, ``soft``, ``fact`` or what else the case has; ``source``: where the user's wish could have been learnt.
     """
 
     id: str
-    kind: str
+    kind: Annotated[str, BeforeValidator(kind_of_today)]
     text: str
     source: str = ""
 
@@ -60,9 +60,9 @@ class CardRequirement(Noun):
 class Scorecard(Noun):
     """One episode, judged and scored.
 
-    ``metrics``: value or null by name, of the families that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
+    ``metrics``: value or null by name, of the metric sets that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
-    metric's own family has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
+    metric's own metric set has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
     is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.

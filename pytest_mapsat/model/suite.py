@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from .base import Identifier, Json, JsonObject, Noun, Text
+from .base import Identifier, Json, JsonObject, Noun, Text, kind_of_today
 from .metric import MetricName
 from .run import Asserted
 
@@ -77,7 +77,7 @@ class CommonRequirement(Noun):
     fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
     """
 
-    kind: Literal["explicit", "hard", "soft", "fact", "policy"] | None = None
+    kind: Annotated[Literal["asked", "hard", "soft", "fact", "policy"], BeforeValidator(kind_of_today)] | None = None
     use: tuple[Identifier, ...] = ()
     id: Identifier | None = None
     text: Text | dict[Text, Text] | None = None
@@ -92,7 +92,7 @@ class CommonRequirement(Noun):
     def _says_something(self) -> CommonRequirement:
         if self.kind is None and not self.use:
             raise ValueError(
-                "a common requirement has a kind (explicit, hard, soft, fact, policy), or is a group of others: use: [ids]"
+                "a common requirement has a kind (asked, hard, soft, fact, policy), or is a group of others: use: [ids]"
             )
         if self.kind is None and (self.model_fields_set - {"use"}):
             raise ValueError("a group has nothing but use: say its kind where it is a requirement, too")
@@ -108,7 +108,7 @@ class SuiteManifest(Noun):
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
-    ``metrics``: the families of metrics that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
+    ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
     ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
@@ -135,7 +135,9 @@ class SuiteManifest(Noun):
     currency: Literal["CNY", "EUR", "USD", "GBP", "JPY"] = "CNY"
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None
-    asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
+    asserted: tuple[Annotated[Asserted, BeforeValidator(kind_of_today)], ...] | None = Field(
+        default=None, alias="assert", min_length=1
+    )
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()
@@ -155,7 +157,7 @@ class SuiteManifest(Noun):
 
     @field_validator("metrics")
     @classmethod
-    def _once(cls, families: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(families)) < len(families):
-            raise ValueError("a family of metrics stands here twice")
-        return families
+    def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(metric_sets)) < len(metric_sets):
+            raise ValueError("a metric set stands here twice")
+        return metric_sets

@@ -14,7 +14,7 @@ from .trajectory import Blame, Usage
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 #: ``explicit``, ``implicit``, ``fact`` and ``policy`` are what a case asks for; other kinds are a judge's own.
 LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-#: Kinds of labels that a judge gives besides, where a family of metrics asks for them: of the steps of replies, and of the things that replies name.
+#: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, and of the things that replies name.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
 #: A label of a user's turn, which is a failed one: the user surely departed from the script.

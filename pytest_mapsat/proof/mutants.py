@@ -135,7 +135,7 @@ def swapped_order(run: OracleRun) -> Iterator[Mutant]:
 
 
 #: A fifth less or more: further off than any tolerance of a check should forgive.
-_REQUIREMENTS = (0.8, 1.2)
+_FACTORS = (0.8, 1.2)
 #: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
@@ -155,19 +155,19 @@ _CHINESE_UNITS = {
 def value_off(run: OracleRun) -> Iterator[Mutant]:
     """A distance, duration, price or other number a fifth lower or higher."""
     for figure in figures(run.text):
-        for requirement in _REQUIREMENTS:
-            written = _off(figure.value, requirement)
+        for factor in _FACTORS:
+            written = _off(figure.value, factor)
             old = run.text[figure.start : figure.end]
             new = old.replace(f"{figure.value:g}", written, 1) if f"{figure.value:g}" in old else ""
             if new and new != old:
                 yield Mutant(f"{old} became {new}", run.saying(run.replaced(figure.start, figure.end, new)))
 
 
-def _off(value: float, requirement: float) -> str:
+def _off(value: float, factor: float) -> str:
     """Return the changed value, as a whole number where it was one and that moves it by about as much."""
-    changed = value * requirement
+    changed = value * factor
     whole = round(changed)
-    close = value and abs(whole / value - requirement) <= 0.1  # noqa: PLR2004  half of the change that is made
+    close = value and abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
     return str(whole) if value == int(value) and close else f"{changed:.3g}"
 
 

@@ -14,7 +14,7 @@ from pytest_mapsat.model import MapsatError
 from pytest_mapsat.runs.assemble import portable, refuse_unlike
 from pytest_mapsat.runs.episodes import Episodes, read_finished
 from pytest_mapsat.runs.request import prompts_of
-from pytest_mapsat.runs.saved import journal_of, put_aside, put_journal_aside, read_bases
+from pytest_mapsat.runs.saved import journal_of, put_aside, put_journal_aside, read_baselines
 
 from .settings import Settings
 
@@ -30,7 +30,7 @@ class Beginning:
 
     Attributes:
         begun: whether it has begun.
-        bases: the earlier runs that this one is held against.
+        baselines: the earlier runs that this one is held against.
         moved: files that were moved away, and where to.
         journal_path: where the journal is to stand; None where there is no place for it.
     """
@@ -41,7 +41,7 @@ class Beginning:
         self._episodes = episodes
         self._decides = decides
         self.begun = False
-        self.bases: tuple[Side, ...] = ()
+        self.baselines: tuple[Side, ...] = ()
         self.moved: dict[str, str] = {}
         self.journal_path = self._place_of_journal()
 
@@ -52,9 +52,9 @@ class Beginning:
         self.begun = True
         request = portable(self._settings.request)
         try:
-            self.bases = read_bases(self._settings.compare)
-            for path, base in zip(self._settings.compare, self.bases, strict=True):
-                refuse_unlike(path, base, request)
+            self.baselines = read_baselines(self._settings.compare)
+            for path, baseline in zip(self._settings.compare, self.baselines, strict=True):
+                refuse_unlike(path, baseline, request)
             finished = None if self._settings.resume is None else read_finished(self._settings.resume)
             if finished is not None:
                 finished.refuse_other_request(request)

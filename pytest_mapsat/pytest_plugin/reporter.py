@@ -15,7 +15,7 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import printable, write_run
-from pytest_mapsat.metrics import Family, PassRule
+from pytest_mapsat.metrics import MetricSet, PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
@@ -57,7 +57,7 @@ class Reporter:
         settings: Settings,
         suites: Suites,
         episodes: Episodes,
-        families: Mapping[str, Family],
+        metric_sets: Mapping[str, MetricSet],
     ) -> None:
         self.config = config
         self.settings = settings
@@ -65,7 +65,7 @@ class Reporter:
         self.episodes = episodes
         self.fresh: dict[str, list[Ended]] = {}
         self.run_name = ""
-        self.families = families
+        self.metric_sets = metric_sets
         self._decides = not any(
             getattr(config.option, name, False)
             for name in ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
@@ -102,7 +102,7 @@ class Reporter:
 
     def _refuse(self) -> None:
         """Refuse bounds and files that cannot be used, before anything runs."""
-        options, known = self.settings.request.options, all_metrics(self.families)
+        options, known = self.settings.request.options, all_metrics(self.metric_sets)
         _ = thresholds_of(options, known), drops_of(options, known)
         if self._decides:
             if self.settings.save is not None:
@@ -167,11 +167,11 @@ class Reporter:
         self.beginning.begin()
         infos = suite_infos(self.suites.used())
         try:
-            refuse_undeclared(self.settings.request.options, self.suites.used(), self.families)
+            refuse_undeclared(self.settings.request.options, self.suites.used(), self.metric_sets)
             if self.episodes.finished is not None:
                 self.episodes.finished.refuse_other_suites(infos)
-            for path, base in zip(self.settings.compare, self.beginning.bases, strict=True):
-                refuse_unlike(path, base, portable(self.settings.request), infos)
+            for path, baseline in zip(self.settings.compare, self.beginning.baselines, strict=True):
+                refuse_unlike(path, baseline, portable(self.settings.request), infos)
         except UsageError as error:
             self._told = True  # nothing ran: the error says all that there is to say
             raise pytest.UsageError(str(error)) from None
@@ -187,8 +187,8 @@ class Reporter:
             return
         self._trials_told = True
         trials = self.settings.request.options.trials
-        for path, base in zip(self.settings.compare, self.beginning.bases, strict=True):
-            if told := too_few_trials(path, base, trials):
+        for path, baseline in zip(self.settings.compare, self.beginning.baselines, strict=True):
+            if told := too_few_trials(path, baseline, trials):
                 terminal.ensure_newline()
                 terminal.write_line(f"mapsat: {told}", yellow=True)
 
@@ -318,10 +318,10 @@ class Reporter:
         )
         outcome = Outcome(accounting, _partial_reasons(self.config, options.shard), tuple(self._broken))
         used = self.suites.used()
-        metrics = metrics_of(used, self.families, options.metrics)
+        metrics = metrics_of(used, self.metric_sets, options.metrics)
         cards = [one.card for one in self._cards]
         self._run = assemble(
-            cards, used, self.settings.request, outcome, timing, metrics=metrics, bases=self.beginning.bases
+            cards, used, self.settings.request, outcome, timing, metrics=metrics, baselines=self.beginning.baselines
         )
 
     def _is_ignored(self) -> bool:

@@ -16,7 +16,7 @@ from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.judges import Episode, asks_model, make_judge
-from pytest_mapsat.metrics import gather_families
+from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.registry import GROUP, added_checks
@@ -83,7 +83,9 @@ def start_session(config: pytest.Config) -> MapsatSession:
         flights.append(session.episodes.flights)
         config.pluginmanager.register(Collector(), "mapsat-collector")
         if session.is_controller:
-            session.reporter = Reporter(config, session.described(), session.suites, session.episodes, session.families)
+            session.reporter = Reporter(
+                config, session.described(), session.suites, session.episodes, session.metric_sets
+            )
             session.reporter.run_name = session.run_name
             session.collecting.reporter = session.reporter
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
@@ -117,14 +119,14 @@ class MapsatSession:
         if request.agent != "fixture":
             self._source = source_for(config, settings, self._moved(request.agent), client=self._client)
         self._runner: Runner | None = None
-        self.families = gather_families(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
-        # A family, a judge or a user that cannot be had is told before anything is collected.
-        asked_for(request.options.metrics, self.families)
+        self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
+        # A metric set, a judge or a user that cannot be had is told before anything is collected.
+        asked_for(request.options.metrics, self.metric_sets)
         check_user_spec(request.user)
         make_judge(self._moved(request.judge), {}, root=self.root)
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
-        self.suites = Suites(config, settings, self.families, sandboxes)
+        self.suites = Suites(config, settings, self.metric_sets, sandboxes)
         self.settings = self.suites.settings
         self.collecting = Collecting(
             config,
@@ -314,7 +316,7 @@ class MapsatSession:
         pyfuncitem.user_properties += properties(card)
         if card.outcome == "failed":
             param, request = param_of(pyfuncitem), self.settings.request
-            metrics = metrics_of([param.suite], self.families, request.options.metrics)
+            metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
@@ -383,7 +385,7 @@ class MapsatSession:
             request,
             self.root,
             None,
-            self.families,
+            self.metric_sets,
             client=self._client,
             own_tools=self._own_tools,
             elsewhere=None if self._cluster is None else elsewhere(self._cluster, self.settings, request, self.root),

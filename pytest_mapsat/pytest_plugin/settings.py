@@ -21,7 +21,7 @@ from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, refuse_ini
 from pytest_mapsat.reports import ReportTarget, parse_reports
-from pytest_mapsat.runs.request import parse_asserted, parse_families
+from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
 
 from .registration import agent_spec, typed
@@ -226,7 +226,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         on_miss=_unrated("on-miss", _value(config, "on-miss"), rates),
         judge_votes=_votes(config, judge),
         profile=_value(config, "profile"),
-        metrics=_read("metrics", _text(config, "metrics"), parse_families),
+        metrics=_read("metrics", _text(config, "metrics"), parse_metric_sets),
     )
     agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.formats import printable, shown_path
-from pytest_mapsat.metrics import Family
+from pytest_mapsat.metrics import MetricSet
 from pytest_mapsat.model import Case, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.runs.request import families_of
+from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import entries_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook
@@ -50,12 +50,12 @@ class Suites:
         self,
         config: pytest.Config,
         settings: Settings,
-        families: Mapping[str, Family],
+        metric_sets: Mapping[str, MetricSet],
         sandboxes: Sequence[SandboxHook],
     ) -> None:
         self.config = config
         self.settings = settings
-        self._families = families
+        self._metric_sets = metric_sets
         self._sandboxes = tuple(sandboxes)
         self._begun = False
         self.opened: dict[Path, Suite] = {}
@@ -80,7 +80,7 @@ class Suites:
         """
         if root not in self.opened:
             suite = open_suite(root)
-            families_of(suite, self._families)  # one that nobody adds is told with its line
+            metric_sets_of(suite, self._metric_sets)  # one that nobody adds is told with its line
             suite.sandboxes = self._sandboxes
             if self._begun:
                 refuse_other_defaults(self.settings, suite)

@@ -35,9 +35,9 @@ class ChangeRow:
     Attributes:
         where: the group of cases; empty for all of them.
         metric: the metric's title.
-        base: its mean before.
+        baseline: its mean before.
         new: its mean now.
-        difference: new minus base, signed.
+        difference: new minus baseline, signed.
         chance: how probable so large a difference is by chance.
         direction: ``worse``, ``better``, ``same`` or ``unclear``.
         counted: how many cases it is made of.
@@ -45,7 +45,7 @@ class ChangeRow:
 
     where: str
     metric: str
-    base: str
+    baseline: str
     new: str
     difference: str
     chance: str
@@ -71,7 +71,7 @@ def _row(change: Change) -> ChangeRow:
     return ChangeRow(
         where,
         metric_word(change.metric),
-        _span(change.base),
+        _span(change.baseline),
         _span(change.new),
         signed_span(change.difference),
         chance,
@@ -97,7 +97,7 @@ def signed_span(bounds: Bounds | None) -> str:
 
 def flip(case: CaseChange) -> str:
     """Return how a case ended before and now."""
-    return f"{_ended(case.base)} → {_ended(case.new)}"
+    return f"{_ended(case.baseline)} → {_ended(case.new)}"
 
 
 def _ended(side: CaseSide) -> str:
@@ -107,7 +107,9 @@ def _ended(side: CaseSide) -> str:
 
 def requirement_change(requirement: RequirementChange) -> str:
     """Return what a label was before and is now."""
-    return f"{_label(requirement.base, requirement.base_value)} → {_label(requirement.new, requirement.new_value)}"
+    return (
+        f"{_label(requirement.baseline, requirement.baseline_value)} → {_label(requirement.new, requirement.new_value)}"
+    )
 
 
 def _label(outcome: str, value: float | None) -> str:
@@ -124,7 +126,7 @@ def quoted(quotes: Sequence[Quote]) -> str:
 def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
     """Return what was said before and what is said now: the quoted words, or the judge's reason where there are none."""
     return (
-        quoted(requirement.base_quotes) or cut(printable(requirement.base_why), _REASON),
+        quoted(requirement.baseline_quotes) or cut(printable(requirement.baseline_why), _REASON),
         quoted(requirement.new_quotes) or cut(printable(requirement.new_why), _REASON),
     )
 
@@ -148,7 +150,7 @@ def change_lines(comparison: Comparison, width: int, *, full: bool = False) -> l
         width: columns of the terminal.
         full: name every case, requirement and group; else the first of them.
     """
-    lines = rule_lines(comparison, width, "base")
+    lines = rule_lines(comparison, width, "baseline")
     if not comparison.comparable:
         return lines
     for number, place in enumerate(comparison.where):
@@ -170,9 +172,11 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         width: columns of the terminal.
         label: what the earlier run is called.
     """
-    lines = [*_labelled(label, _base(comparison), width)]
+    lines = [*_labelled(label, _baseline(comparison), width)]
     for one in comparison.unlike:
-        text = f"{printable(one.what)}: was {printable(one.base) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        text = (
+            f"{printable(one.what)}: was {printable(one.baseline) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        )
         lines += _labelled("unlike", text, width, "yellow")
     for warning in comparison.warnings:
         lines += _labelled("warning", printable(warning), width, "yellow")
@@ -193,13 +197,13 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
     return lines
 
 
-def _base(comparison: Comparison) -> str:
-    base = comparison.base
-    return f"{printable(base.agent)}, {', '.join(map(printable, base.suites)) or 'no suite'}"
+def _baseline(comparison: Comparison) -> str:
+    baseline = comparison.baseline
+    return f"{printable(baseline.agent)}, {', '.join(map(printable, baseline.suites)) or 'no suite'}"
 
 
 def _paired(comparison: Comparison) -> str:
-    alone = [(comparison.only_base, "gone"), (comparison.only_new, "new")]
+    alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
     more = [f"{len(names)} {word} ({_some(names)})" for names, word in alone if names]
     return "; ".join([counts_text(comparison), *more])
 
@@ -217,7 +221,7 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
         row = _row(change)
         where = f"{row.where} " if row.where else ""
         chance = f", by chance {row.chance}" if row.chance else ""
-        text = f"{where}{row.metric} {row.base} → {row.new}, {row.difference}: {row.direction}{chance}"
+        text = f"{where}{row.metric} {row.baseline} → {row.new}, {row.difference}: {row.direction}{chance}"
         yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
         label = ""
     if not told and known:

@@ -68,10 +68,10 @@ def _head(run: Run) -> list[str]:
 
 
 def _comparison(comparison: Comparison) -> Iterator[list[str]]:
-    yield ["### Changes", "", f"Against {code(comparison.base.agent)}: {counts_text(comparison)}."]
+    yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {counts_text(comparison)}."]
     if comparison.unlike:
         yield [
-            f"- {code(one.what)} was {code(one.base) or 'nothing'}, is {code(one.new) or 'nothing'}"
+            f"- {code(one.what)} was {code(one.baseline) or 'nothing'}, is {code(one.new) or 'nothing'}"
             for one in comparison.unlike
         ]
     if not comparison.comparable:
@@ -85,10 +85,10 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
     rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
     if rows:
         yield [
-            "| | base | now | difference | by chance | |",
+            "| | baseline | now | difference | by chance | |",
             "| :-- | --: | --: | --: | --: | :-- |",
             *(
-                f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.base} | {row.new} | {row.difference} | {row.chance} | "
+                f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.baseline} | {row.new} | {row.difference} | {row.chance} | "
                 f"{_ARROWS.get(row.direction, '')} {row.direction} |"
                 for row in rows[:_GROUPS]
             ),

@@ -157,12 +157,12 @@ def _of_profile(without: Run, given: Run) -> Figure:
     rows: list[tuple[str | float | None, ...]] = []
     bars = []
     for where, members in _members(sides[0]):
-        base, new = ([card for card in side if card.id in members] for side in sides)
+        baseline, new = ([card for card in side if card.id in members] for side in sides)
         for metric in _metrics([without, given]):
-            change = _difference(base, new, metric)
+            change = _difference(baseline, new, metric)
             if change is None:
                 continue
-            before, after = (summarise(side)[metric].bounds for side in (base, new))
+            before, after = (summarise(side)[metric].bounds for side in (baseline, new))
             difference, low, high, pairs = change
             rows.append(
                 (where, metric, *(before or (None, None)), *(after or (None, None)), *difference, low, high, pairs)
@@ -196,10 +196,10 @@ def _domains(card: Scorecard) -> Sequence[str]:
 
 
 def _difference(
-    base: Sequence[Scorecard], new: Sequence[Scorecard], metric: str
+    baseline: Sequence[Scorecard], new: Sequence[Scorecard], metric: str
 ) -> tuple[Bounds, float | None, float | None, int] | None:
     """Return the mean difference of the pairs at its bounds, its interval, and how many pairs there are; None without any."""
-    spans = [_spans(side, metric) for side in (base, new)]
+    spans = [_spans(side, metric) for side in (baseline, new)]
     pairs = [(spans[0][case], spans[1][case]) for case in sorted(spans[0].keys() & spans[1].keys())]
     if not pairs:
         return None

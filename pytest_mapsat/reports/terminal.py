@@ -118,7 +118,9 @@ def _table(run: Run, cases: Sequence[CaseRow], width: int, *, full: bool) -> Ite
     """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
     by_set: dict[str, list[str]] = {}
     for name in _columns(run, full=full):
-        by_set.setdefault(next((one.family for one in run.manifest.metrics if one.name == name), ""), []).append(name)
+        by_set.setdefault(next((one.metric_set for one in run.manifest.metrics if one.name == name), ""), []).append(
+            name
+        )
     names = [name for some in by_set.values() for name in some]
     together = _rows(run, cases, [PASS_RATE, *names], full=full)
     together[0] = _short(together[0])

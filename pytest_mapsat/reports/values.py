@@ -28,7 +28,7 @@ from .text import printable
 PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
-#: So are names that end so shortly behind the name of their family.
+#: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
 
 _PLAIN = {**{metric.name: metric.plain for metric in MSB_METRICS if metric.plain}, PASS_RATE: "passed"}
@@ -181,10 +181,15 @@ def requirements(card: Scorecard) -> dict[str, CardRequirement]:
     """Return the case's requirements by id; those that an older file has labels of only, without words."""
     given = {one.id: one for one in card.requirements}
     bare = {
-        one.requirement: CardRequirement(id=one.requirement, kind=one.kind, text=_about(one, card))
+        one.requirement: CardRequirement(id=one.requirement, kind=_kind(one), text=_about(one, card))
         for one in card.labels
     }
     return {**bare, **given}
+
+
+def _kind(label: Label) -> str:
+    """Return the kind of requirement that a label speaks for."""
+    return "asked" if label.kind == "explicit" else label.kind
 
 
 def _about(label: Label, card: Scorecard) -> str:

@@ -62,7 +62,7 @@ def assemble(
     timing: RunTiming,
     *,
     metrics: Sequence[Metric] = MSB_METRICS,
-    bases: Sequence[Side] = (),
+    baselines: Sequence[Side] = (),
 ) -> Run:
     """Return the run of some scorecards, in the order of case id, trial, agent and attempt.
 
@@ -73,14 +73,14 @@ def assemble(
         outcome: what became of what was there to run.
         timing: when, and how long.
         metrics: those that the suites declare.
-        bases: earlier runs to compare with: the last green one, then an anchor.
+        baselines: earlier runs to compare with: the last green one, then an anchor.
     """
     cards = sorted(cards, key=lambda card: card.key)
     options = request.options
     manifest = _manifest(cards, suites, request, outcome, metrics)
     coverage = _coverage(cards, suites, request, outcome)
     lost = outcome.accounting.lost
-    comparisons = comparisons_with(bases, manifest, cards, lost, metrics=metrics, coverage=coverage)
+    comparisons = comparisons_with(baselines, manifest, cards, lost, metrics=metrics, coverage=coverage)
     return Run(
         manifest=manifest,
         accounting=outcome.accounting,
@@ -96,7 +96,7 @@ def assemble(
             allowed_undecided=options.allow_undecided,
             drops=drops_of(options, metrics),
             comparisons=comparisons,
-            base=bases[0] if bases else None,
+            baseline=baselines[0] if baselines else None,
             agent=manifest.agent,
             uncertified=tuple(uncertified(suites, manifest)),
         ),
@@ -207,12 +207,12 @@ def _portable(spec: str) -> str:
     return f"{kind}:{Path(rest).name}" if kind == "recorded" and colon else spec
 
 
-def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
+def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Iterable[SuiteInfo] | None = None) -> None:
     """Check, before anything has run, that a run can be compared with an earlier one.
 
     Args:
         path: where the earlier run stands.
-        base: the earlier run.
+        baseline: the earlier run.
         request: what the new one is asked for.
         suites: the suites it is of; None while they are not known.
 
@@ -221,7 +221,7 @@ def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[
     """
     manifest = RunManifest(
         versions={"pytest-mapsat": __version__},
-        suites=base.manifest.suites if suites is None else tuple(suites),
+        suites=baseline.manifest.suites if suites is None else tuple(suites),
         agent=request.agent,
         user=request.user,
         judge=JudgeInfo(spec=request.judge),
@@ -229,31 +229,31 @@ def refuse_unlike(path: Path, base: Side, request: RunRequest, suites: Iterable[
         options=request.options,
         prompts=prompts_of(request),
     )
-    # The cases of the new run are not known yet: they are taken to be those of the base.
-    like = likeness(base, replace(base, manifest=manifest, lost=()))
+    # The cases of the new run are not known yet: they are taken to be those of the baseline.
+    like = likeness(baseline, replace(baseline, manifest=manifest, lost=()))
     if refusal := like.refusal(common=False):
         raise UsageError("\n".join(f"--mapsat-compare={shown_path(path)}: {line}" for line in refusal))
 
 
-def too_few_trials(path: Path, base: Side, trials: int) -> str:
+def too_few_trials(path: Path, baseline: Side, trials: int) -> str:
     """Say that one trial of each case is too few, where the agent of the earlier run varied or one run has several trials and may show that it does.
 
     Args:
         path: where the earlier run stands.
-        base: the earlier run.
+        baseline: the earlier run.
         trials: trials of each case in the new one.
 
     Returns:
         What to say before anything runs; empty where trials suffice, or nothing shows that they do not.
     """
-    several = max(card.trial for card in base.cards)
+    several = max(card.trial for card in baseline.cards)
     if several == 1 < trials:
         return (
             f"{shown_path(path)} has 1 trial of each case and this run {trials}: where the agent varies, 1 is too few; "
-            f"run the base again with --mapsat-trials={trials}"
+            f"run the baseline again with --mapsat-trials={trials}"
         )
     ends: dict[str, set[object]] = {}
-    for card in base.cards if trials == 1 else ():
+    for card in baseline.cards if trials == 1 else ():
         ends.setdefault(card.id, set()).add((card.outcome, *card.metrics.values()))
     flaky = [case for case, several in ends.items() if len(several) > 1]
     if not flaky:
@@ -265,7 +265,7 @@ def too_few_trials(path: Path, base: Side, trials: int) -> str:
 
 
 def comparisons_with(
-    bases: Sequence[Side],
+    baselines: Sequence[Side],
     manifest: RunManifest,
     cards: Sequence[Scorecard],
     lost: Sequence[Lost],
@@ -280,11 +280,11 @@ def comparisons_with(
     new = Side(manifest, cards, lost, partial=bool(options.sample) or not coverage.complete)
     return tuple(
         compare(
-            base,
+            baseline,
             new,
             drops_of(options, metrics),
             inconclusive=options.inconclusive,
             covers=coverage.covers,
         )
-        for base in bases
+        for baseline in baselines
     )

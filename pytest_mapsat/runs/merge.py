@@ -18,14 +18,14 @@ _SHARD = "shard "
 
 
 def merge(
-    parts: Mapping[str, Run], suites: Sequence[Suite], bases: Sequence[Side] = (), drops: Sequence[str] = ()
+    parts: Mapping[str, Run], suites: Sequence[Suite], baselines: Sequence[Side] = (), drops: Sequence[str] = ()
 ) -> Run:
     """Return the run that some parts of it make.
 
     Args:
         parts: the parts, each by the name that messages call it by.
         suites: the suites that they are of, to tell that no case is missing.
-        bases: earlier runs to compare with: the last green one, then an anchor.
+        baselines: earlier runs to compare with: the last green one, then an anchor.
         drops: how much means may fall against it, as ``ar:0.02``; parts hold no rule, as none of them has anything to compare with.
 
     Raises:
@@ -55,7 +55,7 @@ def merge(
         outcome,
         _timing([run.timing for run in parts.values()]),
         metrics=first.metrics,
-        bases=bases,
+        baselines=baselines,
     )
 
 

@@ -40,7 +40,7 @@ from .request import asserted_kinds
 from .runner import grade
 
 #: What a good answer keeps without exception: ``Truth.required``.
-_ASSERTED = asserted_kinds(("explicit", "hard", "facts"))
+_ASSERTED = asserted_kinds(("asked", "hard", "facts"))
 _SOURCE = "answers"
 
 

@@ -11,13 +11,13 @@ from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
 from pytest_mapsat.judges import Judge, default_votes
 from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
-from pytest_mapsat.metrics import Family, gather_families
+from pytest_mapsat.metrics import MetricSet, gather_metric_sets
 from pytest_mapsat.model import Asserted, Problem, Run, RunOptions, RunRequest, Scorecard, UsageError, did_you_mean
 from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
 from .assemble import Outcome, assemble, suite_infos
-from .request import families_of, labels_asked, metrics_of, refuse_undeclared
+from .request import labels_asked, metric_sets_of, metrics_of, refuse_undeclared
 from .runner import grade, in_profile_setting, judge_of
 
 _SHOWN_AT_MOST = 5
@@ -120,8 +120,8 @@ def regrade(
     changes: Changes,
     *,
     root: Path,
-    families: Mapping[str, Family] | None = None,
-    bases: Sequence[Side] = (),
+    metric_sets: Mapping[str, MetricSet] | None = None,
+    baselines: Sequence[Side] = (),
     client: ModelClient | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
@@ -131,8 +131,8 @@ def regrade(
         suites: where its cases stand.
         changes: what is graded otherwise.
         root: the folder that a judge's relative path starts from.
-        families: the families of metrics, by name; None: ours and those of installed packages.
-        bases: earlier runs to compare with: the last green one, then an anchor.
+        metric_sets: the metric sets, by name; None: ours and those of installed packages.
+        baselines: earlier runs to compare with: the last green one, then an anchor.
         client: the way to models, for a judge that asks one.
 
     Raises:
@@ -140,14 +140,14 @@ def regrade(
         SuiteError: a case cannot be loaded.
     """
     request = changes.of(run.manifest.request)
-    known = gather_families() if families is None else families
+    known = gather_metric_sets() if metric_sets is None else metric_sets
     places = places_of(run, suites)
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
     refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
     metrics = metrics_of(used, known, request.options.metrics)
 
     def judge(suite: Suite) -> Judge:
-        besides = labels_asked(families_of(suite, known, request.options.metrics))
+        besides = labels_asked(metric_sets_of(suite, known, request.options.metrics))
         votes, decisions = request.options.judge_votes, changes.decisions
         return judge_of(
             suite, request.judge, root=root, decisions=decisions, client=client, votes=votes, besides=besides
@@ -157,7 +157,7 @@ def regrade(
     cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
-    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, bases=bases)
+    return assemble(cards, used, request, outcome, run.timing, metrics=metrics, baselines=baselines)
 
 
 def _missing(run: Run) -> str:
@@ -213,7 +213,7 @@ def _regraded(
     entry: CaseEntry,
     judges: Mapping[Path, Judge],
     *,
-    known: Mapping[str, Family],
+    known: Mapping[str, MetricSet],
     options: RunOptions,
 ) -> Scorecard:
     case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
@@ -223,7 +223,7 @@ def _regraded(
         judges[suite.root],
         asserted=options.asserted_kinds,
         tools=suite.tools,
-        families=families_of(suite, known, options.metrics),
+        metric_sets=metric_sets_of(suite, known, options.metrics),
         success=suite.manifest.success,
         line=entry.line,
         **{name: getattr(card, name) for name in _KEPT},

@@ -17,7 +17,7 @@ from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.judges import asks_model
 from pytest_mapsat.llm import ceilings_met
-from pytest_mapsat.metrics import MSB, Family, families_named
+from pytest_mapsat.metrics import MSB, MetricSet, metric_sets_named
 from pytest_mapsat.model import (
     Asserted,
     MapsatError,
@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     SuiteError,
     UsageError,
     did_you_mean,
+    kind_of_today,
     shown,
 )
 from pytest_mapsat.suite import Suite
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 #: Files of an agent's package that are read at most.
 _MOST_FILES = 2_000
-_FAMILY = re.compile(r"[A-Za-z0-9_.-]{1,80}")
-_MOST_FAMILIES = 20
+_METRIC_SET = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_MOST_METRIC_SETS = 20
 _KINDS: tuple[Asserted, ...] = tuple(kind for kind in get_args(Asserted) if kind != "none")
 
 
@@ -56,6 +57,8 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
         )  # all labels; not every suite names its success
     if words == {"none"}:
         return ("none",)
+    for word in sorted(words):
+        kind_of_today(word)
     unknown = sorted(words - set(_KINDS))
     if unknown or not words:
         found = unknown[0] if unknown else text
@@ -67,21 +70,21 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
     return asserted_kinds(words)
 
 
-def parse_families(text: str) -> tuple[str, ...]:
-    """Return the families of metrics that a list like ``pipa,mobility`` names, in its order.
+def parse_metric_sets(text: str) -> tuple[str, ...]:
+    """Return the metric sets that a list like ``pipa,mobility`` names, in its order.
 
     Raises:
         ValueError: a name is missing between commas, or stands there twice; with what was expected.
     """
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if "" in names:
-        raise ValueError(f"found nothing between the commas of {text!r}, expected names of families")
-    if (odd := next((name for name in names if not _FAMILY.fullmatch(name)), None)) is not None:
-        raise ValueError(f"{odd!r} is no name of a family: expected letters, digits, '_', '.', '-'")
+        raise ValueError(f"found nothing between the commas of {text!r}, expected names of metric sets")
+    if (odd := next((name for name in names if not _METRIC_SET.fullmatch(name)), None)) is not None:
+        raise ValueError(f"{odd!r} is no name of a metric set: expected letters, digits, '_', '.', '-'")
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"{twice!r} stands there twice")
-    if len(names) > _MOST_FAMILIES:
-        raise ValueError(f"found {len(names)} families, expected at most {_MOST_FAMILIES}")
+    if len(names) > _MOST_METRIC_SETS:
+        raise ValueError(f"found {len(names)} metric sets, expected at most {_MOST_METRIC_SETS}")
     return tuple(names)
 
 
@@ -181,47 +184,47 @@ _ADDED_BY = (
 )
 
 
-def families_of(suite: Suite, known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Family, ...]:
-    """Return the families of metrics that a suite is measured by: those that it declares, then the others that were asked for.
+def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], besides: Sequence[str] = ()) -> tuple[MetricSet, ...]:
+    """Return the metric sets that a suite is measured by: those that it declares, then the others that were asked for.
 
     Args:
         suite: the suite.
-        known: all families, by name.
-        besides: names of families that were asked for besides the suite's own.
+        known: all metric sets, by name.
+        besides: names of metric sets that were asked for besides the suite's own.
 
     Raises:
         SuiteError: nobody adds one that it declares, or the metric of success is of none of them; with the manifest's line.
         UsageError: nobody adds one that was asked for besides.
     """
     try:
-        own = families_named(suite.manifest.metrics, known)
+        own = metric_sets_named(suite.manifest.metrics, known)
     except UsageError as error:
         raise _manifest_error(suite, "metrics", str(error), _ADDED_BY) from None
-    names = [metric.name for family in own for metric in family.metrics if metric.gated]
+    names = [metric.name for metric_set in own for metric in metric_set.metrics if metric.gated]
     if suite.manifest.success is not None and suite.manifest.success not in names:
         hint = did_you_mean(suite.manifest.success, names) or f"it has {', '.join(names)}"
         raise _manifest_error(
-            suite, "success", f"no family of the suite has the metric {suite.manifest.success!r}", hint
+            suite, "success", f"no metric set of the suite has the metric {suite.manifest.success!r}", hint
         )
     others = [name for name in besides if name not in suite.manifest.metrics]
     return (*own, *asked_for(others, known))
 
 
-def asked_for(names: Sequence[str], known: Mapping[str, Family]) -> tuple[Family, ...]:
-    """Return the families that ``mapsat_metrics`` of an ini file names.
+def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
+    """Return the metric sets that ``mapsat_metrics`` of an ini file names.
 
     Raises:
         UsageError: nobody adds one of them.
     """
     try:
-        return families_named(names, known)
+        return metric_sets_named(names, known)
     except UsageError as error:
         raise UsageError(f"metrics: {error}") from None
 
 
-def labels_asked(families: Iterable[Family]) -> frozenset[str]:
-    """Return the kinds of labels that some families read besides those of requirements."""
-    return frozenset().union(*(family.labels for family in families))
+def labels_asked(metric_sets: Iterable[MetricSet]) -> frozenset[str]:
+    """Return the kinds of labels that some metric sets read besides those of requirements."""
+    return frozenset().union(*(metric_set.labels for metric_set in metric_sets))
 
 
 def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteError:
@@ -229,31 +232,35 @@ def _manifest_error(suite: Suite, key: str, message: str, hint: str) -> SuiteErr
     return SuiteError(Problem(shown_path(path), line, f"{key}: {message}", hint))
 
 
-def metrics_of(suites: Iterable[Suite], known: Mapping[str, Family], besides: Sequence[str] = ()) -> tuple[Metric, ...]:
-    """Return the metrics of a run of some suites, in the order of their families; a run of no suite has those of MapSatisfyBench.
+def metrics_of(
+    suites: Iterable[Suite], known: Mapping[str, MetricSet], besides: Sequence[str] = ()
+) -> tuple[Metric, ...]:
+    """Return the metrics of a run of some suites, in the order of their metric sets; a run of no suite has those of MapSatisfyBench.
 
     Raises:
-        SuiteError: a suite declares a family that nobody adds.
+        SuiteError: a suite declares a metric set that nobody adds.
         UsageError: nobody adds one that was asked for besides.
     """
-    families = {family.name: family for suite in suites for family in families_of(suite, known, besides)}
-    return _of_families((families or {MSB.name: MSB}).values())
+    metric_sets = {
+        metric_set.name: metric_set for suite in suites for metric_set in metric_sets_of(suite, known, besides)
+    }
+    return _of_metric_sets((metric_sets or {MSB.name: MSB}).values())
 
 
-def all_metrics(known: Mapping[str, Family]) -> tuple[Metric, ...]:
-    """Return the metrics of all families."""
-    return _of_families(known.values())
+def all_metrics(known: Mapping[str, MetricSet]) -> tuple[Metric, ...]:
+    """Return the metrics of all metric sets."""
+    return _of_metric_sets(known.values())
 
 
-def _of_families(families: Iterable[Family]) -> tuple[Metric, ...]:
-    return tuple(metric for family in families for metric in family.metrics)
+def _of_metric_sets(metric_sets: Iterable[MetricSet]) -> tuple[Metric, ...]:
+    return tuple(metric for metric_set in metric_sets for metric in metric_set.metrics)
 
 
-def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, Family]) -> None:
+def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mapping[str, MetricSet]) -> None:
     """Check that a run has each metric and each domain that a threshold or a drop stands on, and a success that is asserted.
 
     Raises:
-        UsageError: none of its suites does, or there is no such metric, family or domain.
+        UsageError: none of its suites does, or there is no such metric, metric set or domain.
     """
     if "success" in options.asserted and not any(suite.manifest.success for suite in suites):
         raise UsageError(
@@ -261,7 +268,7 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
         )
     everything = all_metrics(known)
     measured = {metric.name for metric in metrics_of(suites, known, options.metrics)}
-    families = {metric.name: metric.family for metric in everything}
+    metric_sets = {metric.name: metric.metric_set for metric in everything}
     named: list[tuple[str, Threshold | Ceiling | Drop]] = [
         ("fail-under", one) for one in thresholds_of(options, everything)
     ]
@@ -269,10 +276,10 @@ def refuse_undeclared(options: RunOptions, suites: Sequence[Suite], known: Mappi
     for option, rule in named:
         if rule.domain and not (isinstance(rule, Ceiling) and rule.domain == EACH_CASE):
             _refuse_unknown_domain(option, rule, suites)
-        family = families.get(rule.metric)
-        if family is not None and rule.metric not in measured:
+        metric_set = metric_sets.get(rule.metric)
+        if metric_set is not None and rule.metric not in measured:
             raise UsageError(
-                f"--mapsat-{option}: no suite of this run declares the metric {rule.metric}: name its family {family!r} "
+                f"--mapsat-{option}: no suite of this run declares the metric {rule.metric}: name its metric set {metric_set!r} "
                 f"under metrics: in suite.yaml, or as mapsat_metrics in an ini file"
             )
 

@@ -14,7 +14,7 @@ from pytest_mapsat.agents import Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
-from pytest_mapsat.metrics import MSB, Family, gather_families, score
+from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
     Case,
@@ -38,7 +38,7 @@ from pytest_mapsat.sandbox import Sandbox, argument_problems, make_sandbox, play
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
-from .request import families_of, labels_asked, within_ceilings
+from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient, ModelClient
@@ -71,7 +71,7 @@ class Runner:
         request: what the run was asked for: user, judge, limits, what is asserted.
         root: the directory that relative paths in specs start from.
         decisions: the file of people's decisions; None: that of each suite.
-        families: the families of metrics, by name; ours and those of installed packages where none are given.
+        metric_sets: the metric sets, by name; ours and those of installed packages where none are given.
         client: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: nobody is.
         elsewhere: has episodes played by other processes; None: they are played here.
@@ -81,7 +81,7 @@ class Runner:
     request: RunRequest
     root: Path
     decisions: Path | None = None
-    families: Mapping[str, Family] = field(default_factory=gather_families)
+    metric_sets: Mapping[str, MetricSet] = field(default_factory=gather_metric_sets)
     client: LiteLLMClient | None = None
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
@@ -136,7 +136,7 @@ class Runner:
                     decisions=self.decisions,
                     client=self.client,
                     votes=self.request.options.judge_votes,
-                    besides=labels_asked(families_of(suite, self.families, self.request.options.metrics)),
+                    besides=labels_asked(metric_sets_of(suite, self.metric_sets, self.request.options.metrics)),
                 )
             return self._judges[suite.root]
 
@@ -201,7 +201,7 @@ class Runner:
                 self.judge_of(suite),
                 asserted=self.request.options.asserted_kinds,
                 tools=suite.tools,
-                families=families_of(suite, self.families, self.request.options.metrics),
+                metric_sets=metric_sets_of(suite, self.metric_sets, self.request.options.metrics),
                 success=suite.manifest.success,
                 seconds=played.seconds,
                 nodeid=nodeid,
@@ -250,7 +250,7 @@ def judge_of(
         decisions: the file of people's decisions; None: the suite's own, where it has one.
         client: the way to models.
         votes: how many evaluations of a dialogue a model gives; None: as many as usual.
-        besides: kinds of labels that families of metrics ask for besides those of requirements.
+        besides: kinds of labels that metric sets ask for besides those of requirements.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
@@ -277,7 +277,7 @@ def grade(
     *,
     asserted: frozenset[str],
     tools: Mapping[str, Tool],
-    families: Sequence[Family] = (MSB,),
+    metric_sets: Sequence[MetricSet] = (MSB,),
     success: str | None = None,
     seconds: float | None = None,
     **known: Any,
@@ -290,7 +290,7 @@ def grade(
         judge: who labels it.
         asserted: the kinds of requirements that fail an item.
         tools: the suite's tools by name.
-        families: the families of metrics that the suite declares.
+        metric_sets: the metric sets that the suite declares.
         success: the metric that is 1 where the case is done.
         seconds: how long it took to play; None: nobody timed it.
         known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
@@ -308,7 +308,7 @@ def grade(
         asserted=asserted,
         satisfies=satisfies,
         tools=tools,
-        families=families,
+        metric_sets=metric_sets,
         success=success,
         argument_problems=argument_problems,
         same_value=same_value,
@@ -324,7 +324,7 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
     """Return the case's requirements in words."""
     truth = case.truth
     return (
-        *[_on_card("explicit", requirement) for requirement in truth.explicit],
+        *[_on_card("asked", requirement) for requirement in truth.explicit],
         *[_on_card(requirement.severity, requirement, requirement.source) for requirement in truth.implicit],
         *[_on_card("fact", requirement) for requirement in truth.facts],
         *[_on_card("policy", requirement) for requirement in truth.policies],

@@ -227,10 +227,10 @@ def attempts_of(episodes: Iterable[tuple[str, Scorecard]]) -> dict[tuple[str, in
     return {key: [some[place] for place in sorted(some)] for key, some in found.items()}
 
 
-_MOST_BASES = 2
+_MOST_BASELINES = 2
 
 
-def read_base(path: Path) -> Side:
+def read_baseline(path: Path) -> Side:
     """Read a run to compare with.
 
     Raises:
@@ -243,20 +243,20 @@ def read_base(path: Path) -> Side:
     return Side.of(read_run(path, keep=slim, dialogues=False))
 
 
-def read_bases(paths: Sequence[Path]) -> tuple[Side, ...]:
+def read_baselines(paths: Sequence[Path]) -> tuple[Side, ...]:
     """Read the runs to compare with: the last green one, then an anchor.
 
     Raises:
         UsageError: there are more than two, one is given twice, or one cannot be used.
         SuiteError: one is no run file, or broken; with the line.
     """
-    if len(paths) > _MOST_BASES:
+    if len(paths) > _MOST_BASELINES:
         raise UsageError(
             f"--mapsat-compare: found {len(paths)} runs, expected at most two: the last green run, and an anchor"
         )
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"--mapsat-compare: {shown_path(paths[0])} is given twice")
-    return tuple(map(read_base, paths))
+    return tuple(map(read_baseline, paths))
 
 
 def accept(new: Path, anchor: Path) -> None:

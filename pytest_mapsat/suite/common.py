@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 )
 
 #: kind of a common requirement -> the list of a case's truth that it joins.
-_LISTS = {"explicit": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
+_LISTS = {"asked": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
 #: Keys of a truth as it is written that a whole one does not have.
 _SHORT = ("use", "hard", "soft")
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)

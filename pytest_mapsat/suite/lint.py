@@ -170,7 +170,7 @@ def _unasserted(
     kinds = DEFAULT_ASSERTED if asserted is None else asserted
     truth = case.truth
     of_kind = {
-        "explicit": truth.explicit,
+        "asked": truth.explicit,
         "hard": [requirement for requirement in truth.implicit if requirement.severity == "hard"],
         "soft": [requirement for requirement in truth.implicit if requirement.severity == "soft"],
         "facts": truth.facts,

@@ -17,18 +17,18 @@ import yaml
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "gate-in-ci.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
-#: What stands in for gh and curl: the base of the main branch is handed out, comments are kept.
+#: What stands in for gh and curl: the baseline of the main branch is handed out, comments are kept.
 GH = """\
 case "$1 $2" in
   "run list") echo 7 ;;
-  "run download") mkdir -p "$7" && cp ../base.json "$7/run.json" ;;
+  "run download") mkdir -p "$7" && cp ../baseline.json "$7/run.json" ;;
   "pr comment") test "$4" = --body-file && cp "$5" ../comment-of-$3.md ;;
 esac
 """
 CURL = """\
 for word; do last=$word; done
 case "$last" in
-  *"/jobs/artifacts/main/raw/run.json?job=gate") cp ../base.json base.json ;;
+  *"/jobs/artifacts/main/raw/run.json?job=gate") cp ../baseline.json baseline.json ;;
   *"/merge_requests/12/notes") cp comment.md ../comment-of-12.md ;;
   *) exit 22 ;;
 esac
@@ -59,7 +59,7 @@ def project(tmp_path, monkeypatch):
         (commands / name).chmod(stat.S_IRWXU)
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     (root / "mymod.py").write_text(tiny_suite.GOOD)
-    done = step(root, "pytest -q --mapsat-save=../base.json")
+    done = step(root, "pytest -q --mapsat-save=../baseline.json")
     assert done.returncode == 0, done.stdout
     (root / "mymod.py").write_text(tiny_suite.BAD)
     return root
@@ -79,7 +79,7 @@ def scripts(job: dict[str, Any]) -> list[str]:
 
 def test_github_runs_parts_merges_compares_and_comments(project):
     jobs = yaml.safe_load(FILES[".github/workflows/agent.yml"])["jobs"]
-    shutil.copy(project.parent / "base.json", project / "anchor.json")
+    shutil.copy(project.parent / "baseline.json", project / "anchor.json")
     for shard in jobs["cases"]["strategy"]["matrix"]["shard"]:
         install, part = scripts(jobs["cases"])
         assert step(project, install).returncode == 0
@@ -109,7 +109,7 @@ def test_gitlab_runs_parts_merges_compares_and_comments(project):
         "CI_PROJECT_ID": "1",
         "CI_DEFAULT_BRANCH": "main",
     }
-    shutil.copy(project.parent / "base.json", project / "anchor.json")
+    shutil.copy(project.parent / "baseline.json", project / "anchor.json")
     environment |= {"CI_MERGE_REQUEST_IID": "12", "CI_JOB_TOKEN": "t", "COMMENT_TOKEN": "t"}
     for part in range(1, jobs["cases"]["parallel"] + 1):
         done = step(project, "\n".join(jobs["cases"]["script"]), CI_NODE_INDEX=str(part), **environment)
@@ -126,21 +126,21 @@ def test_gitlab_runs_parts_merges_compares_and_comments(project):
         assert (project / kept).exists()
 
 
-def test_a_shell_keeps_a_green_run_as_the_next_base(project):
+def test_a_shell_keeps_a_green_run_as_the_next_baseline(project):
     (project / "ci.sh").write_text(FILES["ci.sh"])
-    shutil.copy(project.parent / "base.json", project / "base.json")
-    before = (project / "base.json").read_bytes()
-    assert step(project, "BASE=base.json sh ci.sh").returncode == 1
-    assert (project / "base.json").read_bytes() == before
+    shutil.copy(project.parent / "baseline.json", project / "baseline.json")
+    before = (project / "baseline.json").read_bytes()
+    assert step(project, "BASELINE=baseline.json sh ci.sh").returncode == 1
+    assert (project / "baseline.json").read_bytes() == before
     assert "passed → failed" in (project / "report.md").read_text(encoding="utf-8")
     (project / "mymod.py").write_text(tiny_suite.GOOD)
     assert step(project, "sh ci.sh").returncode == 0
-    assert (project / "base.json").read_bytes() != before
+    assert (project / "baseline.json").read_bytes() != before
 
 
 def test_an_anchor_moves_by_a_commit_of_its_own_and_holds_from_then_on(project):
     (project / "ci.sh").write_text(FILES["ci.sh"])
-    shutil.copy(project.parent / "base.json", project / "anchor.json")
+    shutil.copy(project.parent / "baseline.json", project / "anchor.json")
     red = step(project, "sh ci.sh")
     assert red.returncode == 1
     assert "3 cases passed before and fail now, 0 may" in (project / "report.md").read_text(encoding="utf-8")

@@ -46,6 +46,6 @@ def side(cards: list[Scorecard], partial: bool = False, lost: tuple[Any, ...] = 
     return Side(RunManifest.model_validate(manifest), cards, lost, partial)
 
 
-def compared(base: list[Scorecard], new: list[Scorecard], *drops: str, **options: Any) -> Any:
+def compared(baseline: list[Scorecard], new: list[Scorecard], *drops: str, **options: Any) -> Any:
     """Return the comparison of two runs of one kind."""
-    return compare(side(base), side(new), parse_drops(drops), **options)
+    return compare(side(baseline), side(new), parse_drops(drops), **options)

@@ -38,8 +38,8 @@ def test_the_same_run_twice_is_the_same_everywhere_and_passes_even_without_any_r
 
 
 def test_a_regression_in_one_domain_fails_and_names_domain_requirement_and_cases():
-    base = [one.model_copy(update={"labels": (label("open", "passed", "open shop"),)}) for one in suite_of()]
-    found = compared(base, worse_in(base, "search"), "ar:0.02")
+    baseline = [one.model_copy(update={"labels": (label("open", "passed", "open shop"),)}) for one in suite_of()]
+    found = compared(baseline, worse_in(baseline, "search"), "ar:0.02")
     assert found.outcome == "failed"
     rule, flips = found.rules
     assert flips.reason == "10 cases passed before and fail now, 0 may: c001, c004, c007 and 7 more"
@@ -51,14 +51,14 @@ def test_a_regression_in_one_domain_fails_and_names_domain_requirement_and_cases
     assert changed["", "ar"] == changed["search", "ar"] == "worse"
     assert changed["navigation", "ar"] == "same"
     first = found.cases[0]
-    assert (first.direction, first.flipped, first.base.outcome, first.new.outcome) == (
+    assert (first.direction, first.flipped, first.baseline.outcome, first.new.outcome) == (
         "worse",
         True,
         "passed",
         "failed",
     )
     (requirement,) = first.requirements
-    assert (requirement.direction, requirement.base_quotes[0].text, requirement.new_quotes[0].text) == (
+    assert (requirement.direction, requirement.baseline_quotes[0].text, requirement.new_quotes[0].text) == (
         "worse",
         "open shop",
         "closed shop",
@@ -67,16 +67,16 @@ def test_a_regression_in_one_domain_fails_and_names_domain_requirement_and_cases
 
 
 def test_a_domain_alone_is_held_against_its_own_drop():
-    base = suite_of()
-    new = [one.model_copy(update={"outcome": "passed", "blame": None}) for one in worse_in(base, "search", by=0.1)]
-    found = compared(base, new, "ar:0.06", "search.ar:0.05", "navigation.ar:0.05")
+    baseline = suite_of()
+    new = [one.model_copy(update={"outcome": "passed", "blame": None}) for one in worse_in(baseline, "search", by=0.1)]
+    found = compared(baseline, new, "ar:0.06", "search.ar:0.05", "navigation.ar:0.05")
     assert [rule.outcome for rule in found.rules] == ["passed", "failed", "passed"]
     assert found.outcome == "failed"
 
 
 def test_an_improvement_is_told_and_passes():
-    base = worse_in(suite_of(), "search")
-    found = compared(base, suite_of(), "ar:0")
+    baseline = worse_in(suite_of(), "search")
+    found = compared(baseline, suite_of(), "ar:0")
     assert (found.outcome, found.flips) == ("passed", (0, 10))
     assert {one.direction for one in found.cases} == {"better"}
 
@@ -118,8 +118,8 @@ def test_trials_tell_how_many_would_settle_it():
 
 
 def test_a_few_cases_that_all_fell_are_no_proof():
-    base = [card(f"c{n}", 1.0) for n in range(3)]
-    (rule,) = compared(base, [card(f"c{n}", 0.0) for n in range(3)], "ar:0.02").rules
+    baseline = [card(f"c{n}", 1.0) for n in range(3)]
+    (rule,) = compared(baseline, [card(f"c{n}", 0.0) for n in range(3)], "ar:0.02").rules
     assert rule.outcome == "inconclusive"
     assert "probability 0.125" in rule.reason
     six = compared([card(f"c{n}", 1.0) for n in range(6)], [card(f"c{n}", 0.0) for n in range(6)], "ar:0.02")
@@ -142,32 +142,36 @@ def test_labels_undecided_alike_cancel_and_others_leave_bounds():
 
 
 def test_an_undecided_dialogue_counts_as_often_as_it_stands_in_one_run_more_than_in_the_other():
-    base = [card("a", (0.0, 1.0), dialogue="d", trial=1), card("a", 0.5, trial=2)]
+    baseline = [card("a", (0.0, 1.0), dialogue="d", trial=1), card("a", 0.5, trial=2)]
     new = [card("a", (0.0, 1.0), dialogue="d", trial=trial) for trial in (1, 2)]
-    (rule,) = compared(base, new, "ar:0").rules
+    (rule,) = compared(baseline, new, "ar:0").rules
     assert rule.difference == (-0.25, 0.25)
 
 
 def test_a_regression_that_holds_whatever_open_labels_turn_out_to_be_fails():
-    base = [card(f"c{n}", 0.9) for n in range(12)]
+    baseline = [card(f"c{n}", 0.9) for n in range(12)]
     new = [card(f"c{n}", (0.1, 0.3), dialogue="x") for n in range(12)]
-    assert compared(base, new, "ar:0.02").outcome == "failed"
+    assert compared(baseline, new, "ar:0.02").outcome == "failed"
 
 
 def test_several_drops_need_wider_intervals_than_one():
-    base, new = noisy(1), noisy(2)
-    (alone,) = compared(base, new, "ar:0.02@sampled").rules
+    baseline, new = noisy(1), noisy(2)
+    (alone,) = compared(baseline, new, "ar:0.02@sampled").rules
     rate = [one.model_copy(update={"outcome": random.Random(one.id).choice(["passed", "failed"])}) for one in new]
-    both = compared(base, rate, "ar:0.02@sampled", "pass_rate:0.02@sampled").rules[0]
+    both = compared(baseline, rate, "ar:0.02@sampled", "pass_rate:0.02@sampled").rules[0]
     assert both.low < alone.low < alone.high < both.high
 
 
 def test_trials_of_one_case_are_one_case_and_a_flaky_requirement_says_how_often_it_held():
-    base = [card("a", 1.0, trial=t, labels=(label("z", "passed"),)) for t in (1, 2, 3)]
+    baseline = [card("a", 1.0, trial=t, labels=(label("z", "passed"),)) for t in (1, 2, 3)]
     new = [card("a", 1.0 - t // 3, trial=t, labels=(label("z", "failed" if t == 3 else "passed"),)) for t in (1, 2, 3)]
-    found = compared(base, new)
+    found = compared(baseline, new)
     (changed,) = found.cases
-    assert (found.pairs, changed.requirements[0].base_trials, changed.requirements[0].new_trials) == (1, (3, 3), (2, 3))
+    assert (found.pairs, changed.requirements[0].baseline_trials, changed.requirements[0].new_trials) == (
+        1,
+        (3, 3),
+        (2, 3),
+    )
 
 
 def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
@@ -179,11 +183,11 @@ def test_a_label_that_nobody_could_decide_is_neither_better_nor_worse():
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"user": "silent"}, "user: base scripted, new silent"),
-        ({"judge": {"spec": "recorded:x"}}, "judge: base checks, new recorded:x"),
-        ({"prompts": {"judge": "2 abcd"}}, "prompt judge: base none, new 2 abcd"),
-        ({"options": {"max_turns": 3}}, "max-turns: base 10, new 3"),
-        ({"unfinished": "stopped"}, "end: base a whole run, new stopped"),
+        ({"user": "silent"}, "user: baseline scripted, new silent"),
+        ({"judge": {"spec": "recorded:x"}}, "judge: baseline checks, new recorded:x"),
+        ({"prompts": {"judge": "2 abcd"}}, "prompt judge: baseline none, new 2 abcd"),
+        ({"options": {"max_turns": 3}}, "max-turns: baseline 10, new 3"),
+        ({"unfinished": "stopped"}, "end: baseline a whole run, new stopped"),
     ],
 )
 def test_runs_of_different_kinds_are_refused_with_what_differs_even_for_their_common_part(fields, told):
@@ -197,23 +201,23 @@ def test_runs_of_different_kinds_are_refused_with_what_differs_even_for_their_co
 @pytest.mark.parametrize(
     ("new", "told"),
     [
-        (side([card("a"), card("b")], versions={"pytest-mapsat": "2"}), "version of pytest-mapsat: base 1, new 2"),
+        (side([card("a"), card("b")], versions={"pytest-mapsat": "2"}), "version of pytest-mapsat: baseline 1, new 2"),
         (
             side([card("a"), card("b")], suites=(SUITE.model_copy(update={"fingerprint": "g"}),)),
-            "suite s: base version 1",
+            "suite s: baseline version 1",
         ),
-        (side([card("a"), card("c")]), "cases: base 2, of them only here b, new 2, of them only here c"),
-        (side([card("a"), card("b", stamp="other")]), "changed cases: base b"),
-        (side([card("a")], lost=(Lost(id="b", reason="x"),), partial=True), "lost cases: base 0, new 1"),
+        (side([card("a"), card("c")]), "cases: baseline 2, of them only here b, new 2, of them only here c"),
+        (side([card("a"), card("b", stamp="other")]), "changed cases: baseline b"),
+        (side([card("a")], lost=(Lost(id="b", reason="x"),), partial=True), "lost cases: baseline 0, new 1"),
     ],
 )
 def test_runs_that_differ_in_part_are_compared_on_the_common_part_when_asked(new, told):
-    base = side([card("a"), card("b")])
-    refused = compare(base, new, parse_drops(["ar:0"]))
+    baseline = side([card("a"), card("b")])
+    refused = compare(baseline, new, parse_drops(["ar:0"]))
     assert not refused.comparable
     assert any(told in reason for reason in refused.reasons)
     assert "mapsat compare --common" in refused.reasons[-1]
-    found = compare(base, new, parse_drops(["ar:0"]), common=True)
+    found = compare(baseline, new, parse_drops(["ar:0"]), common=True)
     assert (found.comparable, found.outcome) == (True, "passed")
     assert any(told in warning for warning in found.warnings)
     assert found.pairs == (2 if "version" in told else 1)
@@ -255,18 +259,18 @@ def runs_of(passes, *, agent_source="", **fields):
     return side(cards, agent_source=agent_source)
 
 
-def against(base, new, *drops):
-    return compare(base, new, parse_drops(drops))
+def against(baseline, new, *drops):
+    return compare(baseline, new, parse_drops(drops))
 
 
 def test_trials_are_dealt_out_within_each_case_so_that_an_easy_case_weighs_as_one():
     from scipy.stats import permutation_test
 
-    base = {"a": "11111111", "b": "11110111", "c": "00000001"}
+    baseline = {"a": "11111111", "b": "11110111", "c": "00000001"}
     new = {"a": "10010011", "b": "01110100", "c": "00000000"}
-    (rule,) = against(runs_of(base), runs_of(new), "ar:0.02").rules
+    (rule,) = against(runs_of(baseline), runs_of(new), "ar:0.02").rules
     assert rule.outcome == "failed"
-    (alone,) = against(runs_of({"a": base["a"]}), runs_of({"a": new["a"]}), "ar:0.02").rules
+    (alone,) = against(runs_of({"a": baseline["a"]}), runs_of({"a": new["a"]}), "ar:0.02").rules
     oracle = permutation_test(
         ([1.0] * 8, [float(mark) for mark in new["a"]]),
         lambda x, y: sum(y) / len(y) - sum(x) / len(x),
@@ -279,8 +283,8 @@ def test_trials_are_dealt_out_within_each_case_so_that_an_easy_case_weighs_as_on
 
 
 def test_a_fall_that_chance_explains_is_inconclusive_and_says_what_would_have_been_seen():
-    base, new = {f"c{n}": "1101" for n in range(6)}, {f"c{n}": "1001" if n < 2 else "1101" for n in range(6)}
-    found = against(runs_of(base), runs_of(new), "ar:0.02")
+    baseline, new = {f"c{n}": "1101" for n in range(6)}, {f"c{n}": "1001" if n < 2 else "1101" for n in range(6)}
+    found = against(runs_of(baseline), runs_of(new), "ar:0.02")
     (rule,) = found.rules
     assert (found.varies, rule.outcome, found.inconclusive) == (True, "inconclusive", "pass")
     assert "is down by more than 0.02, but chance may go as far: -0.083 (2 of 6 cases differ; " in rule.reason
@@ -306,8 +310,8 @@ def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
 
 
 def test_one_trial_of_an_agent_that_varies_is_said_to_be_too_few():
-    base = runs_of({"a": "11", "b": "10", "c": "11"})
-    (rule,) = against(base, runs_of({"a": "1", "b": "0", "c": "1"}), "ar:0.02").rules
+    baseline = runs_of({"a": "11", "b": "10", "c": "11"})
+    (rule,) = against(baseline, runs_of({"a": "1", "b": "0", "c": "1"}), "ar:0.02").rules
     assert (
         rule.settle[0]
         == "one trial of each case is too few: this agent varies (trials of b in one run end differently)"
@@ -315,12 +319,12 @@ def test_one_trial_of_an_agent_that_varies_is_said_to_be_too_few():
 
 
 def test_a_case_that_passed_in_every_trial_and_fails_in_every_one_fails_the_comparison_and_is_named():
-    base = {f"c{n}": "11111" for n in range(20)}
-    found = against(runs_of(base), runs_of({**base, "c7": "00000"}), "ar:0.2")
+    baseline = {f"c{n}": "11111" for n in range(20)}
+    found = against(runs_of(baseline), runs_of({**baseline, "c7": "00000"}), "ar:0.2")
     assert [(rule.rule, rule.outcome) for rule in found.rules] == [("ar:0.2", "passed"), ("flips:0", "failed")]
     assert found.rules[1].reason == "1 case passed in every trial and fails now, 0 may: c7"
-    assert against(runs_of(base), runs_of({**base, "c7": "00000"}), "flips:1").outcome == "passed"
-    assert against(runs_of(base), runs_of({**base, "c7": "00001"})).outcome == "passed"
+    assert against(runs_of(baseline), runs_of({**baseline, "c7": "00000"}), "flips:1").outcome == "passed"
+    assert against(runs_of(baseline), runs_of({**baseline, "c7": "00001"})).outcome == "passed"
 
 
 def of_words(passes, words, **fields):
@@ -361,8 +365,8 @@ def test_one_flip_in_one_trial_is_a_warning_where_words_differ_though_the_result
 
 
 def test_one_flip_is_a_warning_where_the_agent_is_known_to_vary():
-    base, new = {"a": "1", "b": "1", "c": "0"}, {"a": "1", "b": "0", "c": "0"}
-    same = [runs_of(run, agent_source="s", dialogue=name) for name, run in (("x", base), ("y", new))]
+    baseline, new = {"a": "1", "b": "1", "c": "0"}, {"a": "1", "b": "0", "c": "0"}
+    same = [runs_of(run, agent_source="s", dialogue=name) for name, run in (("x", baseline), ("y", new))]
     unsure = against(*same)
     assert (unsure.varies, unsure.outcome) == (True, "inconclusive")
     assert "its source is the same in both runs and its words differ, as in a" in unsure.rules[0].settle[0]
@@ -374,9 +378,9 @@ def test_one_flip_is_a_warning_where_the_agent_is_known_to_vary():
 
 
 def test_of_an_agent_that_says_the_same_word_by_word_every_drop_is_its_own():
-    base = [card(f"c{n}", 1.0, dialogue=f"d{n}") for n in range(10)]
-    new = [*base[:8], card("c8", 0.5, dialogue="x"), card("c9", 0.5, dialogue="y")]
-    found = compared(base, new, "ar:0.02")
+    baseline = [card(f"c{n}", 1.0, dialogue=f"d{n}") for n in range(10)]
+    new = [*baseline[:8], card("c8", 0.5, dialogue="x"), card("c9", 0.5, dialogue="y")]
+    found = compared(baseline, new, "ar:0.02")
     assert (found.varies, found.outcome) == (False, "failed")
     assert found.rules[0].reason == "ar 1.000 -> 0.900 is down by more than 0.02: -0.100 (2 of 10 cases differ)"
     assert found.rules[0].p is None
@@ -388,7 +392,7 @@ def test_one_agent_against_itself_is_red_in_at_most_one_of_twenty_comparisons_at
         red = 0
         for _ in range(60):
             ease = [generator.betavariate(2.6, 0.4) for _ in range(12)]
-            base, new = (
+            baseline, new = (
                 runs_of(
                     {
                         f"c{n:02}": "".join("01"[generator.random() < chance] for _ in range(trials))
@@ -399,15 +403,15 @@ def test_one_agent_against_itself_is_red_in_at_most_one_of_twenty_comparisons_at
                 )
                 for name in "xy"
             )
-            red += against(base, new, "ar:0.02", "pass_rate:0.02").outcome == "failed"
+            red += against(baseline, new, "ar:0.02", "pass_rate:0.02").outcome == "failed"
         assert red <= 6, f"{trials} trials: {red} of 60"
 
 
 def test_many_rules_and_domains_are_corrected_for():
-    base = {f"c{n}": "11111" for n in range(3)}
+    baseline = {f"c{n}": "11111" for n in range(3)}
     new = {"c0": "10011", "c1": "11111", "c2": "11111"}
-    (alone,) = against(runs_of(base), runs_of(new), "ar:0.02").rules
-    several = against(runs_of(base), runs_of(new), "ar:0.02", "pass_rate:0.02", "flips:3").rules
+    (alone,) = against(runs_of(baseline), runs_of(new), "ar:0.02").rules
+    several = against(runs_of(baseline), runs_of(new), "ar:0.02", "pass_rate:0.02", "flips:3").rules
     assert several[0].p == pytest.approx(alone.p)  # the two go together, and nothing flipped
     assert several[0].p == several[1].p
 
@@ -434,26 +438,26 @@ def test_what_does_not_change_an_episode_refuses_no_comparison():
 
 
 def test_a_decision_about_words_that_both_runs_have_counts_for_both():
-    base = side([card("a", 1.0, dialogue="d"), card("b", 1.0, dialogue="e")])
+    baseline = side([card("a", 1.0, dialogue="d"), card("b", 1.0, dialogue="e")])
     new = side(
         [card("a", 0.0, dialogue="d", outcome="failed"), card("b", 1.0, dialogue="e")],
         suites=(SUITE.model_copy(update={"decisions": "reviewed"}),),
     )
-    found = compare(base, new, parse_drops(["ar:0"]))
+    found = compare(baseline, new, parse_drops(["ar:0"]))
     assert (found.comparable, found.outcome, found.cases) == (True, "passed", ())
 
 
 def test_more_undecided_cases_than_before_are_told_and_a_rule_fails_on_them():
-    base = [card(f"c{n}") for n in range(10)]
-    new = [*base[:8], *(card(f"c{n}", (0.5, 1.0), outcome="unevaluated", unknown=("z",)) for n in (8, 9))]
-    found = compared(base, new, "ar:0.2", "undecided:0.1")
+    baseline = [card(f"c{n}") for n in range(10)]
+    new = [*baseline[:8], *(card(f"c{n}", (0.5, 1.0), outcome="unevaluated", unknown=("z",)) for n in (8, 9))]
+    found = compared(baseline, new, "ar:0.2", "undecided:0.1")
     assert [rule.outcome for rule in found.rules] == ["passed", "failed"]
     assert found.rules[1].reason == "undecided 0.000 -> 0.200 of 10 cases is up by more than 0.1"
     assert found.warnings[0].startswith("2 cases with undecided labels, 0 before")
 
 
 def test_a_common_part_of_less_than_half_is_not_compared():
-    base = side([card(f"c{n}") for n in range(30)])
+    baseline = side([card(f"c{n}") for n in range(30)])
     new = side([card("c0"), *(card(f"d{n}") for n in range(29))])
-    found = compare(base, new, parse_drops(["ar:0"]), common=True)
-    assert "cases in common: base 1 of 30, new 1 of 30; fewer than half: run the base again" in found.reasons[0]
+    found = compare(baseline, new, parse_drops(["ar:0"]), common=True)
+    assert "cases in common: baseline 1 of 30, new 1 of 30; fewer than half: run the baseline again" in found.reasons[0]

@@ -260,9 +260,9 @@ def test_a_ceiling_is_held_for_the_suite_a_domain_or_each_case(rule, outcome, re
 
 
 def test_a_multiple_is_of_what_the_earlier_run_spent_on_the_same_cases_and_skipped_where_the_model_changed():
-    base = side([spending("a", cost=0.1), spending("b", cost=0.3), spending("gone", cost=9.0)], agent="react:big")
+    baseline = side([spending("a", cost=0.1), spending("b", cost=0.3), spending("gone", cost=9.0)], agent="react:big")
     cards = [spending("a", cost=0.2), spending("b", cost=0.42)]
-    ask = {"coverage": Coverage(selected=2, total=2), "base": base}
+    ask = {"coverage": Coverage(selected=2, total=2), "baseline": baseline}
     failed = decide(cards, parse_thresholds(["cost<=1.5x"]), agent="react:big", **ask)
     assert failed.reasons == ("cost 0.31 > 0.3 (1.5 x 0.2) USD a case (2 cases)",)
     assert decide(cards, parse_thresholds(["cost<=1.6x"]), agent="react:big", **ask).outcome == "passed"

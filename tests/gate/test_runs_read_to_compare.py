@@ -6,7 +6,7 @@ from saved_runs import card, run_text
 from pytest_mapsat.formats import read_run, save_run
 from pytest_mapsat.gate import Side, compare, parse_drops
 from pytest_mapsat.model import CardRequirement, Label, Quote, SuiteError, Trajectory, Turn
-from pytest_mapsat.runs.saved import accept, read_base
+from pytest_mapsat.runs.saved import accept, read_baseline
 
 
 def cards(outcome, value, *, digest=""):
@@ -20,7 +20,7 @@ def cards(outcome, value, *, digest=""):
         yield card(
             Trajectory(case=f"case-{number}", turns=turns),
             labels=[label.model_dump()],
-            requirements=[CardRequirement(id="open", kind="explicit", text="It is open").model_dump()],
+            requirements=[CardRequirement(id="open", kind="asked", text="It is open").model_dump()],
             outcome=outcome,
             metrics={"ar": value},
             dialogue=digest and f"{digest}-{number}",
@@ -38,12 +38,12 @@ def saved(path, some):
 def test_what_changed_is_told_in_the_same_words_as_of_whole_runs(tmp_path, digest):
     paths = [
         saved(tmp_path / name, cards(*ended, digest=digest))
-        for name, ended in (("base", ("passed", 1.0)), ("new", ("failed", 0.0)))
+        for name, ended in (("baseline", ("passed", 1.0)), ("new", ("failed", 0.0)))
     ]
     drops = parse_drops(["ar:0.02"])
-    found, whole = (compare(*map(read, paths), drops) for read in (read_base, lambda path: Side.of(read_run(path))))
+    found, whole = (compare(*map(read, paths), drops) for read in (read_baseline, lambda path: Side.of(read_run(path))))
     assert found == whole
-    assert found.cases[0].requirements[0].base_why == "because of 0"
+    assert found.cases[0].requirements[0].baseline_why == "because of 0"
     assert found.cases[0].requirements[0].new_quotes[0].text == "Old Mill"
 
 
@@ -58,4 +58,4 @@ def test_a_run_that_contradicts_itself_is_refused_all_the_same(tmp_path):
     path = saved(tmp_path / "run.json", cards("passed", 1.0, digest="told"))
     path.write_text(path.read_text(encoding="utf-8").replace('"case": "case-0"', '"case": "another"'), encoding="utf-8")
     with pytest.raises(SuiteError, match="found the dialogue of case another, trial 1, expected that of case case-0"):
-        read_base(path)
+        read_baseline(path)

@@ -213,7 +213,7 @@ def test_what_no_tool_had_returned_by_then_is_no_observation():
     assert observations("Somewhere nice.") == {}
 
 
-def test_nothing_is_labelled_besides_where_no_family_asks():
+def test_nothing_is_labelled_besides_where_no_metric_set_asks():
     judge = make_judge("checks", {"find": FIND}, root=None)
     trajectory = dialogue("Old Mill it is.", steps=[call("find", EARLIER, query="tea")])
     assert judge.judge(CASE, trajectory).labels == ()

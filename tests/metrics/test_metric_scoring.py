@@ -21,7 +21,7 @@ from pytest_mapsat.model import (
 
 FULL = make_case(explicit=2, hard=(1,), soft=(1, 0.5), facts=2, tools=("a",), domains=("search",), difficulty="L2")
 GOOD = {"e1": 1, "e2": 1, "h1": 1, "s1": 1, "s2": 1, "f1": 1, "f2": 1}
-ALL = frozenset({"hard", "facts", "explicit", "soft"})
+ALL = frozenset({"hard", "facts", "asked", "soft"})
 DEFAULT = frozenset({"hard", "facts"})
 
 
@@ -46,7 +46,7 @@ def test_a_perfect_answer_passes_with_full_marks():
         ({"f2": 0}, DEFAULT, "failed"),
         ({"f2": 0}, {"hard"}, "passed"),
         ({"e1": 0}, DEFAULT, "passed"),
-        ({"e1": 0}, {"explicit"}, "failed"),
+        ({"e1": 0}, {"asked"}, "failed"),
         ({"s1": 0.75}, {"soft"}, "failed"),
         ({"s1": 0.75}, DEFAULT, "passed"),
         ({"h1": 0, "f1": 0, "e1": 0, "s1": 0}, (), "passed"),
@@ -94,21 +94,19 @@ def test_a_failure_is_not_the_agents_where_every_failing_label_names_another():
 
 @pytest.mark.parametrize(("met", "outcome"), [(2, "passed"), (1, "failed"), (0, "failed")])
 def test_a_count_of_explicit_requirements_decides_where_labels_do_not(met, outcome):
-    card = mark(labels={}, asserted=frozenset({"explicit"}), explicit_count=Count(met=met, total=2))
+    card = mark(labels={}, asserted=frozenset({"asked"}), explicit_count=Count(met=met, total=2))
     assert card.outcome == outcome
     assert card.metrics["ecr"] == met / 2
     assert outcome == "passed" or f"{met} of 2 explicit requirements are met" in card.reason
 
 
 def test_a_count_that_does_not_fit_leaves_the_item_unevaluated():
-    card = mark(labels={}, asserted=frozenset({"explicit"}), explicit_count=Count(met=3, total=3))
+    card = mark(labels={}, asserted=frozenset({"asked"}), explicit_count=Count(met=3, total=3))
     assert (card.outcome, card.metrics["ecr"]) == ("unevaluated", None)
 
 
 def test_only_known_assertions_are_taken():
-    with pytest.raises(
-        UsageError, match="cannot assert nice; known are hard, facts, policies, explicit, soft, success"
-    ):
+    with pytest.raises(UsageError, match="cannot assert nice; known are hard, facts, policies, asked, soft, success"):
         mark(asserted=frozenset({"nice"}))
 
 

@@ -14,7 +14,7 @@ from pytest_mapsat.metrics.permuted import Block, chances
 def units_of(*cases, column=0, flips=False):
     """A unit for each case, given as its trials in both runs."""
     weight = 1.0 if flips else 1 / len(cases)
-    return [[Block(column, weight, base, new, flips=flips)] for base, new in cases]
+    return [[Block(column, weight, baseline, new, flips=flips)] for baseline, new in cases]
 
 
 @pytest.mark.parametrize("tail", ["down", "both"])
@@ -22,15 +22,15 @@ def test_one_case_agrees_with_scipys_exact_permutation_test(tail):
     import numpy as np
     from scipy.stats import permutation_test
 
-    base, new = (0.9, 0.4, 0.7, 1.0, 0.3), (0.2, 0.6, 0.1, 0.35)
+    baseline, new = (0.9, 0.4, 0.7, 1.0, 0.3), (0.2, 0.6, 0.1, 0.35)
     oracle = permutation_test(
-        (new, base),
+        (new, baseline),
         lambda x, y, axis=-1: np.mean(x, axis=axis) - np.mean(y, axis=axis),
         vectorized=True,
         n_resamples=np.inf,
         alternative={"down": "less", "both": "two-sided"}[tail],
     )
-    (chance,) = chances(units_of((base, new)), 1, tail=tail)
+    (chance,) = chances(units_of((baseline, new)), 1, tail=tail)
     assert chance == pytest.approx(oracle.pvalue, rel=0.1 if tail == "both" else 1e-9)  # scipy doubles the smaller tail
 
 

@@ -290,7 +290,7 @@ def test_a_threshold_from_addopts_is_a_note_on_part_of_the_suite(project):
         (("--mapsat-agent", ""), "--mapsat-agent names no agent"),
         (("--mapsat-fail-under=ar=0.5",), "--mapsat-fail-under without an agent"),
         (("--mapsat-save", "run.json"), "--mapsat-save without an agent"),
-        (("--mapsat-compare=base.json",), "--mapsat-compare without an agent"),
+        (("--mapsat-compare=baseline.json",), "--mapsat-compare without an agent"),
         (("--mapsat-agent=off", "--mapsat-save=run.json"), "--mapsat-save without an agent"),
     ],
 )

@@ -12,9 +12,9 @@ import tiny_suite
         ("good", "hard,facts", 0),
         ("good", "soft", 3),
         ("good", "all", 3),
-        ("good", "explicit", 0),
+        ("good", "asked", 0),
         ("bad", "hard", 3),
-        ("bad", "facts,explicit", 0),
+        ("bad", "facts,asked", 0),
         ("bad", "none", 0),
     ],
 )
@@ -33,7 +33,18 @@ def test_a_violation_that_is_not_asserted_is_listed_in_the_summary(project: pyte
 def test_an_unknown_kind_is_a_usage_error(project: pytest.Pytester, text: str) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-assert={text or ','}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, policies, explicit, soft, success*"])
+    result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, policies, asked, soft, success*"])
+
+
+def test_the_old_name_of_what_is_asked_for_is_refused_with_the_new_one(project: pytest.Pytester) -> None:
+    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-assert=explicit,hard")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--mapsat-assert: 'explicit' is now 'asked'*"])
+    manifest = project.path / "benchmark_cases" / "suite.yaml"
+    manifest.write_text(tiny_suite.MANIFEST + "assert: [hard, explicit]\n")
+    result = project.runpytest("--mapsat-agent=good:agent")
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*suite.yaml:9: assert*'explicit' is now 'asked'*"])
 
 
 def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytester) -> None:
@@ -66,7 +77,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
     manifest.write_text(tiny_suite.MANIFEST + "success: arr\n")
     result = project.runpytest(agent, place)
     result.stdout.fnmatch_lines(
-        ["*suite.yaml:9: success: no family of the suite has the metric 'arr' (did you mean 'ar'?)*"]
+        ["*suite.yaml:9: success: no metric set of the suite has the metric 'arr' (did you mean 'ar'?)*"]
     )
     manifest.write_text(tiny_suite.MANIFEST + "success: ar\n")
     result = project.runpytest(agent, place, "--mapsat-assert=success")

@@ -31,7 +31,7 @@ def planted(pytester: pytest.Pytester) -> pytest.Pytester:
     cases = [asking(f"{domain[:3]}-{n}", domain) for domain in ("navigation", "search") for n in range(10)]
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(good=tiny_suite.GOOD, worse=WORSE)
-    result = run(pytester, GOOD, "--mapsat-save=base.json")
+    result = run(pytester, GOOD, "--mapsat-save=baseline.json")
     assert result.ret == 0
     return pytester
 
@@ -43,7 +43,7 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
 def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_green(
     planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0.02,navigation.ar:0.02")
+    rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0.02,navigation.ar:0.02")
     same = run(planted, GOOD, "--mapsat-save=same.json", "-n", "2", *rules)
     assert same.ret == 0
     same.stdout.fnmatch_lines(["gate*PASSED: ar 0.500 -> 0.500: no difference in 20 cases"])
@@ -61,25 +61,25 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert saved["comparison"]["rules"][0]["outcome"] == "failed"
     capsys.readouterr()
 
-    assert main(["compare", "base.json", "same.json", "--fail=ar:0"]) == 0
+    assert main(["compare", "baseline.json", "same.json", "--fail=ar:0"]) == 0
     assert "outcome  passed" in capsys.readouterr().out
-    assert main(["compare", "base.json", "worse.json", "--fail=search.ar:0.02"]) == 1
+    assert main(["compare", "baseline.json", "worse.json", "--fail=search.ar:0.02"]) == 1
     out = capsys.readouterr().out
     assert "search: 10 of 10 cases got worse" in out
     assert "sea-0" in out
     assert "before  “Blue Bay”" in out
     assert "now     no reply says 'Blue Bay'" in out
-    assert main(["compare", "base.json", "worse.json"]) == 1  # by the rules that the run was asked for
-    assert main(["compare", "base.json", "worse.json", "--json"]) == 1
+    assert main(["compare", "baseline.json", "worse.json"]) == 1  # by the rules that the run was asked for
+    assert main(["compare", "baseline.json", "worse.json", "--json"]) == 1
     printed = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
     assert printed["flips"] == [10, 0]
-    assert main(["compare", "--aa", "base.json", "same.json", "--fail=ar:0.02"]) == 0
+    assert main(["compare", "--aa", "baseline.json", "same.json", "--fail=ar:0.02"]) == 0
     assert "2 comparisons: 0 failed (0.0%), 0 inconclusive, 2 passed" in capsys.readouterr().out
     assert main(["regrade", "worse.json", "--judge=checks"]) == 1
     assert "ar is undecided: the earlier run is not given (--mapsat-compare=PATH)" in " ".join(
         capsys.readouterr().out.split()
     )
-    assert main(["regrade", "same.json", "--compare=base.json"]) == 0
+    assert main(["regrade", "same.json", "--compare=baseline.json"]) == 0
 
 
 def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.Pytester) -> None:
@@ -102,9 +102,9 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     assert strict.ret == 1
     strict.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar 0.500 -> 0.000 is down by more than*"])
     # The suite has changed since the first run, of which no case is left.
-    other = run(planted, GOOD, "--mapsat-compare=base.json")
+    other = run(planted, GOOD, "--mapsat-compare=baseline.json")
     assert other.ret != 0
-    assert "--mapsat-compare=base.json: the runs cannot be compared: suite tiny: base version 1" in str(
+    assert "--mapsat-compare=baseline.json: the runs cannot be compared: suite tiny: baseline version 1" in str(
         other.stderr
     ) + str(other.stdout)
 
@@ -127,9 +127,9 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     asked = ("--mapsat-trials=4", "--mapsat-assert=none")
     seed = planted.path / "seed"
     seed.write_text("1")
-    run(planted, "--mapsat-agent=noisy:agent", *asked, "--mapsat-save=base.json")
+    run(planted, "--mapsat-agent=noisy:agent", *asked, "--mapsat-save=baseline.json")
     seed.write_text("2")
-    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0.02")
+    rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0.02")
     again = run(planted, "--mapsat-agent=noisy:agent", *asked, *rules)
     assert again.ret == 0
     worse = run(planted, "--mapsat-agent=noisier:agent", *asked, *rules)
@@ -159,8 +159,8 @@ def test_one_flip_of_a_changed_agent_is_red_where_other_words_stay_and_a_warning
     cases[7]["visible"]["query"] = "Take me to a charger at the bridge."
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE.replace("TODAY", ""), chatty=ONCE.replace("TODAY", "Today "))
-    run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=base.json")
-    asked = ("--mapsat-compare=base.json", "--mapsat-assert=hard")
+    run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=baseline.json")
+    asked = ("--mapsat-compare=baseline.json", "--mapsat-assert=hard")
     once = run(pytester, "--mapsat-agent=once:agent", *asked)
     once.stdout.fnmatch_lines(["gate*FAILED: 1 case passed before and fails now, 0 may: c7"])
     chatty = run(pytester, "--mapsat-agent=chatty:agent", *asked)
@@ -194,9 +194,11 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(fading=FADING)
 
-    def fallen(step: int, *bases: str) -> pytest.RunResult:
+    def fallen(step: int, *baselines: str) -> pytest.RunResult:
         (pytester.path / "step").write_text(str(step))
-        rules = [f"--mapsat-compare={base}" for base in bases] + ["--mapsat-max-drop=ar:0.02"] * bool(bases)
+        rules = [f"--mapsat-compare={baseline}" for baseline in baselines] + ["--mapsat-max-drop=ar:0.02"] * bool(
+            baselines
+        )
         return run(pytester, "--mapsat-agent=fading:agent", f"--mapsat-save={step}.json", *rules)
 
     assert fallen(0).ret == 0
@@ -214,8 +216,8 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
 ) -> None:
     run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=worse.json")
     capsys.readouterr()
-    assert main(["compare", "anchor.json", "base.json", "--accept"]) == 0
-    assert "accepted base.json is written to anchor.json: commit it" in capsys.readouterr().out
+    assert main(["compare", "anchor.json", "baseline.json", "--accept"]) == 0
+    assert "accepted baseline.json is written to anchor.json: commit it" in capsys.readouterr().out
     assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02"]) == 1
     assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02", "--accept"]) == 0
     assert "ar 0.500 -> 0.250 is down by more than 0.02" in " ".join(capsys.readouterr().out.split())
@@ -239,13 +241,13 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
         assert f"{part}: part of the suite ran" in capsys.readouterr().err
 
 
-def test_both_bases_must_hold(planted: pytest.Pytester) -> None:
+def test_both_baselines_must_hold(planted: pytest.Pytester) -> None:
     run(planted, "--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-save=last.json")
     asked = ("--mapsat-agent=worse:agent", "--mapsat-assert=none", "--mapsat-max-drop=ar:0.02")
     assert run(planted, *asked, "--mapsat-compare=last.json").ret == 0
-    bases = ("--mapsat-compare=last.json", "--mapsat-compare=base.json")
+    baselines = ("--mapsat-compare=last.json", "--mapsat-compare=baseline.json")
     reports = ("--mapsat-report=html:both.html", "--mapsat-report=markdown:both.md")
-    both = run(planted, *asked, *bases, *reports, "--mapsat-save=both.json")
+    both = run(planted, *asked, *baselines, *reports, "--mapsat-save=both.json")
     assert both.ret == 1
     both.stdout.fnmatch_lines(
         ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250 is down by more than*"]
@@ -256,26 +258,28 @@ def test_both_bases_must_hold(planted: pytest.Pytester) -> None:
         told = (planted.path / report).read_text(encoding="utf-8")
         assert "ar 0.500 -&gt; 0.250 is down" in told or "ar 0.500 -> 0.250 is down" in told
         assert "Against the anchor" in told
-    three = run(planted, *asked, *[f"--mapsat-compare={name}.json" for name in ("last", "base", "both")])
+    three = run(planted, *asked, *[f"--mapsat-compare={name}.json" for name in ("last", "baseline", "both")])
     assert "found 3 runs, expected at most two" in three.stderr.str()
     twice = run(planted, *asked, "--mapsat-compare=last.json", "--mapsat-compare=./last.json")
     assert "last.json is given twice" in twice.stderr.str()
 
 
-def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_called(planted: pytest.Pytester) -> None:
+def test_a_baseline_without_a_case_or_of_another_judge_is_told_before_an_agent_is_called(
+    planted: pytest.Pytester,
+) -> None:
     planted.makepyfile(never="def agent(message): raise SystemExit('called')")
-    base = json.loads((planted.path / "base.json").read_text())
-    (planted.path / "empty.json").write_text(json.dumps({**base, "cases": []}))
-    base["manifest"]["judge"]["spec"] = "llm:openai/gpt-4o"
-    (planted.path / "judged.json").write_text(json.dumps(base))
-    base["cases"][0]["spent"] = {"cost": float("nan")}
-    (planted.path / "nan.json").write_text(json.dumps(base))
+    baseline = json.loads((planted.path / "baseline.json").read_text())
+    (planted.path / "empty.json").write_text(json.dumps({**baseline, "cases": []}))
+    baseline["manifest"]["judge"]["spec"] = "llm:openai/gpt-4o"
+    (planted.path / "judged.json").write_text(json.dumps(baseline))
+    baseline["cases"][0]["spent"] = {"cost": float("nan")}
+    (planted.path / "nan.json").write_text(json.dumps(baseline))
     (planted.path / "benchmark_cases" / "more.jsonl").write_text(json.dumps(asking("more", "search")) + "\n")
     for name, said in (
-        ("base", "--mapsat-compare=base.json: the runs cannot be compared: suite tiny: base version 1"),
-        ("base", "mapsat compare --common; an anchor moves with mapsat compare ANCHOR RUN --accept"),
+        ("baseline", "--mapsat-compare=baseline.json: the runs cannot be compared: suite tiny: baseline version 1"),
+        ("baseline", "mapsat compare --common; an anchor moves with mapsat compare ANCHOR RUN --accept"),
         ("empty", "cases: found an empty list, expected the scorecard of at least one case"),
-        ("judged", "judge: base llm:openai/gpt-4o, new checks"),
+        ("judged", "judge: baseline llm:openai/gpt-4o, new checks"),
         ("nan", "NaN is not a JSON value"),
     ):
         result = run(planted, "--mapsat-agent=never:agent", f"--mapsat-compare={name}.json")
@@ -286,40 +290,40 @@ def test_a_base_without_a_case_or_of_another_judge_is_told_before_an_agent_is_ca
 
 def test_one_trial_against_several_is_told_before_an_agent_is_called(planted: pytest.Pytester) -> None:
     planted.makepyfile(never="def agent(message): raise SystemExit('called')")
-    asked = ("--mapsat-agent=never:agent", "--mapsat-compare=base.json", "-q", "-x")
+    asked = ("--mapsat-agent=never:agent", "--mapsat-compare=baseline.json", "-q", "-x")
     many = run(planted, *asked, "--mapsat-trials=8").stdout.str()
-    told = "mapsat: base.json has 1 trial of each case and this run 8: where the agent varies, 1 is too few; run the base again with --mapsat-trials=8"
+    told = "mapsat: baseline.json has 1 trial of each case and this run 8: where the agent varies, 1 is too few; run the baseline again with --mapsat-trials=8"
     assert told in many
     assert many.index(told) < many.index("called")
     assert "trial of each case" not in run(planted, *asked).stdout.str().partition("called")[0]
 
 
-def test_a_decision_made_after_the_base_refuses_no_comparison_and_counts_for_both_runs(
+def test_a_decision_made_after_the_baseline_refuses_no_comparison_and_counts_for_both_runs(
     planted: pytest.Pytester,
 ) -> None:
     ruling = {"case": "nav-0", "trial": 1, "labels": {"z1": "failed"}, "why": {"z1": "closed for good"}, "by": "ann"}
     (planted.path / "rulings.jsonl").write_text(json.dumps(ruling))
-    assert main(["review", "base.json", "--from", "rulings.jsonl"]) == 0
-    rules = ("--mapsat-compare=base.json", "--mapsat-max-drop=ar:0")
+    assert main(["review", "baseline.json", "--from", "rulings.jsonl"]) == 0
+    rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0")
     result = run(planted, GOOD, "--mapsat-save=new.json", *rules)
     result.assert_outcomes(passed=19, failed=1)
     result.stdout.fnmatch_lines(["gate*PASSED: ar 0.475 -> 0.475: no difference in 20 cases"])
 
 
 def test_a_run_of_part_of_the_suite_decides_what_it_can(planted: pytest.Pytester) -> None:
-    rules = (GOOD, "-m", "navigation", "--mapsat-compare=base.json")
+    rules = (GOOD, "-m", "navigation", "--mapsat-compare=baseline.json")
     assert run(planted, *rules, "--mapsat-max-drop=navigation.ar:0.02").ret == 0
     undecided = run(planted, *rules, "--mapsat-max-drop=ar:0.02")
     assert undecided.ret == 1
     undecided.stdout.fnmatch_lines(["gate*INCONCLUSIVE: ar is undecided: part of the suite ran*"])
 
 
-def test_a_base_that_cannot_be_compared_is_told_before_anything_runs(
+def test_a_baseline_that_cannot_be_compared_is_told_before_anything_runs(
     planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (planted.path / "torn.json").write_text('{"schema": "mapsat-run/0"}')
-    (planted.path / "copy.json.journal").write_bytes((planted.path / "base.json.journal").read_bytes())
-    twice = json.loads((planted.path / "base.json").read_text())
+    (planted.path / "copy.json.journal").write_bytes((planted.path / "baseline.json.journal").read_bytes())
+    twice = json.loads((planted.path / "baseline.json").read_text())
     twice["cases"].append(twice["cases"][0])
     (planted.path / "twice.json").write_text(json.dumps(twice))
     for options, said in (
@@ -327,18 +331,18 @@ def test_a_base_that_cannot_be_compared_is_told_before_anything_runs(
         (["--mapsat-compare=torn.json"], "expected 'mapsat-run/1'"),
         (["--mapsat-compare=copy.json.journal"], "this is the journal of a run that did not end"),
         (["--mapsat-compare=twice.json"], "a second scorecard of case nav-0"),
-        (["--mapsat-compare=base.json", "--mapsat-user=silent"], "user: base scripted, new silent"),
-        (["--mapsat-compare=base.json", "--mapsat-max-turns=3"], "max-turns: base 10, new 3"),
-        (["--mapsat-compare=base.json", "--mapsat-max-drop=arr:0.1"], "did you mean 'ar'?"),
-        (["--mapsat-compare=base.json", "--mapsat-max-drop=ar=0.1"], "expected METRIC:NUMBER like ar:0.02"),
-        (["--mapsat-compare=base.json", "--mapsat-inconclusive=maybe"], "expected pass or fail"),
+        (["--mapsat-compare=baseline.json", "--mapsat-user=silent"], "user: baseline scripted, new silent"),
+        (["--mapsat-compare=baseline.json", "--mapsat-max-turns=3"], "max-turns: baseline 10, new 3"),
+        (["--mapsat-compare=baseline.json", "--mapsat-max-drop=arr:0.1"], "did you mean 'ar'?"),
+        (["--mapsat-compare=baseline.json", "--mapsat-max-drop=ar=0.1"], "expected METRIC:NUMBER like ar:0.02"),
+        (["--mapsat-compare=baseline.json", "--mapsat-inconclusive=maybe"], "expected pass or fail"),
         (["--mapsat-max-drop=ar:0.1"], "name it with --mapsat-compare=PATH"),
     ):
         result = run(planted, GOOD, *options)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert said in result.stderr.str()
     capsys.readouterr()
-    assert main(["compare", "base.json"]) == 2
+    assert main(["compare", "baseline.json"]) == 2
     assert "found 1 runs, expected the earlier one and the new one" in capsys.readouterr().err
-    assert main(["compare", "--aa", "base.json", "--fail=ar:0"]) == 2
+    assert main(["compare", "--aa", "baseline.json", "--fail=ar:0"]) == 2
     assert "give several runs, or one with --mapsat-trials" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_lint_warns_of_an_item_that_cannot_fail(
     monkeypatch.chdir(soft.path)
     main(["lint", "benchmark_cases"])
     printed = capsys.readouterr().out
-    assert "soft.yaml:1: case soft-one: no item can fail: it has no requirement of explicit, facts, hard" in printed
+    assert "soft.yaml:1: case soft-one: no item can fail: it has no requirement of asked, facts, hard" in printed
     assert printed.count("not-asserted") == 1
 
 

@@ -9,7 +9,7 @@ from pytest_mapsat.cli import main
 
 PACKAGE = """
 from collections import Counter
-from pytest_mapsat.metrics import Family
+from pytest_mapsat.metrics import MetricSet
 from pytest_mapsat.model import SUITE_SCHEMA, Label, Metric, Problem, SuiteError, SuiteManifest
 from pytest_mapsat.suite import ImportLog, new_folder, write_cases, write_manifest
 
@@ -29,7 +29,7 @@ def import_lines(src, dest):
 def broken(src, dest):
     raise LookupError("nothing there")
 
-BREVITY = Family("brevity", (Metric(name="short", title="short answers"),), lambda scene: {"short": 1.0})
+BREVITY = MetricSet("brevity", (Metric(name="short", title="short answers"),), lambda scene: {"short": 1.0})
 
 class Verdict:
     trajectory = ""

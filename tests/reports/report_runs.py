@@ -75,7 +75,7 @@ NAMED = Label(requirement="named", kind="explicit", outcome="passed", value=1, q
 WORDS = (
     CardRequirement(id="open-now", kind="hard", text="The place is open at 18:20", source="environment"),
     CardRequirement(id="near", kind="soft", text="It is near"),
-    CardRequirement(id="named", kind="explicit", text="A charger is named"),
+    CardRequirement(id="named", kind="asked", text="A charger is named"),
 )
 
 
@@ -113,11 +113,11 @@ def comparison() -> Comparison:
         requirement="open-now",
         kind="implicit",
         direction="worse",
-        base="passed",
+        baseline="passed",
         new="failed",
-        base_value=1,
+        baseline_value=1,
         new_value=0,
-        base_quotes=(Quote(turn=1, start=0, end=8, text="Blue Bay"),),
+        baseline_quotes=(Quote(turn=1, start=0, end=8, text="Blue Bay"),),
         new_quotes=before.quotes,
         new_why=OPEN_NOW.why,
     )
@@ -126,14 +126,14 @@ def comparison() -> Comparison:
         domains=("navigation",),
         direction="worse",
         flipped=True,
-        base=CaseSide(outcome="passed", passed=1, trials=1),
+        baseline=CaseSide(outcome="passed", passed=1, trials=1),
         new=CaseSide(outcome="failed", passed=0, trials=1),
         requirements=(requirement,),
     )
     changes = (
         Change(
             metric="ar",
-            base=(0.9, 0.9),
+            baseline=(0.9, 0.9),
             new=(0.5, 0.6),
             difference=(-0.4, -0.3),
             p=0.012,
@@ -142,7 +142,7 @@ def comparison() -> Comparison:
         ),
         Change(
             metric="ts",
-            base=(0.9, 0.9),
+            baseline=(0.9, 0.9),
             new=(0.9, 0.9),
             difference=(0, 0),
             p=0.8,
@@ -153,7 +153,7 @@ def comparison() -> Comparison:
             metric="ar",
             dimension="domain",
             group="navigation",
-            base=(1, 1),
+            baseline=(1, 1),
             new=(0.25, 0.25),
             difference=(-0.75, -0.75),
             p=0.0004,
@@ -165,7 +165,7 @@ def comparison() -> Comparison:
         rule="ar:0.02", metric="ar", drop=0.02, outcome="failed", reason="AR is down by 0.30 to 0.40, more than 0.02"
     )
     return Comparison(
-        base=ComparedRun(agent="old:agent", suites=("town 1 abc",)),
+        baseline=ComparedRun(agent="old:agent", suites=("town 1 abc",)),
         new=ComparedRun(agent="my:agent"),
         pairs=3,
         changes=changes,

@@ -8,7 +8,7 @@ from pytest_mapsat.reports import cell_width, change_lines, dialogue_lines, summ
 
 GOLDEN = {
     60: """\
-base     old:agent, town 1 abc
+baseline old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more
          than 0.02
@@ -21,7 +21,7 @@ flipped  charge-now  passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
     120: """\
-base     old:agent, town 1 abc
+baseline old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
 metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
@@ -51,16 +51,16 @@ def test_changes_read_the_same_at_any_width_and_fit(width):
 
 def test_what_is_worse_is_red_and_without_colours_nothing_is():
     styles = {line.text.split()[0]: line.style for line in change_lines(COMPARED.comparison, 80)}
-    assert (styles["rule"], styles["metrics"], styles["flipped"], styles["base"]) == ("red", "red", "red", "")
+    assert (styles["rule"], styles["metrics"], styles["flipped"], styles["baseline"]) == ("red", "red", "red", "")
     assert {line.style for line in summary_lines(COMPARED, width=80, colour=False)} == {""}
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_summary_begins_with_what_changed(width):
     lines = text(summary_lines(COMPARED, width=width, colour=False)).split("\n")
-    assert lines[3] == "base     old:agent, town 1 abc"
-    assert lines.index("base     old:agent, town 1 abc") < next(n for n, line in enumerate(lines) if "passed" in line)
-    assert "base" not in text(summary_lines(RUN, width=width, colour=False))
+    assert lines[3] == "baseline old:agent, town 1 abc"
+    assert lines.index("baseline old:agent, town 1 abc") < next(n for n, line in enumerate(lines) if "passed" in line)
+    assert "baseline" not in text(summary_lines(RUN, width=width, colour=False))
 
 
 def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
@@ -78,7 +78,10 @@ def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
 
 
 def test_unlike_runs_are_named_and_not_compared():
-    unlike = (Unlike(what="judge", base="checks", new="recorded:x"), Unlike(what="suite", base="", new="town 2"))
+    unlike = (
+        Unlike(what="judge", baseline="checks", new="recorded:x"),
+        Unlike(what="suite", baseline="", new="town 2"),
+    )
     lines = change_lines(COMPARED.comparison.model_copy(update={"unlike": unlike}), 80)
     assert text(lines).split("\n")[1:] == [
         "unlike   judge: was checks, is recorded:x",

@@ -29,10 +29,10 @@ def a_run(*, planted):
     return run_of(*cards)
 
 
-def held(base, new):
+def held(baseline, new):
     """The new run with its comparison, as a run has it."""
     rules = parse_drops(["ar:0.02"], new.manifest.metrics)
-    return new.model_copy(update={"comparison": compare(Side.of(base), Side.of(new), rules)})
+    return new.model_copy(update={"comparison": compare(Side.of(baseline), Side.of(new), rules)})
 
 
 def test_every_report_names_domain_requirement_and_case():

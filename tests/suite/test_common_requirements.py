@@ -30,7 +30,7 @@ named:
   check: {kind: said, any: "{{names}}"}
   use: [phone]
 nice: {kind: soft, text: It is nice, weight: 0.5}
-asked: {kind: explicit, text: What is asked for is there}
+asked: {kind: asked, text: What is asked for is there}
 once: {kind: policy, text: It looks once, check: {kind: called, tool: find, at_most: 1}}
 """
 CASE = """\
@@ -232,9 +232,10 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
         ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use: there is no common requirement 'fone' (did you mean 'phone'?)"),
         ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' stands twice; first in "),
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
-        ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (explicit, hard, soft, fact, policy)"),
+        ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),
         ("a: {kind: fact}\n", "requirements/all.yaml:1: a requirement has a text"),
-        ("a: {kind: hrad, text: x}\n", "requirements/all.yaml:1: kind: found 'hrad', expected one of explicit, hard, soft, fact, policy (did you mean 'hard'?)"),
+        ("a: {kind: explicit, text: x}\n", "requirements/all.yaml:1: kind: 'explicit' is now 'asked'"),
+        ("a: {kind: hrad, text: x}\n", "requirements/all.yaml:1: kind: found 'hrad', expected one of asked, hard, soft, fact, policy (did you mean 'hard'?)"),
         ("a: {use: [b], text: x}\nb: {kind: fact, text: x}\n", "requirements/all.yaml:1: a group has nothing but use"),
         ("a: {kind: fact, text: x, chek: {}}\n", "requirements/all.yaml:1: chek: is not a known field (did you mean 'check'?)"),
     ],

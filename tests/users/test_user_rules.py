@@ -132,7 +132,7 @@ def test_the_scripted_user_never_slips(heard: str) -> None:
     assert audit(case(), Trajectory(case="c", turns=tuple(turns))) == ()
 
 
-def graded(*said: str, asserted: str = "explicit") -> Scorecard:
+def graded(*said: str, asserted: str = "asked") -> Scorecard:
     data = case().model_dump(mode="json")
     data["truth"]["explicit"] = [
         {

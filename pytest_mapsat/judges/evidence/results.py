@@ -13,7 +13,7 @@ from pytest_mapsat.model import ITEM, SCALARS, Json, Meaning, MeaningTree, Tool,
 from pytest_mapsat.sandbox import point_of
 from pytest_mapsat.text import MONEY, YUAN, Vocabulary, fold_phrase, lexicon_of, read
 
-#: canonical unit of the reading <- what a tool writes in, and the requirement between them.
+#: canonical unit of the reading <- what a tool writes in, and the factor between them.
 _UNITS: dict[str, tuple[str, float]] = {
     "km": ("m", 1000),
     "s": ("min", 1 / 60),
@@ -159,7 +159,7 @@ def measured(
     meaning: Meaning, value: str | float, money: Vocabulary | None = None
 ) -> tuple[float, float, str, str] | None:
     """Return least, greatest, canonical unit and quotable text of a figure; None where there is none."""
-    unit, requirement = _UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
+    unit, factor = _UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
     unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
     if isinstance(value, str):
         found = _NUMBER.fullmatch(value.strip())
@@ -172,7 +172,7 @@ def measured(
         low = high = float(value) if abs(value) < _LARGEST else math.nan
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    scaled = [end * meaning.scale * requirement for end in (low, high)]
+    scaled = [end * meaning.scale * factor for end in (low, high)]
     shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
     named = meaning.noun or meaning.unit or ""
     if unit == MONEY and money is not None and money.currency != YUAN:

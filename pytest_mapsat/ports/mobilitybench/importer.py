@@ -179,7 +179,7 @@ def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
         domains=_DOMAINS,
         metrics=("mobility",),
         success="mobility_fpr",
-        asserted=("explicit", "facts", "hard", "policies"),
+        asserted=("asked", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
         vocabulary={"means.transit": _OTHER_MEANS},
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),

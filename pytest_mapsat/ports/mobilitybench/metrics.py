@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import (
-    Family,
     Measure,
     MetricInput,
+    MetricSet,
     Reading,
     between,
     item_outcome,
@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 )
 
 _METRICS = (
-    # What a broken episode has earned depends on what the case asks for, so the family itself says it.
+    # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.
     Metric(name="mobility_id", title="intent detection", earned=False),
     Metric(name="mobility_ie", title="information extraction", earned=False),
     Metric(name="mobility_dec_p", title="task decomposition: expected steps taken", earned=False),
@@ -50,7 +50,7 @@ DELIVER = "deliver"
 ORDERED = "waypoints"
 #: A longer list is nothing that a query says, and not worth comparing.
 _MANY = 1_000
-_EVERYTHING = frozenset({"explicit", "hard", "facts"})
+_EVERYTHING = frozenset({"asked", "hard", "facts"})
 #: What the agent spent is known, or not, however the episode ended.
 _SPENT = ("mobility_it", "mobility_ot")
 
@@ -287,4 +287,4 @@ def _tokens(count: int | None) -> Measure:
 
 
 #: ID, IE, DEC, TS, SC, DR, FPR, and what the agent spent.
-MOBILITY = Family("mobility", _METRICS, _measure)
+MOBILITY = MetricSet("mobility", _METRICS, _measure)

@@ -1,4 +1,4 @@
-"""The family of PIPA: where on its way an agent fails (Kim et al. 2025, arXiv 2505.01592, sections 3.1.1 to 3.1.6)."""
+"""The metric set of PIPA: where on its way an agent fails (Kim et al. 2025, arXiv 2505.01592, sections 3.1.1 to 3.1.6)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pytest_mapsat.metrics import (
-    Family,
     Given,
     Measure,
     MetricInput,
+    MetricSet,
     achieved,
     between,
     not_applicable,
@@ -109,4 +109,4 @@ def _measure(scene: MetricInput) -> Mapping[str, Given]:
 
 
 #: S, A, O, P, R, their mean, and how many replies and steps it took.
-PIPA = Family("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}))
+PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}))

@@ -81,7 +81,7 @@ def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
     capsys.readouterr()
     one, two = (json.loads(path.read_text(encoding="utf-8")) for path in (saved, again))
     assert [card["metrics"] for card in one["cases"]] == [card["metrics"] for card in two["cases"]]
-    assert {metric["family"] for metric in one["manifest"]["metrics"]} == {"mobility", "pipa"}
+    assert {metric["metric_set"] for metric in one["manifest"]["metrics"]} == {"mobility", "pipa"}
 
 
 @pytest.mark.parametrize("output", [None, {"route_index": 0}, CASES[0].truth.output])

@@ -1,4 +1,4 @@
-"""The family ``mobility``: each equation of MobilityBench (3.2) on cases that can be worked out by hand."""
+"""The metric set ``mobility``: each equation of MobilityBench (3.2) on cases that can be worked out by hand."""
 
 import re
 from pathlib import Path
@@ -95,7 +95,7 @@ def card_of(case, *calls, output=None, labels=None, **fields):
         asserted=frozenset(),
         satisfies=satisfies,
         tools=TOOLS,
-        families=(MOBILITY,),
+        metric_sets=(MOBILITY,),
         argument_problems=argument_problems,
         same_value=same_value,
     )
@@ -181,7 +181,7 @@ def test_the_last_reply_that_claims_something_counts():
         judged,
         asserted=frozenset(),
         satisfies=satisfies,
-        families=(MOBILITY,),
+        metric_sets=(MOBILITY,),
     )
     assert card.metrics["mobility_id"] == 1
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from metric_builders import always, call, label, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import MSB, Family, Measure, score
+from pytest_mapsat.metrics import MSB, Measure, MetricSet, score
 from pytest_mapsat.model import Fault, Label, Metric, Policy, Step, Trajectory, Turn, step_name, thing_name
 from pytest_mapsat.ports.pipa.metrics import PIPA, average
 
@@ -37,8 +37,10 @@ def pipa(trajectory, *labels, policies=0, success=None, explicit=1, **fields):
     kept = tuple(Policy(id=f"p{n}", text="a rule") for n in range(1, policies + 1))
     case = case.model_copy(update={"truth": case.truth.model_copy(update={"policies": kept})})
     verdict = make_verdict([label("e1", fields.pop("done", 1)), *labels])
-    families = fields.pop("families", (MSB, PIPA))
-    return score(case, trajectory, verdict, asserted=frozenset(), satisfies=always, families=families, success=success)
+    metric_sets = fields.pop("metric_sets", (MSB, PIPA))
+    return score(
+        case, trajectory, verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets, success=success
+    )
 
 
 def of(card, name):
@@ -90,9 +92,9 @@ def test_task_completion_is_what_the_suite_calls_its_success():
     assert of(pipa(trajectory, success="ecr", done=0), "r") == (0, 0)
     assert of(pipa(trajectory, success="ecr", done=None), "r") == (0, 1)
     assert of(pipa(trajectory), "r") == "not_applicable"
-    half = Family("half", [Metric(name="half")], lambda scene: {"half": 0.5})
+    half = MetricSet("half", [Metric(name="half")], lambda scene: {"half": 0.5})
     # Measured first, though it is declared last.
-    card = pipa(trajectory, success="half", families=(PIPA, half))
+    card = pipa(trajectory, success="half", metric_sets=(PIPA, half))
     assert (of(card, "r"), list(card.metrics)[-1]) == ((0, 0), "half")
 
 
@@ -116,10 +118,10 @@ def test_a_broken_agent_has_earned_nothing_and_its_steps_are_still_counted():
     assert {user.classes[metric.name] for metric in PIPA.metrics} == {"error"}
 
 
-def test_labels_of_steps_change_nothing_for_a_suite_without_the_family():
+def test_labels_of_steps_change_nothing_for_a_suite_without_the_metric_set():
     trajectory = make_trajectory(call("bus"))
-    plain = pipa(trajectory, families=(MSB,))
-    told = pipa(trajectory, state(1, 1, 0), thing(1, 1, 0), families=(MSB,))
+    plain = pipa(trajectory, metric_sets=(MSB,))
+    told = pipa(trajectory, state(1, 1, 0), thing(1, 1, 0), metric_sets=(MSB,))
     assert (told.metrics, told.outcome, told.warnings) == (plain.metrics, plain.outcome, plain.warnings)
 
 

@@ -1,4 +1,4 @@
-"""Families of metrics: a conftest adds one, and a suite that declares it is measured, gated, saved and regraded by it."""
+"""Metric sets: a conftest adds one, and a suite that declares it is measured, gated, saved and regraded by it."""
 
 import json
 
@@ -9,7 +9,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.model import MSB_METRICS
 
 CONFTEST = """\
-from pytest_mapsat.metrics import Family, Measure
+from pytest_mapsat.metrics import MetricSet, Measure
 from pytest_mapsat.model import Metric
 
 def _measure(scene):
@@ -24,13 +24,13 @@ METRICS = [
 ]
 
 def pytest_mapsat_metrics(config):
-    return [Family("brevity", METRICS, _measure)]
+    return [MetricSet("brevity", METRICS, _measure)]
 """
 
 
 @pytest.fixture
 def declared(project: pytest.Pytester) -> pytest.Pytester:
-    """A project whose conftest adds a family that its suite declares."""
+    """A project whose conftest adds a metric set that its suite declares."""
     project.makeconftest(CONFTEST)
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(manifest.read_text() + "metrics: [msb, brevity]\n")
@@ -45,7 +45,7 @@ def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> p
     return project.runpytest(f"--mapsat-agent={agent}", "--mapsat-save=run.json", *options)
 
 
-def test_a_family_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):
+def test_a_metric_set_of_a_conftest_is_measured_gated_told_saved_and_regraded(declared, capsys, monkeypatch):
     result = run(declared, "--mapsat-fail-under=brevity=0.2,search.brevity=0.5", "--junitxml=junit.xml")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*satisfied*asked*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
@@ -58,7 +58,7 @@ def test_a_family_of_a_conftest_is_measured_gated_told_saved_and_regraded(declar
         {"brevity": "unevaluated", "cei": "not_applicable"},
         {"brevity": [0.25, 0.75]},
     )
-    assert [metric["family"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
+    assert [metric["metric_set"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
     summary = before["summary"]["brevity"]
     assert (summary["n"], summary["undecided"], summary["bounds"]) == (2, 1, [0.25, pytest.approx(1.25 / 3)])
     monkeypatch.chdir(declared.path)
@@ -70,7 +70,7 @@ def test_a_family_of_a_conftest_is_measured_gated_told_saved_and_regraded(declar
     (declared.path / "conftest.py").unlink()
     assert main(["regrade", "run.json"]) == 2
     told = capsys.readouterr().err
-    assert "suite.yaml:9: metrics: no package or conftest adds the metric family 'brevity'" in told
+    assert "suite.yaml:9: metrics: no package or conftest adds the metric set 'brevity'" in told
     assert "mapsat regrade takes -p MODULE" in told
 
 
@@ -79,10 +79,10 @@ def test_a_broken_agent_earns_0_in_a_metric_that_is_earned(declared):
     run(declared, agent="broken:agent")
     metrics = saved(declared)["cases"][0]["metrics"]
     assert (metrics["ar"], metrics["brevity"]) == (0, 0)
-    assert metrics["brevity_words"] == 0  # not earned: the family is asked
+    assert metrics["brevity_words"] == 0  # not earned: the metric set is asked
 
 
-def test_a_family_that_breaks_is_laid_to_the_infrastructure_and_changes_nothing_else(declared):
+def test_a_metric_set_that_breaks_is_laid_to_the_infrastructure_and_changes_nothing_else(declared):
     declared.makeconftest(
         CONFTEST.replace("def _measure(scene):\n", "def _measure(scene):\n    raise KeyError('words')\n")
     )
@@ -94,26 +94,28 @@ def test_a_family_that_breaks_is_laid_to_the_infrastructure_and_changes_nothing_
     assert card["faults"]["brevity"] == {
         "blame": "infrastructure",
         "detail": "",
-        "message": "the metric family brevity broke: KeyError: 'words'",
+        "message": "the metric set brevity broke: KeyError: 'words'",
     }
-    result.stdout.fnmatch_lines(["warning*the metric family brevity broke: KeyError: 'words'*"])
+    result.stdout.fnmatch_lines(["warning*the metric set brevity broke: KeyError: 'words'*"])
     result = run(declared, "--mapsat-fail-under=brevity=0.1")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*gate*INVALID: 3 cases lost (infrastructure 3: *"])
 
 
-def test_a_suite_that_declares_no_such_family_has_none_of_its_metrics(project):
+def test_a_suite_that_declares_no_such_metric_set_has_none_of_its_metrics(project):
     project.makeconftest(CONFTEST)
     result = run(project, "--mapsat-fail-under=brevity=0.1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["*no suite of this run declares the metric brevity: name its family 'brevity' under metrics: in suite.yaml*"]
+        [
+            "*no suite of this run declares the metric brevity: name its metric set 'brevity' under metrics: in suite.yaml*"
+        ]
     )
     assert run(project).ret == 0
     assert sorted(saved(project)["summary"]) == sorted([metric.name for metric in MSB_METRICS] + ["pass_rate"])
 
 
-def test_an_unknown_metric_or_family_is_told_at_the_start(declared):
+def test_an_unknown_metric_or_metric_set_is_told_at_the_start(declared):
     result = run(declared, "--mapsat-fail-under=brevty=0.1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*no metric 'brevty'; did you mean 'brevity'?*"])
@@ -122,17 +124,17 @@ def test_an_unknown_metric_or_family_is_told_at_the_start(declared):
     declared.makeconftest("")
     result = run(declared)
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: no package or conftest adds the metric family 'brevity'*"])
+    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: no package or conftest adds the metric set 'brevity'*"])
 
 
-def test_a_manifest_names_a_family_once(project):
+def test_a_manifest_names_a_metric_set_once(project):
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(tiny_suite.MANIFEST + "metrics: [msb, msb]\n")
     result = run(project)
-    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a family of metrics stands here twice*"])
+    result.stdout.fnmatch_lines(["*suite.yaml:9: metrics: *a metric set stands here twice*"])
 
 
-def test_families_besides_the_suites_own_stand_in_the_ini_file(project, capsys, monkeypatch):
+def test_metric_sets_besides_the_suites_own_stand_in_the_ini_file(project, capsys, monkeypatch):
     project.makeconftest(CONFTEST)
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(tiny_suite.MANIFEST + "success: ecr\n")
@@ -147,32 +149,33 @@ def test_families_besides_the_suites_own_stand_in_the_ini_file(project, capsys, 
     result.stdout.fnmatch_lines(["*satisfied*asked*brevity*", "*gate*FAILED: search.brevity 0.2500 < 0.5*"])
     before = saved(project)
     assert before["manifest"]["options"]["metrics"] == ["brevity"]
-    assert [metric["family"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
+    assert [metric["metric_set"] for metric in before["manifest"]["metrics"]] == ["msb"] * 8 + ["brevity"] * 2
     assert {card["outcome"] for card in before["cases"]} == {"passed"}  # what was asked for explicitly is done in each
     monkeypatch.chdir(project.path)
     assert main(["regrade", "run.json", "-p", "conftest.py", "--save", "again.json"]) == 1
     assert saved(project, "again.json")["cases"] == before["cases"]
     assert main(["regrade", "run.json", "-p", "conftest.py", "--metrics", "brevty"]) == 2
     told = capsys.readouterr().err
-    assert "metrics: no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?" in told
+    assert "metrics: no package or conftest adds the metric set 'brevty'; did you mean 'brevity'?" in told
     for value, wrong in (
-        ("brevty", "no package or conftest adds the metric family 'brevty'; did you mean 'brevity'?*"),
+        ("brevty", "no package or conftest adds the metric set 'brevty'; did you mean 'brevity'?*"),
         ("brevity,brevity", "'brevity' stands there twice"),
         ("brevity,,msb", "found nothing between the commas of 'brevity,,msb'*"),
-        ("no/name", "'no/name' is no name of a family*"),
+        ("no/name", "'no/name' is no name of a metric set*"),
     ):
         result = run(project, "-o", f"mapsat_metrics={value}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([f"*metrics: {wrong}"])
 
 
-def test_an_installed_package_adds_a_family_by_an_entry_point(project, capsys, monkeypatch):
+def test_an_installed_package_adds_a_metric_set_by_an_entry_point(project, capsys, monkeypatch):
     project.makepyfile(
-        brevity_metrics=CONFTEST.replace("def pytest_mapsat_metrics", "def _unused") + "\nFAMILY = _unused(None)[0]\n"
+        brevity_metrics=CONFTEST.replace("def pytest_mapsat_metrics", "def _unused")
+        + "\nMETRIC_SET = _unused(None)[0]\n"
     )
     folder = project.mkdir("brevity-1.0.dist-info")
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: brevity\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:FAMILY\n")
+    (folder / "entry_points.txt").write_text("[pytest_mapsat.metrics]\nbrevity = brevity_metrics:METRIC_SET\n")
     project.syspathinsert()
     assert run(project, "-o", "mapsat_metrics=brevity").ret == 0
     assert saved(project)["summary"]["brevity"]["n"] == 2
@@ -229,5 +232,5 @@ def test_pipa_measures_any_suite_and_a_saved_run_alike(project, capsys, monkeypa
         assert again["summary"] == found["summary"]
     assert main(["show", "first.json", card["id"]]) == 0
     assert "step:1.1 (step): the call search_poi" in " ".join(capsys.readouterr().out.split())
-    # A run without the family is compared on what both have.
+    # A run without the metric set is compared on what both have.
     assert run(project, "--mapsat-compare=first.json", agent="guessing:agent").ret == 0

@@ -1,20 +1,20 @@
-"""What is taken from a family of metrics, which may be a stranger's."""
+"""What is taken from a metric set, which may be a stranger's."""
 
 import pytest
 from metric_builders import always, make_case, make_trajectory, make_verdict
 
-from pytest_mapsat.metrics import MSB, Family, Measure, gather_families, score
+from pytest_mapsat.metrics import MSB, Measure, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import Fault, Metric, UsageError
 
 METRICS = [Metric(name="late"), Metric(name="words", unit="words", earned=False, gated=False)]
 
 
 def card_by(measure, **fields):
-    """Score an episode by the first family, then by one that measures so."""
+    """Score an episode by the first metric set, then by one that measures so."""
     case, verdict = make_case(explicit=1, attributes={"town": "Lindenau"}), make_verdict({"e1": 1})
-    families = (MSB, Family("lateness", METRICS, measure))
+    metric_sets = (MSB, MetricSet("lateness", METRICS, measure))
     trajectory = make_trajectory(**fields)
-    return score(case, trajectory, verdict, asserted=frozenset(), satisfies=always, families=families)
+    return score(case, trajectory, verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets)
 
 
 def raising(error):
@@ -56,7 +56,7 @@ def test_what_no_metric_can_be_is_laid_to_the_infrastructure(measure, why):
     assert card.warnings == (card.faults["late"].message,)
 
 
-def test_a_family_that_changes_what_it_is_given_changes_nothing():
+def test_a_metric_set_that_changes_what_it_is_given_changes_nothing():
     def measure(scene):
         scene.case.attributes["town"] = "Aachen"
         scene.verdict.__dict__["labels"] = ()
@@ -67,7 +67,7 @@ def test_a_family_that_changes_what_it_is_given_changes_nothing():
     assert (card.attributes, len(card.labels), len(card.trajectory.turns)) == ({"town": "Lindenau"}, 1, 3)
 
 
-def test_of_an_episode_that_broke_a_family_is_asked_only_for_what_is_not_earned():
+def test_of_an_episode_that_broke_a_metric_set_is_asked_only_for_what_is_not_earned():
     crash = {"ending": "agent_error", "fault": Fault(blame="agent", message="it raised")}
     card = card_by(lambda scene: {"words": 3}, **crash)
     assert (card.metrics["late"], card.metrics["words"], card.metrics["ar"]) == (0, 3, 0)
@@ -77,27 +77,27 @@ def test_of_an_episode_that_broke_a_family_is_asked_only_for_what_is_not_earned(
     assert (card.metrics["late"], card.classes["late"], card.faults) == (None, "error", {})
 
 
-def test_families_that_cannot_be_told_apart_are_refused():
-    one = Family("one", [Metric(name="late")], lambda scene: {"late": Measure(1.0)})
-    assert gather_families([[one], None, [one]])["one"] is one
+def test_metric_sets_that_cannot_be_told_apart_are_refused():
+    one = MetricSet("one", [Metric(name="late")], lambda scene: {"late": Measure(1.0)})
+    assert gather_metric_sets([[one], None, [one]])["one"] is one
     for others, message in (
-        ([Family("one", [Metric(name="later")], len)], "two packages add a family 'one'"),
-        ([Family("two", [Metric(name="late")], len)], "two: the name 'late' is a metric of one already"),
-        ([Family("two", [Metric(name="ar")], len)], "two: the name 'ar' is a metric of msb already"),
-        ([Family("two", [Metric(name="pass_rate")], len)], "two: the name 'pass_rate' is not free"),
-        ([Family("two", [Metric(name="x"), Metric(name="x")], len)], "two gives one name to two metrics"),
-        ([7], "found 7, expected a Family"),
-        (7, "found 7, expected families: TypeError: 'int' object is not iterable"),
+        ([MetricSet("one", [Metric(name="later")], len)], "two packages add a metric set 'one'"),
+        ([MetricSet("two", [Metric(name="late")], len)], "two: the name 'late' is a metric of one already"),
+        ([MetricSet("two", [Metric(name="ar")], len)], "two: the name 'ar' is a metric of msb already"),
+        ([MetricSet("two", [Metric(name="pass_rate")], len)], "two: the name 'pass_rate' is not free"),
+        ([MetricSet("two", [Metric(name="x"), Metric(name="x")], len)], "two gives one name to two metrics"),
+        ([7], "found 7, expected a MetricSet"),
+        (7, "found 7, expected metric sets: TypeError: 'int' object is not iterable"),
     ):
         with pytest.raises(UsageError, match=message):
-            gather_families([[one], others])
-    with pytest.raises(UsageError, match="the family three has no metrics"):
-        Family("three", [], len)
+            gather_metric_sets([[one], others])
+    with pytest.raises(UsageError, match="the metric set three has no metrics"):
+        MetricSet("three", [], len)
     with pytest.raises(UsageError, match="reads labels of the kind 'stat'; did you mean 'state'"):
-        Family("four", [Metric(name="four")], len, labels={"stat"})
+        MetricSet("four", [Metric(name="four")], len, labels={"stat"})
 
 
-def test_a_metric_of_success_reaches_the_families_after_its_own_whatever_their_order():
+def test_a_metric_of_success_reaches_the_metric_sets_after_its_own_whatever_their_order():
     found = []
 
     def measure(scene):
@@ -105,9 +105,9 @@ def test_a_metric_of_success_reaches_the_families_after_its_own_whatever_their_o
         return {"late": 0.0, "words": 1}
 
     case, verdict = make_case(explicit=1), make_verdict({"e1": 1})
-    families = (Family("lateness", METRICS, measure), MSB)
+    metric_sets = (MetricSet("lateness", METRICS, measure), MSB)
     card = score(
-        case, make_trajectory(), verdict, asserted=frozenset(), satisfies=always, families=families, success="ar"
+        case, make_trajectory(), verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets, success="ar"
     )
     assert [(success.value, list(labels)) for success, labels, _ in found] == [(1.0, ["e1"])]
     assert list(card.metrics)[:3] == ["late", "words", "ecr"]

@@ -1,4 +1,4 @@
-"""Families of metrics: what they are given of an episode, and what is taken from them. One may be a stranger's."""
+"""Metric sets: what they are given of an episode, and what is taken from them. One may be a stranger's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MetricInput:
         tools: the suite's tools by name.
         satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
         weights: the numbers that weights are computed with (A.2).
-        success: the metric that the suite calls its success; None where it names none, and for the family that measures it.
+        success: the metric that the suite calls its success; None where it names none, and for the metric set that measures it.
         argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
         same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
     """
@@ -105,19 +105,19 @@ class MetricInput:
         return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
 
 
-#: What a family gives for one metric: a measure, a plain value, or None for one that nobody could tell.
+#: What a metric set gives for one metric: a measure, a plain value, or None for one that nobody could tell.
 Given = Measure | float | None
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricSet:
     """Some metrics that are measured together.
 
     Attributes:
         name: what suites declare it by, under ``metrics:``, and ``mapsat_metrics`` of an ini file names it by.
-        metrics: what it measures; names are unique over all families.
+        metrics: what it measures; names are unique over all metric sets.
         labels: kinds of labels that it reads besides those of the case's requirements: ``state`` for the steps, ``observation`` for the things that
-            replies name. A judge gives them only where a family asks.
+            replies name. A judge gives them only where a metric set asks.
         measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``scene.fault`` is set then).
         names: of its metrics.
@@ -131,86 +131,86 @@ class Family:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"a family of metrics is named {shown(self.name)}: expected letters, digits, '_', '.', '-'"
-            )
+            raise UsageError(f"a metric set is named {shown(self.name)}: expected letters, digits, '_', '.', '-'")
         if not self.metrics or not all(isinstance(metric, Metric) for metric in self.metrics):
-            raise UsageError(f"the family {self.name} has no metrics: expected a sequence of Metric")
+            raise UsageError(f"the metric set {self.name} has no metrics: expected a sequence of Metric")
         if not callable(self.measure):
             raise UsageError(
-                f"the family {self.name} measures by {shown(self.measure)}, expected a function of a MetricInput"
+                f"the metric set {self.name} measures by {shown(self.measure)}, expected a function of a MetricInput"
             )
         if strange := sorted(frozenset(self.labels) - _ASKED):
             hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
-            raise UsageError(f"the family {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
+            raise UsageError(f"the metric set {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
         object.__setattr__(self, "labels", frozenset(self.labels))
-        named = tuple(metric.model_copy(update={"family": self.name}) for metric in self.metrics)
+        named = tuple(metric.model_copy(update={"metric_set": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
 
 
-def measure(family: Family, scene: MetricInput, *, trusted: bool = False) -> tuple[dict[str, Measure], Fault | None]:
-    """Return a family's metrics of one episode, and what broke in the family itself; None where it holds.
+def measure(
+    metric_set: MetricSet, scene: MetricInput, *, trusted: bool = False
+) -> tuple[dict[str, Measure], Fault | None]:
+    """Return a metric set's metrics of one episode, and what broke in the metric set itself; None where it holds.
 
     A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did.
 
     Args:
-        family: the family.
+        metric_set: the metric set.
         scene: the episode.
-        trusted: whether the family is ours, and gets the scene itself.
+        trusted: whether the metric set is ours, and gets the scene itself.
     """
     fault = scene.fault
     if fault is None:
-        return _measure_asked(family, family.metrics, scene, trusted=trusted)
+        return _measure_asked(metric_set, metric_set.metrics, scene, trusted=trusted)
     if fault.blame != "agent":
-        return {metric.name: Measure(None, class_of(fault), fault.message) for metric in family.metrics}, None
-    found = {metric.name: Measure(0.0, why=fault.message) for metric in family.metrics if metric.earned}
-    asked = [metric for metric in family.metrics if metric.name not in found]
+        return {metric.name: Measure(None, class_of(fault), fault.message) for metric in metric_set.metrics}, None
+    found = {metric.name: Measure(0.0, why=fault.message) for metric in metric_set.metrics if metric.earned}
+    asked = [metric for metric in metric_set.metrics if metric.name not in found]
     if not asked:
         return found, None
-    others, broken = _measure_asked(family, asked, scene, trusted=trusted)
-    return {metric.name: (found | others)[metric.name] for metric in family.metrics}, broken
+    others, broken = _measure_asked(metric_set, asked, scene, trusted=trusted)
+    return {metric.name: (found | others)[metric.name] for metric in metric_set.metrics}, broken
 
 
 def _measure_asked(
-    family: Family, asked: Sequence[Metric], scene: MetricInput, *, trusted: bool
+    metric_set: MetricSet, asked: Sequence[Metric], scene: MetricInput, *, trusted: bool
 ) -> tuple[dict[str, Measure], Fault | None]:
-    """Return what the family itself says of some of its metrics, in their order, and what broke in it."""
+    """Return what the metric set itself says of some of its metrics, in their order, and what broke in it."""
     try:
-        given = family.measure(scene) if trusted else call_stranger(_measure_copy, family, scene)
-        return _checked_all(family, asked, given), None
+        given = metric_set.measure(scene) if trusted else call_stranger(_measure_copy, metric_set, scene)
+        return _checked_all(metric_set, asked, given), None
     except StrangerError as broken:
-        message = f"the metric family {family.name} broke: {words_of(broken.error)}"
+        message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
     except _BadError as bad:
-        message = f"the metric family {family.name} cannot be used: {bad}"
+        message = f"the metric set {metric_set.name} cannot be used: {bad}"
     unknown = Measure(None, "error", message)
     return {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
 
 
-def _measure_copy(family: Family, scene: MetricInput) -> dict[str, Given]:
-    return dict(family.measure(scene.copied()))
+def _measure_copy(metric_set: MetricSet, scene: MetricInput) -> dict[str, Given]:
+    return dict(metric_set.measure(scene.copied()))
 
 
 class _BadError(Exception):
-    """A family gives what no metric can be."""
+    """A metric set gives what no metric can be."""
 
 
-def _checked_all(family: Family, asked: Sequence[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
-    """Return what a family gives for the metrics asked of it. Raises _BadError."""
-    if stray := given.keys() - family.names:
+def _checked_all(metric_set: MetricSet, asked: Sequence[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
+    """Return what a metric set gives for the metrics asked of it. Raises _BadError."""
+    if stray := given.keys() - metric_set.names:
         raise _BadError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
     return {metric.name: _checked(metric, given) for metric in asked}
 
 
 def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
-    """Return what a family gives for a metric, as a sound measure. Raises _BadError."""
+    """Return what a metric set gives for a metric, as a sound measure. Raises _BadError."""
     if metric.name not in given:
         raise _BadError(f"it gives no {metric.name}")
     value = given[metric.name]
     if type(value) is Measure and _is_sound(metric, value):
         return value
     if value is None:
-        return Measure(None, "unevaluated", f"the family {metric.family} could not tell")
+        return Measure(None, "unevaluated", f"the metric set {metric.metric_set} could not tell")
     if not isinstance(value, Measure):
         return Measure(_number(metric, value))
     why = value.why if isinstance(value.why, str) else ""
