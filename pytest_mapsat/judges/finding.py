@@ -22,7 +22,7 @@ class Finding:
         wanted: what would have satisfied the check, in words.
         quotes: the decisive, or the unclear, words of the dialogue, with their place in the original text.
         vacuous: it passed because the claim it is about is not made.
-        missed: tools that it failed for want of: the sandbox had no recording for the calls that it rests on.
+        missed: tools whose calls, on which it rests, no recording answered.
         broken: it is undecided because the check itself could not be judged, which is no matter of words.
         compared: what was expected and what was found, or rows before and after, side by side.
         idle: it passed at an end that nothing had to be changed for.
