@@ -278,7 +278,7 @@ class RunUsage:
         failed_calls: calls that failed on name or arguments.
         turns: agent replies.
         clarifications: replies that asked something.
-        vacuous: fact requirements that held because nothing was claimed.
+        nothing_claimed: fact requirements that held because nothing was claimed.
         unchecked_rules: parameter rules nobody could check.
         input_tokens: sum over the episodes that say; None where none does.
         output_tokens: likewise.
@@ -295,7 +295,7 @@ class RunUsage:
     failed_calls: int
     turns: int
     clarifications: int
-    vacuous: int
+    nothing_claimed: int
     unchecked_rules: int
     input_tokens: int | None
     output_tokens: int | None
@@ -322,7 +322,7 @@ def usage(cards: Sequence[Scorecard]) -> RunUsage:
         failed_calls=sum(card.calls.failed for card in cards),
         turns=sum(card.turns for card in cards),
         clarifications=sum(card.clarifications for card in cards),
-        vacuous=sum(card.vacuous for card in cards),
+        nothing_claimed=sum(card.nothing_claimed for card in cards),
         unchecked_rules=sum(card.unchecked_rules for card in cards),
         input_tokens=sum(card.spent.input_tokens or 0 for card in told) if told else None,
         output_tokens=sum(card.spent.output_tokens or 0 for card in told) if told else None,

@@ -74,11 +74,11 @@ class Faithfulness(NamedTuple):
 
     Attributes:
         measure: the share of fact requirements that hold.
-        vacuous: how many of those hold because the answer makes no such claim.
+        nothing_claimed: how many of those hold because the answer makes no such claim.
     """
 
     measure: Measure
-    vacuous: int = 0
+    nothing_claimed: int = 0
 
 
 def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
@@ -86,14 +86,14 @@ def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
 
     Args:
         case: the case.
-        labels: the verdict's labels by requirement id. A requirement whose facts the answer never states holds vacuously.
+        labels: the verdict's labels by requirement id. A requirement whose facts the answer never states holds, with nothing claimed.
     """
     requirements = case.truth.facts
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
     readings = read_labels(requirements, labels)
-    vacuous = sum([reading.vacuous and reading.value == 1 for reading in readings])
-    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), vacuous)
+    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for reading in readings])
+    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), nothing_claimed)
 
 
 _MILLION = 1_000_000

@@ -156,7 +156,7 @@ def test_usage_sums_what_is_known_and_counts_who_said_it():
             spent=Spent(input_tokens=10, output_tokens=5, cost=0.1),
             turns=2,
             clarifications=1,
-            vacuous=1,
+            nothing_claimed=1,
             timing=EpisodeTiming(seconds=1.5),
         ),
         make_card("a", trial=2, calls=CallCounts(total=1), spent=Spent(cost=0.2), unchecked_rules=4),
@@ -166,7 +166,7 @@ def test_usage_sums_what_is_known_and_counts_who_said_it():
     assert (found.input_tokens, found.output_tokens, found.tokens_known) == (10, 5, 1)
     assert (math.isclose(found.cost, 0.3), found.cost_known) == (True, 2)
     assert found.sandbox == {**dict.fromkeys(PROVENANCE_KINDS, 0), "exact": 2, "miss": 1}
-    assert (found.turns, found.clarifications, found.vacuous, found.unchecked_rules) == (2, 1, 1, 4)
+    assert (found.turns, found.clarifications, found.nothing_claimed, found.unchecked_rules) == (2, 1, 1, 4)
     assert found.seconds == 1.5
 
 
