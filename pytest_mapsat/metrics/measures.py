@@ -67,7 +67,7 @@ class Reading(NamedTuple):
         outcome: the label's class; ``passed`` and ``failed`` stand beside a value.
         blame: who is to blame for a missing value or a failure; None where nobody is named.
         why: the reason in words.
-        vacuous: whether it holds because the answer makes no such claim.
+        nothing_claimed: whether it holds because the answer makes no such claim.
         bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
     """
 
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
     outcome: Outcome
     blame: Blame | None = None
     why: str = ""
-    vacuous: bool = False
+    nothing_claimed: bool = False
     bounded: bool = False
 
     @property
@@ -127,7 +127,7 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading
         return _unread(name, f"the label's value is {value:g}, which is no level of such a requirement")
     if value == (0.0 if outcome == "passed" else 1.0):
         return _unread(name, f"the label says {outcome} and {value:g}")
-    return Reading(name, value, outcome, label.blame, label.why, label.vacuous)
+    return Reading(name, value, outcome, label.blame, label.why, label.nothing_claimed)
 
 
 def _unread(name: str, why: str) -> Reading:

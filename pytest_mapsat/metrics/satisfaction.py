@@ -157,7 +157,7 @@ class Faithfulness(NamedTuple):
     """IFS, and how many of its facts hold because the answer makes no such claim."""
 
     measure: Measure
-    vacuous: int = 0
+    nothing_claimed: int = 0
 
 
 def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
@@ -166,8 +166,8 @@ def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
     readings = read_labels(requirements, labels)
-    vacuous = sum([reading.vacuous and reading.value == 1 for reading in readings])
-    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), vacuous)
+    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for reading in readings])
+    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), nothing_claimed)
 
 
 def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:

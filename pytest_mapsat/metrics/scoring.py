@@ -135,7 +135,7 @@ def score(
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
         misread=None if broken else _misread(scene, metric_sets, asserted, success, measures),
-        vacuous=0 if broken else scene.faithfulness.vacuous,
+        nothing_claimed=0 if broken else scene.faithfulness.nothing_claimed,
         unchecked_rules=0 if broken else scene.selection.unchecked,
         warnings=(
             *trajectory.warnings,

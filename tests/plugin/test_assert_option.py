@@ -65,7 +65,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
         {
             "id": "p1",
             "text": "it asks the weather first",
-            "check": {"kind": "called", "tool": "search_poi", "at_least": 2},
+            "check": {"kind": "calls", "tool": "search_poi", "at_least": 2},
         }
     ]
     case["truth"]["tools"][0]["evidence"] = ["p1"]

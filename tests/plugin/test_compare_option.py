@@ -187,7 +187,7 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
     pytester: pytest.Pytester,
 ) -> None:
     cases = [tiny_suite.case(f"c{n:02}") for n in range(20)]
-    bench = {"kind": "said", "any": ["bench"], "about": ["bench"]}
+    bench = {"kind": "says", "any": ["bench"], "about": ["bench"]}
     for n, case in enumerate(cases):
         case["visible"]["query"] = f"Take me to charger {n}."
         case["truth"]["implicit"][1] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
