@@ -74,9 +74,9 @@ def row(size: int, trials: int, drop: float, repeats: int, *, source: str = "ano
     import numpy as np
 
     from pytest_mapsat.gate import parse_drops
-    from pytest_mapsat.gate.drops import held_drops, trials_of
-    from pytest_mapsat.gate.finding import SEVERITY
+    from pytest_mapsat.gate.compare import held_drops, trials_of
     from pytest_mapsat.gate.pairs import Table
+    from pytest_mapsat.gate.rules import SEVERITY
 
     generator = np.random.default_rng([size, trials, round(1000 * drop), round(1000 * correlated)])
     ended = {"before": [], "now": []}

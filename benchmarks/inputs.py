@@ -116,7 +116,7 @@ def larger_run(saved: Path, target: Path, count: int) -> Path:
 
 
 def _case(name: str, padding: int, attributes: dict[str, str]) -> dict[str, object]:
-    said = {"kind": "said", "any": ["Blue Bay"]}
+    said = {"kind": "says", "any": ["Blue Bay"]}
     return {
         "id": name,
         "domains": ["navigation", "search"],

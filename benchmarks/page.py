@@ -25,6 +25,11 @@ k of the best t = a + b n^k; a is what a run costs before its first case. Of an 
 | what | from | to | k |
 | --- | --- | --- | --- |"""
 
+_STACKS = """Where the time of a trivial case goes, stacks of 10,000 cases: [before](plots/trivial-cases-before.svg) and [after](plots/trivial-cases-after.svg)
+reading, scoring and summaries became faster. To draw your own: `py-spy record -f raw -o stacks.txt -- python -m pytest --mapsat-agent=my_agent:agent`, then
+`python -m benchmarks --flames stacks.txt flames.svg`.
+"""
+
 
 class Measured(NamedTuple):
     """All that was measured.
@@ -53,7 +58,7 @@ def written(measured: Measured) -> str:
     parts = [*_head(measured), *_budgets(measured.rows), _BESIDE]
     for seconds, timed in measured.beside.items():
         parts += [*_table(seconds, timed), ""]
-    parts += [*absent, _GROWTH, *_growths(measured.grew), "", *pictures, ""]
+    parts += [*absent, _GROWTH, *_growths(measured.grew), "", *pictures, "", _STACKS]
     return "\n".join(parts)
 
 

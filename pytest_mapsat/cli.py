@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
 
 
 def _overview(commands: Mapping[str, str]) -> argparse.ArgumentParser:
-    """Return what tells of all commands, and refuses what is none."""
+    """Return the parser that lists all commands and refuses unknown ones."""
     parser = _Parser(
         prog="mapsat",
         description="Make, fill and check suites of benchmark cases, and look at what runs of them brought.",

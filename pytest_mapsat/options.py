@@ -325,7 +325,7 @@ _TABLE = (
 #: All options by name.
 OPTIONS = {option.name: option for option in _TABLE}
 
-#: What stands in the place of options that there are no more.
+#: The new names of removed options.
 REMOVED = {
     "pass-rule": "--mapsat-trials=K/N",
     "compare-fail": "--mapsat-max-drop=EXPR",

@@ -76,7 +76,7 @@ def case(name: str = "review") -> dict[str, Any]:
                 {
                     "id": "cedar",
                     "text": "Cedar is booked",
-                    "check": {"kind": "said", "any": ["Cedar"], "about": ["Cedar"]},
+                    "check": {"kind": "says", "any": ["Cedar"], "about": ["Cedar"]},
                 }
             ],
             "implicit": [
@@ -85,7 +85,7 @@ def case(name: str = "review") -> dict[str, Any]:
                     "text": "Cedar it is",
                     "severity": "hard",
                     "weight": 1.0,
-                    "check": {"kind": "said", "any": ["Cedar"], "about": ["Cedar"]},
+                    "check": {"kind": "says", "any": ["Cedar"], "about": ["Cedar"]},
                 }
             ],
             "oracle": [

@@ -67,7 +67,7 @@ def agent(message, tools):
 def case(name: str = "cancel") -> dict[str, Any]:
     """Return a case that asks for an order to be cancelled."""
     cancelled = {
-        "kind": "called",
+        "kind": "calls",
         "tool": "cancel_order",
         "with": {"number": {"op": "equal", "value": "o1"}},
         "answered": True,
@@ -78,7 +78,7 @@ def case(name: str = "cancel") -> dict[str, Any]:
         "visible": {"query": "Please cancel my order o1."},
         "truth": {
             "explicit": [{"id": "e1", "text": "the order is cancelled", "check": cancelled}],
-            "policies": [{"id": "p1", "text": "it looks first", "check": {"kind": "called", "tool": "find_order"}}],
+            "policies": [{"id": "p1", "text": "it looks first", "check": {"kind": "calls", "tool": "find_order"}}],
             "tools": [
                 {"name": "find_order", "required": ["number"]},
                 {"name": "cancel_order", "after": ["find_order"]},

@@ -70,7 +70,7 @@ def case(name: str, domain: str = "navigation", **changes: Any) -> dict[str, Any
                     "text": "a cafe is near",
                     "severity": "soft",
                     "weight": 1.0,
-                    "check": {"kind": "said", "any": ["cafe"], "about": ["cafe"]},
+                    "check": {"kind": "says", "any": ["cafe"], "about": ["cafe"]},
                 },
             ],
             "facts": [{"id": "f1", "text": "the place was found", "check": _names("Blue Bay", "Old Mill")}],
@@ -121,4 +121,4 @@ def _default() -> dict[str, list[dict[str, Any]]]:
 
 
 def _names(*names: str) -> dict[str, Any]:
-    return {"kind": "said", "any": list(names), "about": list(names)}
+    return {"kind": "says", "any": list(names), "about": list(names)}

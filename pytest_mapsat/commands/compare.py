@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .shared import FINDINGS, OK, width, write, write_json
 
@@ -18,7 +18,7 @@ _PAIR = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the earlier run, then the new one")
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the baseline, then the new run")
     parser.add_argument(
         "--fail",
         metavar="EXPR",
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="make the new run the earlier one, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons",
+        help="make the new run the baseline, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons",
     )
     parser.add_argument(
         "--aa",
@@ -44,40 +44,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and tell what changed."""
-    from pytest_mapsat.gate import compare
+    from pytest_mapsat.gate import compare, false_alarms
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.runs.saved import accept, read_baseline
+    from pytest_mapsat.reports import change_lines
+    from pytest_mapsat.runs.saved import read_baseline
 
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
-        accept(options.runs[1], options.runs[0])  # the first anchor
-        return _accepted(options)
+        return _accepted(options)  # the first anchor
     sides = [read_baseline(path) for path in options.runs]
     drops = _drops(options.fail, sides[-1])
     if options.aa:
-        return _false_alarms(sides, drops, as_json=options.json)
+        if not drops:
+            raise UsageError("--aa holds runs against rules: give some with --fail, as --fail=ar:0.02")
+        alarms = false_alarms(sides, drops)
+        write_json(alarms) if options.json else write(_alarm_lines(alarms))
+        return OK
     if len(sides) != _PAIR:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
     baseline, new = sides
-    found = compare(baseline, new, drops, common=options.common, inconclusive=options.inconclusive)
-    if not (found.comparable or options.accept):
-        raise UsageError("\n".join(found.reasons).replace("mapsat compare --common", "--common"))
+    comparison = compare(baseline, new, drops, common=options.common, inconclusive=options.inconclusive)
+    outcome = comparison.outcome if comparison.comparable else "not compared"
+    if not (comparison.comparable or options.accept):
+        raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
     if options.json:
-        write_json(found.model_dump(mode="json"))
+        write_json(comparison.model_dump(mode="json"))
     else:
-        from pytest_mapsat.reports import change_lines
-
-        write(line.text for line in change_lines(found, width(), full=options.verbose))
+        write(line.text for line in change_lines(comparison, width(), full=options.verbose))
         more = ": no case flipped; --fail says how much a mean may fall"
-        outcome = found.outcome if found.comparable else "not compared"
         write([f"{'outcome':9}{outcome}{'' if drops or outcome != 'passed' else more}"])
     if options.accept:
-        accept(options.runs[1], options.runs[0])
         return _accepted(options)
-    held = found.outcome == "passed" or (found.outcome == "inconclusive" and options.inconclusive == "pass")
-    return OK if held else FINDINGS
+    return OK if outcome == "passed" or (outcome == "inconclusive" and options.inconclusive == "pass") else FINDINGS
 
 
 def _accepted(options: argparse.Namespace) -> int:
+    from pytest_mapsat.runs.saved import accept
+
+    accept(options.runs[1], options.runs[0])
     if not options.json:
         write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
     return OK
@@ -88,23 +91,19 @@ def _drops(given: Sequence[str] | None, new: Side) -> tuple[Drop, ...]:
     from pytest_mapsat.model import UsageError
 
     manifest = new.manifest
-    if given is None:
-        return parse_drops(manifest.options.max_drop, manifest.metrics)
     try:
-        return parse_drops(given, manifest.metrics)
+        return parse_drops(manifest.options.max_drop if given is None else given, manifest.metrics)
     except UsageError as error:
         raise UsageError(str(error).replace("--mapsat-max-drop", "--fail")) from None
 
 
-def _false_alarms(sides: Sequence[Side], drops: Sequence[Drop], *, as_json: bool) -> int:
-    from pytest_mapsat.gate import false_alarms
-    from pytest_mapsat.model import UsageError
-
-    if not drops:
-        raise UsageError("--aa holds runs against rules: give some with --fail, as --fail=ar:0.02")
-    alarms = false_alarms(sides, drops)
-    if as_json:
-        write_json(alarms.to_json())
-    else:
-        write(alarms.lines())
-    return OK
+def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
+    comparisons, ended = alarms["comparisons"], alarms["outcomes"]
+    yield (
+        f"one agent held against itself, {comparisons} comparisons: {ended['failed']} failed "
+        f"({ended['failed'] / comparisons:.1%}), {ended['inconclusive']} inconclusive, {ended['passed']} passed"
+    )
+    for rule in alarms["rules"]:
+        smallest = rule["smallest"]
+        seen = "" if smallest is None else f"; sees a drop of {smallest:.3f} four times in five"
+        yield f"  {rule['rule']}: {rule['failed']} failed, {rule['inconclusive']} inconclusive{seen}"

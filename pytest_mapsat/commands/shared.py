@@ -78,7 +78,7 @@ def print_run(run: Run, *, as_json: bool) -> int:
 
 def status_of(run: Run) -> int:
     """Return the exit status that a run means, and name the cases that failed, as pytest would have."""
-    from pytest_mapsat.metrics.trials import case_rows
+    from pytest_mapsat.metrics import case_rows
 
     failed = [row.id for row in case_rows(run.cases, run.manifest.options.pass_rule) if row.outcome == "failed"]
     if failed:

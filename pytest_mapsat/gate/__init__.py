@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from .alarms import Alarms, false_alarms
-from .compare import compare
-from .decide import decide, parse_allowance
-from .finding import Coverage
+from .compare import compare, false_alarms
+from .decide import Coverage, decide, parse_allowance
 from .likeness import Side, likeness, slim, without_turns
-from .rules import EACH_CASE, Ceiling, Drop, Origin, Threshold, gated, parse_drops, parse_thresholds
+from .rules import EACH_CASE, Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
 
 __all__ = [
     "EACH_CASE",
-    "Alarms",
     "Ceiling",
     "Coverage",
     "Drop",
-    "Origin",
     "Side",
     "Threshold",
     "compare",

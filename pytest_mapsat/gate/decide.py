@@ -6,14 +6,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pytest_mapsat.metrics import LEVEL, summarise
-from pytest_mapsat.model import UNDECIDED, Comparison, Gate, Label, Scorecard
+from pytest_mapsat.metrics.statistics import mean
+from pytest_mapsat.model import (
+    UNDECIDED,
+    Aggregate,
+    Comparison,
+    Gate,
+    GateOutcome,
+    Label,
+    Lost,
+    Scorecard,
+    did_you_mean,
+)
 
-from .finding import SEVERITY, TOLERANCE, Coverage, Finding, counted, listed
-from .holds import check, check_ceiling, members, skipped
 from .likeness import Side
-from .rules import EACH_CASE, Ceiling, Drop, Threshold
+from .rules import EACH_CASE, SEVERITY, SPENDING, TOLERANCE, Ceiling, Drop, Rule, Threshold, counted, listed
 
 _WAYS_ON = (
     "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
@@ -26,6 +36,59 @@ _RECORDINGS = (
 _UNKNOWN = ("unevaluated", "error")
 #: So much of a reason is told.
 _WHY = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found, whether labels that are not known are the cause, and whether it is worth a warning though it passes."""
+
+    outcome: GateOutcome
+    reason: str
+    open: bool = False
+    warns: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What was run of what there is.
+
+    Attributes:
+        selected: cases that were to run: those with a scorecard, and those that are lost.
+        total: cases of the suite; None where nobody counted them.
+        partial: why not all of the suite was to run, a reason each, such as ``-m navigation``.
+        errors: what could not be read, a file or a case each.
+        whole_domains: domains all of whose cases were to run, though the suite was not.
+        lost: episodes that were to run and have no scorecard.
+        unfinished: why this is no whole run; empty for one that came to its end.
+        shard: which part of the cases this is, as ``2/8``; empty for no part.
+    """
+
+    selected: int
+    total: int | None = None
+    partial: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    whole_domains: frozenset[str] = frozenset()
+    lost: tuple[Lost, ...] = ()
+    unfinished: str = ""
+    shard: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has seen the whole suite."""
+        return not self.partial and (self.total is None or self.selected >= self.total)
+
+    def covers(self, domain: str) -> bool:
+        """Say whether all cases of ``domain`` ran; an empty domain means the whole suite."""
+        return self.complete or (bool(domain) and domain in self.whole_domains)
+
+    def __str__(self) -> str:
+        counted = f"{self.selected} cases" if self.total is None else f"{self.selected} of {self.total} cases"
+        return "; ".join((counted, *self.partial))
+
+
+def members(cards: Sequence[Scorecard], domain: str) -> list[Scorecard]:
+    """Return the cards of a domain; all of them where it is empty."""
+    return [card for card in cards if not domain or domain in card.domains]
 
 
 def parse_allowance(text: str) -> tuple[float, bool]:
@@ -62,8 +125,8 @@ def decide(
         thresholds: what must hold.
         coverage: how much of the suite has run.
         allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: with an asserted label of which the judge cannot say. They count only where
-            they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that are open for
-            want of a recording are never let pass: an agent could ask for what is not recorded.
+            they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that lack
+            a recording are never let pass: an agent could ask for what is not recorded.
         drops: how much means may fall against an earlier run.
         comparisons: with that run and with an anchor, where there are any.
         baseline: the earlier run, of whose spending relative ceilings are multiples.
@@ -87,7 +150,14 @@ def decide(
         findings.append(Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}"))
     gates = bool(thresholds or drops)
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    findings += _thresholds(cards, thresholds, coverage, baseline, agent, allowed=allowed)
+    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
+    for rule in thresholds:
+        if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
+            findings.append(_skipped(rule, coverage))
+        elif isinstance(rule, Ceiling):
+            findings.append(_ceiling(rule, cards, baseline, coverage, agent))
+        else:
+            findings.append(_floor(rule, cards, allowed, summaries))
     for place, comparison in enumerate(comparisons):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if not comparisons:
@@ -107,46 +177,6 @@ def decide(
     )
 
 
-def _thresholds(
-    cards: Sequence[Scorecard],
-    thresholds: Sequence[Threshold | Ceiling],
-    coverage: Coverage,
-    baseline: Side | None,
-    agent: str,
-    *,
-    allowed: frozenset[str],
-) -> Iterator[Finding]:
-    floors = [rule for rule in thresholds if isinstance(rule, Threshold)]
-    wanted = {(one.domain, one.level) for one in floors if coverage.covers(one.domain)}
-    summaries = {
-        (domain, level): summarise(members(cards, domain), level=LEVEL if level is None else level / 100)
-        for domain, level in wanted
-    }
-    for rule in thresholds:
-        if isinstance(rule, Ceiling):
-            covered = coverage.covers("" if rule.domain == EACH_CASE else rule.domain)
-            yield check_ceiling(rule, cards, baseline, coverage, agent) if covered else skipped(rule, coverage)
-        elif (summary := summaries.get((rule.domain, rule.level))) is None:
-            yield skipped(rule, coverage)
-        else:
-            finding = check(rule, summary, cards)
-            yield _without(rule, cards, finding, allowed) if finding.open and allowed else finding
-
-
-def _without(rule: Threshold, cards: Sequence[Scorecard], finding: Finding, allowed: frozenset[str]) -> Finding:
-    """Hold the mean of the other cases against a threshold that undecided ones could turn, where they are allowed."""
-    rest = [card for card in members(cards, rule.domain) if card.id not in allowed]
-    aggregate = summarise(rest).get(rule.metric) if rest else None
-    if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
-        return finding
-    number = len({card.id for card in members(cards, rule.domain)} & allowed)
-    return Finding(
-        "passed",
-        f"{rule.name} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {counted(number, 'undecided case')}, which "
-        "--mapsat-allow-undecided lets pass",
-    )
-
-
 def _compared(
     comparison: Comparison | None, drops: Sequence[Drop], coverage: Coverage, against: str
 ) -> Iterator[Finding]:
@@ -161,7 +191,7 @@ def _compared(
                 "inconclusive", f"{drop.name} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
             )
         elif str(drop) not in results:
-            yield skipped(drop, coverage)
+            yield _skipped(drop, coverage)
     for result in results.values():
         if comparison is not None and result.outcome == "inconclusive" and comparison.inconclusive == "pass":
             yield Finding("passed", f"warning: {against}inconclusive: {result.reason}", warns=True)
@@ -257,3 +287,177 @@ def _blame(card: Scorecard, label: Label | None, name: str) -> str:
     if label is None:
         return UNDECIDED if name in card.bounds else "judge"
     return label.blame or (UNDECIDED if label.bounded else "judge")
+
+
+def _skipped(rule: Rule, coverage: Coverage) -> Finding:
+    """Return what becomes of a threshold or a drop on part of the suite.
+
+    One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.
+    """
+    if coverage.shard:
+        return Finding("passed", f"{rule.name} is left to mapsat merge: this is shard {coverage.shard} ({coverage})")
+    if rule.origin == "ini":
+        return Finding("passed", f"{rule.name} was not checked: part of the suite ran ({coverage})")
+    return Finding("inconclusive", f"{rule.name} is undecided: part of the suite ran ({coverage})")
+
+
+def _floor(
+    rule: Threshold,
+    cards: Sequence[Scorecard],
+    allowed: frozenset[str],
+    summaries: dict[tuple[str, float | None], dict[str, Aggregate]],
+) -> Finding:
+    """Return whether a threshold holds, undecided cases left out where they are allowed and could turn it.
+
+    Args:
+        rule: what must hold.
+        cards: all scorecards of the run.
+        allowed: the undecided cases that may be left out.
+        summaries: the means by domain and level that were made already.
+    """
+    some = members(cards, rule.domain)
+    level = LEVEL if rule.level is None else rule.level / 100
+    summary = summaries.get((rule.domain, rule.level))
+    if summary is None:
+        summary = summaries[rule.domain, rule.level] = summarise(some, level=level)
+    finding = _check(rule, summary.get(rule.metric), cards)
+    if not finding.open or not allowed:
+        return finding
+    rest = [card for card in some if card.id not in allowed]
+    aggregate = summarise(rest).get(rule.metric) if rest else None
+    if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
+        return finding
+    without = counted(len({card.id for card in some} & allowed), "undecided case")
+    held = f"{rule.name} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
+    return Finding("passed", f"{held}, which --mapsat-allow-undecided lets pass")
+
+
+def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> Finding:
+    """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
+    if aggregate is None or aggregate.bounds is None:
+        return Finding("inconclusive", f"{rule.name} is undecided: {_no_value(rule, aggregate, cards)}")
+    least, most = ends = aggregate.bounds
+    low, high = aggregate.low, aggregate.high
+    shown = f"{rule.name} {'-'.join(dict.fromkeys(_shown(end, rule.minimum) for end in ends))}"
+    share = f"{aggregate.n} of {_cases(aggregate)}" + (" decided" if aggregate.undecided else "")
+    verbs, where, way = (">=", "<", "is undecided at"), f"({share}; {_spread(rule, low, high)})", ""
+    if rule.level is not None:
+        if low is None or high is None:
+            return Finding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
+        ends, verbs = (low, high), ("is surely at least", "is surely below", "is not surely at least")
+        where = f"(the {rule.level:g} % interval {low:.4f} to {high:.4f}; {share})"
+        way = ": more cases make the interval narrower"
+    holds, breaks, open_ = (f"{shown} {verb} {rule.minimum:g} {where}" for verb in verbs)
+    if ends[0] >= rule.minimum - TOLERANCE:
+        return Finding("passed", holds)
+    if ends[1] < rule.minimum - TOLERANCE:
+        return Finding("failed", breaks)
+    return Finding("inconclusive", open_ + way, open=rule.level is None or least != most)
+
+
+def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> str:
+    if aggregate is not None and aggregate.left_out:
+        classes = ", ".join(f"{name} {number}" for name, number in aggregate.left_out.items())
+        return f"none of {_cases(aggregate)} has it ({classes})"
+    if members(cards, rule.domain):
+        if rule.metric.startswith(("pass@", "pass^")):
+            return f"no case ran as many trials as {rule.metric} needs"
+        return f"no suite of these cases declares the metric {rule.metric}"
+    if not rule.domain:
+        return "no case has run"
+    hint = did_you_mean(rule.domain, sorted({domain for card in cards for domain in card.domains}))
+    return f"no case of domain {rule.domain!r} has run" + (f", {hint}" if hint else "")
+
+
+def _cases(aggregate: Aggregate) -> str:
+    return counted(aggregate.n + aggregate.undecided + sum(aggregate.left_out.values()), "case")
+
+
+def _shown(mean: float, minimum: float) -> str:
+    """Return the mean with as many digits as tell it from the threshold."""
+    for digits in (4, 6, 9):
+        text = f"{mean:.{digits}f}"
+        if abs(mean - minimum) <= TOLERANCE or float(text) != minimum:
+            return text
+    return repr(mean)
+
+
+def _spread(rule: Threshold, low: float | None, high: float | None) -> str:
+    """Say how sure the comparison is: a threshold inside the interval could have gone the other way."""
+    if low is None or high is None:
+        return "too few for an interval"
+    if low == high:
+        return "all cases equal"
+    return f"95% {low:.3f}-{high:.3f} {'covers it' if low <= rule.minimum <= high else 'clear of it'}"
+
+
+def _spent(card: Scorecard, metric: str) -> float | None:
+    """Return what the agent spent in an episode; None where it did not say. Seconds are wall time that the agent took."""
+    if metric == "cost":
+        return card.spent.cost
+    if metric == "tokens":
+        used = card.spent.input_tokens, card.spent.output_tokens
+        return None if used[0] is None or used[1] is None else float(used[0] + used[1])
+    return {"calls": card.calls.total, "turns": card.turns, "seconds": card.timing.agent}[metric]
+
+
+def _ceiling(
+    rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
+) -> Finding:
+    """Return whether a ceiling holds.
+
+    Args:
+        rule: the most that may be spent.
+        cards: all scorecards of the run.
+        baseline: the earlier run, of whose spending a relative ceiling is a multiple.
+        coverage: how much of the suite has run.
+        agent: the spec of the run's agent, with its model where it names one.
+
+    Returns:
+        ``failed`` where more was spent; ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
+    """
+    if rule.relative and baseline is not None and baseline.manifest.agent != agent:
+        changed = f"the agent or its model changed ({baseline.manifest.agent} -> {agent})"
+        return Finding("passed", f"{rule} was skipped: {changed}")
+    each, unit = rule.domain == EACH_CASE, SPENDING[rule.metric]
+    cases = _by_case(members(cards, "" if each else rule.domain), rule.metric)
+    known = {case: value for case, value in cases.items() if value is not None}
+    if not known or len(known) < len(cases):
+        silent = sorted(cases.keys() - known.keys())
+        why = f"{listed(silent)} of {counted(len(cases), 'case')} do not say it" if cases else "no case has run"
+        return Finding("inconclusive", f"{rule} is undecided: {why}")
+    if each:
+        beyond = sorted((-value, case) for case, value in known.items() if value > rule.most + TOLERANCE)
+        told = f"at most {max(known.values()):.4g} <= {rule.most:g} {unit}"
+        if beyond:
+            told = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
+        return Finding("failed" if beyond else "passed", f"{rule.name} {told}")
+    most, of = rule.most, ""
+    if rule.relative:
+        if baseline is None and (rule.origin == "ini" or coverage.shard):
+            return Finding("passed", f"{rule} was not checked: there is no earlier run to compare with")
+        cards_before = () if baseline is None else baseline.cards
+        before = list(_by_case([card for card in cards_before if card.id in known], rule.metric).values())
+        spent = [value for value in before if value is not None]
+        if not spent or len(spent) < len(before):
+            why = "does not say it" if baseline else "is not given (--mapsat-compare=PATH)"
+            return Finding("inconclusive", f"{rule} is undecided: the earlier run {why}")
+        most, of = rule.most * mean(spent), f" ({rule.most:g} x {mean(spent):.4g})"
+    value = mean(list(known.values()))
+    holds = value <= most + TOLERANCE
+    told = (
+        f"{rule.name} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(known), 'case')})"
+    )
+    return Finding("passed" if holds else "failed", told)
+
+
+def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]:
+    """Return the mean over a case's trials for each case; None for one of which any trial says nothing."""
+    values: dict[str, list[float | None]] = {}
+    for card in cards:
+        values.setdefault(card.id, []).append(_spent(card, metric))
+    means: dict[str, float | None] = {}
+    for case, some in values.items():
+        known = [value for value in some if value is not None]
+        means[case] = mean(known) if len(known) == len(some) else None
+    return means

@@ -35,7 +35,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import fields_that_change
 
-from .finding import listed
+from .rules import listed
 
 _NONE = "none"
 #: What asserts each kind of requirement.

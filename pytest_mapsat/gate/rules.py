@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.model import MSB_METRICS, Metric, UsageError, did_you_mean, shown
+from pytest_mapsat.model import MSB_METRICS, GateOutcome, Metric, UsageError, did_you_mean, shown
 
 Origin = Literal["command line", "ini"]
 
@@ -21,12 +21,29 @@ SPENDING = {"cost": "USD", "tokens": "tokens", "calls": "calls", "turns": "turns
 #: In the place of a domain: every case for itself.
 EACH_CASE = "case"
 
+#: From the mildest to the gravest.
+SEVERITY: tuple[GateOutcome, ...] = ("passed", "inconclusive", "failed", "invalid")
+
+#: A mean this little below what it must reach reaches it: limits are written in decimals, means are sums of floats.
+TOLERANCE = 1e-9
+
 _UNDER = "--mapsat-fail-under"
 _DROPS = "--mapsat-max-drop"
 #: The everyday name of the pass rate; those of metrics stand in them.
 _PASSED = "passed"
 _OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
 _LOWEST_LEVEL, _HIGHEST_LEVEL = 50, 100
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words: ``1 case``, ``2 cases``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Return the first of some names, and how many more there are."""
+    every = list(names)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
@@ -108,6 +125,9 @@ class Drop(Rule):
         return f"{self.name}:{self.most:g}{'@sampled' if self.sampled else ''}"
 
 
+_Rule = TypeVar("_Rule", bound=Rule)
+
+
 def parse_thresholds(
     texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS
 ) -> tuple[Threshold | Ceiling, ...]:
@@ -123,14 +143,24 @@ def parse_thresholds(
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
     """
-    rules: dict[str, Threshold | Ceiling] = {}
-    for piece, origin in _pieces(_UNDER, texts, "ar=0.65 or cost<=0.50"):
-        rule = _ceiling(piece, origin) if "<=" in piece else _threshold(piece, origin, metrics)
-        other = rules.setdefault(rule.name, rule)
+    return _each_once(
+        _UNDER,
+        (
+            _ceiling(piece, origin) if "<=" in piece else _threshold(piece, origin, metrics)
+            for piece, origin in _pieces(_UNDER, texts, "ar=0.65 or cost<=0.50")
+        ),
+    )
+
+
+def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
+    """Return rules in the order given, one that is given twice with the same value once."""
+    named: dict[str, _Rule] = {}
+    for rule in rules:
+        other = named.setdefault(rule.name, rule)
         if str(other) != str(rule):
-            both = " and ".join(str(one).partition("=")[2] for one in (other, rule))
-            raise UsageError(f"{_UNDER}: {rule.name} is given twice, as {both}")
-    return tuple(rules.values())
+            both = " and ".join(re.split("[=:]", str(one), maxsplit=1)[1] for one in (other, rule))
+            raise UsageError(f"{option}: {rule.name} is given twice, as {both}")
+    return tuple(named.values())
 
 
 def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Threshold:
@@ -180,24 +210,18 @@ def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
     """
-    rules: dict[str, Drop] = {}
-    for piece, origin in _pieces(_DROPS, texts, "ar:0.02"):
-        left, colon, right = (part.strip() for part in piece.partition(":"))
-        if not colon:
-            raise UsageError(f"{_DROPS}: found {shown(piece)}, expected METRIC:NUMBER like ar:0.02")
-        drop = _drop(left, right, origin, metrics)
-        other = rules.setdefault(drop.name, drop)
-        if str(other) != str(drop):
-            both = " and ".join(str(one).partition(":")[2] for one in (other, drop))
-            raise UsageError(f"{_DROPS}: {drop.name} is given twice, as {both}")
-    return tuple(rules.values())
+    return _each_once(_DROPS, (_drop(*piece, metrics) for piece in _pieces(_DROPS, texts, "ar:0.02")))
 
 
-def _drop(left: str, right: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
+def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
+    left, colon, right = (part.strip() for part in piece.partition(":"))
+    if not colon:
+        raise UsageError(f"{_DROPS}: found {shown(piece)}, expected METRIC:NUMBER like ar:0.02")
     number, at, word = (part.strip() for part in right.partition("@"))
     domain, metric = _named(_DROPS, left, metrics, besides=(FLIPS, UNDECIDED_SHARE))
-    if at and (word != "sampled" or metric in (FLIPS, UNDECIDED_SHARE)):
-        expected = f"{left}:{number}" if metric in (FLIPS, UNDECIDED_SHARE) else f"{left}:{number}@sampled"
+    counts = metric in (FLIPS, UNDECIDED_SHARE)
+    if at and (word != "sampled" or counts):
+        expected = f"{left}:{number}{'' if counts else '@sampled'}"
         raise UsageError(f"{_DROPS}: {left} is {shown(right)}, expected {expected}")
     if metric == FLIPS:
         if not re.fullmatch(r"[0-9]{1,6}", number):

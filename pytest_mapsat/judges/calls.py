@@ -1,4 +1,4 @@
-"""The checks on tool calls: ``called``, ``not_called`` and ``calls``. They read no prose but the words by which a user agrees to a call."""
+"""The check on tool calls. It reads no prose but the words by which a user agrees to a call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from functools import cached_property
 from itertools import islice
 
 from pytest_mapsat.model import (
-    Called,
     CallPattern,
     Calls,
     Json,
     MapsatError,
     Match,
-    NotCalled,
     Step,
     same,
 )
@@ -36,26 +34,25 @@ _NAME_CHARS = 4
 #: So many objects of one result may be what a request names.
 _MOST_OBJECTS = 1000
 _Fits = Sequence[bool | None]
-#: Which calls count, in words.
-_WITH: dict[bool | str, str] = {"any": "", True: " with an answer", False: " without an answer"}
 
 
-def called(check: Called, context: Context) -> Finding:
+def _called(check: Calls, tool: str, context: Context) -> Finding:
     """The tool was called with arguments that match, often enough and not too often, and each such call in its place and agreed to."""
     made = _Made(context)
-    pattern = CallPattern(tool=check.tool, arguments=check.arguments)
+    pattern = CallPattern(tool=tool, arguments=check.arguments)
     fits = _answered(made.fits(pattern), check.answered, made)
     low, high = fits.count(True), len(fits) - fits.count(False)
     most = check.at_most if check.at_most is not None else high
     passed: bool | None = None
-    if low >= check.at_least and high <= most:
+    if low >= check.least and high <= most:
         passed = True
-    elif high < check.at_least or low > most:
+    elif high < check.least or low > most:
         passed = False
-    subject = _subject(check.tool, check.arguments)
-    wanted = f"{subject}{_WITH[check.answered]}, {times_in_words(check.at_least, check.at_most)}"
-    missed = _missed(check, made) if passed is False and check.answered is True and high < check.at_least else ()
-    parts = [Finding(passed, _counted(check.tool, low, high, made), wanted, missed=missed)]
+    subject = _subject(tool, check.arguments)
+    how = _how(check)
+    wanted = f"call of {tool}{how}, {times_in_words(check.least, check.at_most)}"
+    missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
+    parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
     if check.after is not None:
         parts.append(_each(fits, made.follows(check.after), subject, f"after a call of {_in_words(check.after)}", made))
     if check.before is not None:
@@ -74,29 +71,42 @@ def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> lis
     return [fit if (step.status == "ok") is answered else False for fit, step in zip(fits, made.steps, strict=True)]
 
 
-def _missed(check: Called, made: _Made) -> tuple[str, ...]:
+def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
     """Return the tool where calls with the wanted arguments were made often enough, and missed."""
-    fits = made.fits(CallPattern(tool=check.tool, arguments=check.arguments))
+    fits = made.fits(pattern)
     count = sum(fit is True and step.status in ("ok", "miss") for fit, step in zip(fits, made.steps, strict=True))
-    return (check.tool,) if count >= check.at_least else ()
+    return (pattern.tool,) if count >= check.least else ()
 
 
-def not_called(check: NotCalled, context: Context) -> Finding:
+def _never_called(check: Calls, tool: str, context: Context) -> Finding:
     """The tool was never called with arguments that match, or never in that place."""
     made = _Made(context)
-    fits = _answered(made.fits(CallPattern(tool=check.tool, arguments=check.arguments)), check.answered, made)
-    where = _WITH[check.answered]
+    fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
+    how = _how(check)
     if check.after is not None:
-        fits, where = _both(fits, made.follows(check.after)), f"{where} after a call of {_in_words(check.after)}"
+        fits, how = _both(fits, made.follows(check.after)), f"{how} after a call of {_in_words(check.after)}"
     if check.before is not None:
-        fits, where = _both(fits, made.precedes(check.before)), f"{where} before a call of {_in_words(check.before)}"
+        fits, how = _both(fits, made.precedes(check.before)), f"{how} before a call of {_in_words(check.before)}"
     low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high else True
-    why = _counted(check.tool, low, high, made).replace("as wanted", "so")
-    return Finding(passed, why, f"no {_subject(check.tool, check.arguments)}{where}")
+    return Finding(passed, _counted(tool, how, low, high, made), f"no call of {tool}{how}")
+
+
+def _how(check: Calls) -> str:
+    """Return which calls of its tool a check counts, in words behind "call"; nothing where all count."""
+    asked = [matches_in_words(check.arguments)] if check.arguments else []
+    asked += [] if check.answered == "any" else ["an answer" if check.answered else "no answer"]
+    return f" with {' and '.join(asked)}" if asked else ""
 
 
 def calls(check: Calls, context: Context) -> Finding:
+    """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
+    if check.tool is None:
+        return _steps(check, context)
+    return (_never_called if check.never else _called)(check, check.tool, context)
+
+
+def _steps(check: Calls, context: Context) -> Finding:
     """The agent made the calls of ``steps``; what cannot be told of a match counts only where it could turn the outcome."""
     made = _Made(context)
     fits = [made.fits(step) for step in check.steps]
@@ -398,13 +408,15 @@ def _call(step: Step) -> str:
     return text if step.status == "ok" else f"{text} [{step.status}]"
 
 
-def _counted(tool: str, low: int, high: int, made: _Made) -> str:
+def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
+    """Return how many calls of a tool there are, how many of them count, and what became of them: ``2 calls of book, none with seats equal to 4``."""
     calls = [step for step in made.steps if step.tool == tool]
     if not calls:
-        return f"{tool} was never called"
-    unsure = f", and {high - low} cannot be told" if high > low else ""
+        return f"no call of {tool}"
+    unsure = f", unclear for {high - low}" if high > low else ""
     counts: Counter[str] = Counter(step.status for step in calls)
     fates = {"refused": "refused", "error": "answered with an error", "miss": "missed"}
     told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
-    times = "1 time" if len(calls) == 1 else f"{len(calls)} times"
-    return f"{tool} was called {times}, {low} of them as wanted{unsure}{f'; {told}' if told else ''}"
+    made_in_all = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'} of {tool}"
+    counting = f", {low or 'none'}{how}" if how else ""
+    return f"{made_in_all}{counting}{unsure}{f'; {told}' if told else ''}"

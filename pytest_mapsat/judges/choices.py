@@ -1,6 +1,6 @@
-"""The checks on what is proposed: ``recommends``, ``avoids``, ``chooses``, ``rules_out``, ``covers``, ``order``.
+"""The check on what is proposed.
 
-They look at the stance of each thing that is named. What is not surely read decides nothing: where it could turn the result, the
+It looks at the stance of each thing that is named. What is not surely read decides nothing: where it could turn the result, the
 finding is undecided and says which words are unclear.
 """
 
@@ -11,15 +11,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pytest_mapsat.model import (
-    Avoids,
-    Chooses,
-    Covers,
     Json,
     Match,
-    Order,
     Quote,
     Recommends,
-    RulesOut,
     Step,
     WhichReply,
     shown,
@@ -28,6 +23,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import satisfies
 from pytest_mapsat.text import Document, Mention
 
+from .combine import every
 from .context import Context
 from .describe import clock_of, matches_in_words, one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
@@ -39,14 +35,32 @@ _LEFT_OPEN = "the reply may say it in words that are not understood"
 
 
 def recommends(check: Recommends, context: Context) -> Finding:
-    """What is recommended is one of ``names`` and has every attribute of ``where``: one such thing, or all.
+    """All that the check asks of what the replies propose: each part is judged by itself."""
+    parts: list[Finding] = []
+    if check.of_results:
+        parts.append(_of_results(check, context))
+    elif check.any_of:
+        parts.append(_any_of(check, context))
+    if check.forbids:
+        parts.append(_none_of(check, context))
+    if check.all_of:
+        parts.append(_all_of(check, context))
+    if check.in_order:
+        parts.append(_in_order(check, context))
+    if check.turned_down:
+        parts.append(_ruled_out(check, context))
+    return every(parts) if len(parts) > 1 else parts[0]
+
+
+def _of_results(check: Recommends, context: Context) -> Finding:
+    """What is recommended is one of ``any_of`` and has every attribute of ``where``: one such thing, or all.
 
     What the user names may be where the way leads, and no recommendation: where it alone fails the check, the check is undecided.
     """
-    if not context.names_things(check.tool):
-        return _undeclared(check.tool)
-    wanted = f"{'only ' if check.quantifier == 'all' else ''}{_thing(check)} recommended"
-    known = _entities(check, context)
+    if not context.names_things(check.of_tool):
+        return _undeclared(check.of_tool)
+    wanted = f"{'only ' if check.only else ''}{_thing(check.any_of, check.where)} recommended"
+    known = _entities(check.any_of, check.where, check.of_tool, context)
     found = [standing for key, standing in context.standings(check.turn).items() if key in known]
     finding = _recommended(check, found, known, context, wanted)
     others = [one for one in found if one.key not in context.named_by_user]
@@ -72,21 +86,30 @@ def _recommended(
     good = [one for one in proposed if fits[one.key] is True]
     wrong = [one for one in proposed if fits[one.key] is False]
     unsure = [one for one in proposed if fits[one.key] is None]
-    deciding = good if check.quantifier == "any" else wrong
+    deciding = good if not check.only else wrong
     if deciding is wrong and _doubtful(wrong, good):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if deciding:
-        return Finding(deciding is good, _why(check, deciding, deciding is good), wanted, _quotes(deciding))
+        return Finding(
+            deciding is good,
+            _why(_thing(check.any_of, check.where), deciding, deciding is good),
+            wanted,
+            _quotes(deciding),
+        )
     if unsure:
-        return unclear(_quotes(unsure), f"of which it cannot be told whether it is {_thing(check)}", wanted)
-    harmless = check.quantifier == "all"
+        return unclear(
+            _quotes(unsure), f"of which it cannot be told whether it is {_thing(check.any_of, check.where)}", wanted
+        )
+    harmless = check.only
     turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
     unknown = context.unknown(check.turn) if good and not turning else ()
     if turning or unknown:
         return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
-        return Finding(bool(good), _why(check, proposed, bool(good)), wanted, _quotes(proposed))
-    return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.tool))
+        return Finding(
+            bool(good), _why(_thing(check.any_of, check.where), proposed, bool(good)), wanted, _quotes(proposed)
+        )
+    return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.of_tool))
 
 
 def _settled(found: Sequence[Recommendation]) -> list[Recommendation]:
@@ -133,55 +156,65 @@ def _none_proposed(check: Recommends, found: Sequence[Recommendation], context: 
     if found:
         why = f"{cited(_quotes(found))}, and no such thing is proposed"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
-    nothing = not (_entities(check, context) or (context.entities and _proposes(context, check.turn)))
-    if context.silent(check.turn) or (nothing and not _named(check.names, context, check.turn)):
+    nothing = not (
+        _entities(check.any_of, check.where, check.of_tool, context)
+        or (context.entities and _proposes(context, check.turn))
+    )
+    if context.silent(check.turn) or (nothing and not _named(check.any_of, context, check.turn)):
         return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
-    named = [] if _entities(check, context) else _named(check.names, context, check.turn)
+    named = (
+        []
+        if _entities(check.any_of, check.where, check.of_tool, context)
+        else _named(check.any_of, context, check.turn)
+    )
     if not context.named.isdisjoint(one.key for one in named):
-        return unclear(_quotes(named), f"of which no result tells whether it is {_thing(check)}", wanted)
+        return unclear(
+            _quotes(named), f"of which no result tells whether it is {_thing(check.any_of, check.where)}", wanted
+        )
     if named:
         why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
     return unclear((), _LEFT_OPEN, wanted)
 
 
-def avoids(check: Avoids, context: Context) -> Finding:
-    """No recommended thing is one of ``names``, and none has all attributes of ``where``."""
-    if not context.names_things(check.tool):
-        return _undeclared(check.tool)
-    wanted = f"{_thing(check)} not recommended"
-    known = _entities(check, context)
+def _none_of(check: Recommends, context: Context) -> Finding:
+    """No recommended thing is one of ``none_of``, and none has all attributes of ``none_where``."""
+    if not context.names_things(check.of_tool):
+        return _undeclared(check.of_tool)
+    thing = _thing(check.none_of, check.none_where)
+    wanted = f"{thing} not recommended"
+    known = _entities(check.none_of, check.none_where, check.of_tool, context)
     held: list[tuple[Recommendation, bool | None]] = []
     for key, standing in context.standings(check.turn).items():
         if standing.proposed is False:
             continue
-        named = any(key_of(name, (key,)) for name in check.names)
-        if named and (key in known or not check.where):
+        named = any(key_of(name, (key,)) for name in check.none_of)
+        if named and (key in known or not check.none_where):
             held.append((standing, True))
-        elif key in known and check.where:
-            held.append((standing, _has_all(known[key], check.where, context.trajectory.calls)))
+        elif key in known and check.none_where:
+            held.append((standing, _has_all(known[key], check.none_where, context.trajectory.calls)))
     firmly = any(one.firmly for one in context.standings(check.turn).values())
     if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
-            return Finding(False, _why(check, [standing], True), wanted, _quotes([standing]))
+            return Finding(False, _why(thing, [standing], True), wanted, _quotes([standing]))
     open_ = [standing for standing, is_it in held if is_it is not False]
     unknown = () if open_ else context.unknown(check.turn)
     if open_ or unknown:
-        what = _UNKNOWN if unknown else f"unclear whether {_thing(check)} is recommended"
+        what = _UNKNOWN if unknown else f"unclear whether {thing} is recommended"
         return unclear(unknown or _quotes(open_), what, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
-    return Finding(True, f"none of the things recommended is {_thing(check)}", wanted, vacuous=not proposed)
+    return Finding(True, f"none of the things recommended is {thing}", wanted, nothing_claimed=not proposed)
 
 
-def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    """One of ``option`` is proposed and none of ``over``.
+def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
+    """One of ``any_of`` is proposed and none of ``none_of``.
 
     An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
     """
-    wanted = one_of(check.option) + (f", and not {one_of(check.over)}" if check.over else "")
-    options, over = _named(check.option, context, check.turn), _named(check.over, context, check.turn)
+    wanted = one_of(check.any_of) + (f", and not {one_of(check.none_of)}" if check.none_of else "")
+    options, over = _named(check.any_of, context, check.turn), _named(check.none_of, context, check.turn)
     over = [one for one in over if one.key not in {option.key for option in options}]
     wrong = [one for one in over if one.proposed]
     chosen = [one for one in options if one.proposed]
@@ -196,7 +229,7 @@ def chooses(check: Chooses, context: Context) -> Finding:  # noqa: PLR0911  the 
     open_ += [] if chosen else [one for one in options if one.proposed is None]
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
-    why = f"no reply proposes {one_of(check.option)}"
+    why = f"no reply proposes {one_of(check.any_of)}"
     if options and _refused(options, context, check.turn):
         return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options), absent=True)
     if options:
@@ -216,10 +249,10 @@ def _turned_down(one: Recommendation) -> bool:
     return any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
 
 
-def rules_out(check: RulesOut, context: Context) -> Finding:
-    """One of ``names`` is denied or turned down, and none is proposed."""
-    wanted = f"{one_of(check.names)} not to be had"
-    found = _named(check.names, context, check.turn)
+def _ruled_out(check: Recommends, context: Context) -> Finding:
+    """One of ``turned_down`` is denied or turned down, and none is proposed."""
+    wanted = f"{one_of(check.turned_down)} not to be had"
+    found = _named(check.turned_down, context, check.turn)
     proposed = [one for one in found if one.proposed]
     if any(one.plainly for one in proposed):
         return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
@@ -230,27 +263,29 @@ def rules_out(check: RulesOut, context: Context) -> Finding:
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
         return unclear(_quotes(found), "unclear whether it is available", wanted)
-    why = f"no reply speaks of {one_of(check.names)}"
+    why = f"no reply speaks of {one_of(check.turned_down)}"
     if context.refuses(check.turn):
         return unclear((), f"{why}, and what one refuses may be meant", wanted)
     return _unsaid(check.turn, why, wanted, context)
 
 
-def covers(check: Covers, context: Context) -> Finding:
+def _all_of(check: Recommends, context: Context) -> Finding:
     """At least ``at_least`` of the things are proposed, and at most ``at_most``.
 
     Too few are a failure only where none is proposed: beside some that are, words that are not understood may propose the others.
     """
-    least = min(check.at_least or len(check.names), len(check.names))
-    most = len(check.names) if check.at_most is None else check.at_most
-    few = "all" if least == len(check.names) else f"at least {least}"
-    wanted = f"{few if most >= len(check.names) else times_in_words(least, most).removesuffix(' times')} of {one_of(n[0] for n in check.names)}"
-    each = [_named(names, context, check.turn) for names in check.names]
+    least = min(check.at_least or len(check.all_of), len(check.all_of))
+    most = len(check.all_of) if check.at_most is None else check.at_most
+    few = "all" if least == len(check.all_of) else f"at least {least}"
+    wanted = f"{few if most >= len(check.all_of) else times_in_words(least, most).removesuffix(' times')} of {one_of(n[0] for n in check.all_of)}"
+    each = [_named(names, context, check.turn) for names in check.all_of]
     there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
     open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
     unnamed = sum(not found for found in each)
-    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
-    why = f"{len(there)} of {len(check.names)} are proposed" + (f"; not proposed: {one_of(missing)}" if missing else "")
+    missing = [names[0] for names, found in zip(check.all_of, each, strict=True) if not any(o.proposed for o in found)]
+    why = f"{len(there)} of {len(check.all_of)} are proposed" + (
+        f"; not proposed: {one_of(missing)}" if missing else ""
+    )
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
@@ -265,11 +300,13 @@ def _is_beside(one: Recommendation) -> bool:
     return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
 
 
-def order(check: Order, context: Context) -> Finding:
+def _in_order(check: Recommends, context: Context) -> Finding:
     """All things are proposed, in the given order."""
-    wanted = " before ".join(shown(names[0]) for names in check.names)
-    each = [_named(names, context, check.turn) for names in check.names]
-    missing = [names[0] for names, found in zip(check.names, each, strict=True) if not any(o.proposed for o in found)]
+    wanted = " before ".join(shown(names[0]) for names in check.in_order)
+    each = [_named(names, context, check.turn) for names in check.in_order]
+    missing = [
+        names[0] for names, found in zip(check.in_order, each, strict=True) if not any(o.proposed for o in found)
+    ]
     if missing:
         open_ = [one for found in each for one in found if one.proposed is None]
         why = f"no reply proposes {one_of(missing)}"
@@ -319,38 +356,43 @@ def _arrival(found: Sequence[Recommendation], context: Context, turn: WhichReply
     return next(iter(times))[0] if len(times) == 1 and all(len(minutes) == 1 for minutes in times) else None
 
 
-def _entities(check: Recommends | Avoids, context: Context) -> dict[str, list[Entity]]:
+def _entities(
+    names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: Context
+) -> dict[str, list[Entity]]:
     """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
     found: dict[str, list[Entity]] = {}
     for entity in context.entities:
-        if entity.tool == check.tool or (check.tool is None and entity.sort == "place"):
+        if entity.tool == tool or (tool is None and entity.sort == "place"):
             found.setdefault(entity.key, []).append(entity)
-    if not check.where:
-        found = {key: [] for name in check.names if (key := key_of(name, context.named))} | found
+    if not where:
+        found = {key: [] for name in names if (key := key_of(name, context.named))} | found
     return found
 
 
 def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
     """Return whether a thing is what the check describes."""
-    if check.names and not any(key_of(name, (key,)) for name in check.names):
+    if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
         return False
     return not check.where or _has_all(entities, check.where, calls)
 
 
-def breaks(check: Recommends | Avoids, key: str, context: Context) -> bool | None:
+def breaks(check: Recommends, key: str, context: Context) -> bool | None:
     """Return whether to recommend one thing breaks a check; None where it cannot be told.
 
     A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
     """
-    entities = _entities(check, context).get(key)
-    if entities is None or (isinstance(check, Recommends) and check.quantifier != "all"):
-        return False
-    if isinstance(check, Recommends):
-        fits = _fits(check, key, entities, context.trajectory.calls)
-        return None if fits is None else not fits
-    if any(key_of(name, (key,)) for name in check.names):
-        return True
-    return bool(check.where) and _has_all(entities, check.where, context.trajectory.calls)
+    calls = context.trajectory.calls
+    parts: list[bool | None] = []
+    if check.only:
+        entities = _entities(check.any_of, check.where, check.of_tool, context).get(key)
+        fits = entities is None or _fits(check, key, entities, calls)
+        parts.append(None if fits is None else not fits)
+    if check.forbids:
+        entities = _entities(check.none_of, check.none_where, check.of_tool, context).get(key)
+        if entities is not None:
+            named = any(key_of(name, (key,)) for name in check.none_of)
+            parts.append(named or (bool(check.none_where) and _has_all(entities, check.none_where, calls)))
+    return True if True in parts else None if None in parts else False
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
@@ -398,13 +440,13 @@ def _unsaid(turn: WhichReply, why: str, wanted: str, context: Context) -> Findin
     return unclear((), f"{why}; {_LEFT_OPEN}", wanted)
 
 
-def _thing(check: Recommends | Avoids) -> str:
-    named = one_of(check.names) if check.names else "a thing"
-    return named + (f" with {matches_in_words(check.where)}" if check.where else "")
+def _thing(names: Sequence[str], where: Mapping[str, Match]) -> str:
+    named = one_of(names) if names else "a thing"
+    return named + (f" with {matches_in_words(where)}" if where else "")
 
 
-def _why(check: Recommends | Avoids, deciding: Sequence[Recommendation], fit: bool) -> str:
-    return f"{cited(_quotes(deciding))}, which is {'' if fit else 'not '}{_thing(check)}"
+def _why(thing: str, deciding: Sequence[Recommendation], fit: bool) -> str:
+    return f"{cited(_quotes(deciding))}, which is {'' if fit else 'not '}{thing}"
 
 
 def _quotes(found: Iterable[Recommendation]) -> tuple[Quote, ...]:

@@ -97,7 +97,7 @@ class Claim:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Keys of what it is said of; several where each could be meant."""
+        """Keys of the things that it describes; several where each could be meant."""
         match self.said:
             case Mention():
                 return self.said.keys

@@ -79,7 +79,7 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         "; ".join(finding.why for finding in deciding if finding.why),
         wanted,
         tuple(quote for finding in deciding for quote in finding.quotes),
-        vacuous=passed is True and all(finding.vacuous for finding in deciding),
+        nothing_claimed=passed is True and all(finding.nothing_claimed for finding in deciding),
         missed=tuple(sorted({tool for finding in deciding for tool in finding.missed})),
         broken=any(finding.broken for finding in deciding),
         compared=tuple(line for finding in deciding for line in finding.compared),

@@ -12,7 +12,6 @@ from pytest_mapsat.model import (
     OBSERVATION,
     STATE,
     All,
-    Avoids,
     Case,
     Label,
     LabelKind,
@@ -118,13 +117,13 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, F
             yield beside, OBSERVATION, _quoted(finding, key, document)
 
 
-def _checks(case: Case) -> Iterator[tuple[str, Recommends | Avoids]]:
+def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:
     """Yield the checks of what is recommended that must hold whatever else does, each with its requirement's id: a preference need not."""
     for requirement in case.truth.required:
         waiting = [requirement.check] if requirement.check is not None else []
         while waiting:
             check = waiting.pop()
-            if isinstance(check, Recommends | Avoids):
+            if isinstance(check, Recommends):
                 yield requirement.id, check
             elif isinstance(check, All):
                 waiting += check.checks
@@ -145,7 +144,7 @@ def _aligned(
     key: str,
     standing: Recommendation | None,
     claims: Sequence[Judged],
-    checks: Iterable[tuple[str, Recommends | Avoids]],
+    checks: Iterable[tuple[str, Recommends]],
     context: Context,
 ) -> Finding:
     """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""

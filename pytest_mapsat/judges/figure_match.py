@@ -100,7 +100,7 @@ def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Conte
     ):
         return found
     quotes = [document.quote(mention.span) for one in there.values() for document, mention in one.mentions[:1]]
-    return unclear(quotes, "and it is open what is said of what is proposed", found.wanted)
+    return unclear(quotes, "and it is unclear which figures belong to what is proposed", found.wanted)
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:

@@ -21,8 +21,8 @@ class Finding:
         why: the reason, with the place in the dialogue where there is one; of what is undecided, the words that are unclear.
         wanted: what would have satisfied the check, in words.
         quotes: the decisive, or the unclear, words of the dialogue, with their place in the original text.
-        vacuous: it passed because the claim it is about is not made.
-        missed: tools that it failed for want of: the sandbox had no recording for the calls that it rests on.
+        nothing_claimed: it passed because the claim it is about is not made.
+        missed: tools whose calls, on which it rests, no recording answered.
         broken: it is undecided because the check itself could not be judged, which is no matter of words.
         compared: what was expected and what was found, or rows before and after, side by side.
         idle: it passed at an end that nothing had to be changed for.
@@ -34,7 +34,7 @@ class Finding:
     why: str
     wanted: str = ""
     quotes: tuple[Quote, ...] = ()
-    vacuous: bool = False
+    nothing_claimed: bool = False
     missed: tuple[str, ...] = ()
     broken: bool = False
     compared: tuple[tuple[str, str], ...] = ()
@@ -44,10 +44,10 @@ class Finding:
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:
-    """Return what it means that nothing of the kind is said: a failure, or a pass that is marked as vacuous."""
-    vacuous = if_absent == "vacuous"
-    told = f"{why}, so nothing is claimed" if vacuous else why
-    return Finding(vacuous, told, wanted, vacuous=vacuous, absent=not vacuous)
+    """Return what it means that nothing of the kind is said: a failure, or a pass by which nothing is claimed."""
+    nothing_claimed = if_absent == "nothing_claimed"
+    told = f"{why}, so nothing is claimed" if nothing_claimed else why
+    return Finding(nothing_claimed, told, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
 
 
 def cite(quote: Quote) -> str:

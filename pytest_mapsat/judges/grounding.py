@@ -6,18 +6,13 @@ import re
 from collections.abc import Collection, Sequence
 
 from pytest_mapsat.model import (
-    Avoids,
     Check,
-    Chooses,
     ClockTime,
-    Covers,
     FactRequirement,
     Grounded,
     Number,
-    Order,
     Quote,
     Recommends,
-    RulesOut,
     leaves,
 )
 from pytest_mapsat.text import ClockTime as Clock
@@ -30,7 +25,6 @@ from .finding import SHOWN_AT_MOST, Finding, cite, unclear
 from .handed_over import Contradiction
 from .things import key_of, names_in
 
-_CHOICES = (Recommends, Avoids, Chooses, Covers, Order, RulesOut)
 #: What stands in many results: that the evidence has it says little.
 _COMMON = ("line", "platform", "price")
 #: The words by which a requirement says which claims it is about.
@@ -93,7 +87,7 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
     if rivals and not claims:
         return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned of the kind", wanted)
     if not claims:
-        return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, vacuous=True)
+        return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, nothing_claimed=True)
     if all(one.claim.sort in _COMMON for one in claims):
         return unclear(map(_quote, claims), "which the evidence has, perhaps of something else", wanted)
     return Finding(True, f"{len(claims)} claims ({named}) are supported by the evidence", wanted, _quotes(claims))
@@ -170,7 +164,7 @@ def _looks_at(check: Check, found: Contradiction, context: Context) -> bool:
             return found.unit == "clock" and (not check.role or found.role in check.role)
         case Grounded():
             return _names_sort(check.claims, found)
-    return isinstance(check, _CHOICES) and not found.unit
+    return isinstance(check, Recommends) and not found.unit
 
 
 def _names_sort(sorts: Sequence[str], found: Contradiction) -> bool:

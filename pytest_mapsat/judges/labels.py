@@ -131,7 +131,7 @@ def _label(requirement: Requirement, kind: LabelKind, value: float | None, findi
         why=why,
         wanted=finding.wanted,
         quotes=finding.quotes,
-        vacuous=kind == "fact" and finding.vacuous and value == 1,
+        nothing_claimed=kind == "fact" and finding.nothing_claimed and value == 1,
         compared=finding.compared if value != 1 else (),
         idle=finding.idle and value == 1,
         reading=finding.reading,

@@ -10,7 +10,6 @@ from pytest_mapsat.model import (
     JsonObject,
     Matches,
     Output,
-    OutputFits,
     Quote,
     WhichReply,
     did_you_mean,
@@ -26,7 +25,9 @@ from .finding import SHOWN_AT_MOST, Finding, cited
 
 
 def output(check: Output, context: Context) -> Finding:
-    """The structured output has, at ``path``, values that match."""
+    """The structured output has, at ``path``, values that match; without ``equals``, it fits the case's schema."""
+    if check.equals is None:
+        return _fits_schema(check, context)
     wanted = f"{check.path or 'a structured output'} {match_in_words(check.equals)} in {_reply_in_words(check.turn)}"
     given = _given(check.turn, context)
     if not given:
@@ -44,7 +45,7 @@ def output(check: Output, context: Context) -> Finding:
     return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
 
 
-def output_schema(check: OutputFits, context: Context) -> Finding:
+def _fits_schema(check: Output, context: Context) -> Finding:
     """The structured output is there and fits the schema that the case shows."""
     schema = context.visible.output_schema if context.visible else {}
     wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"

@@ -15,19 +15,13 @@ from itertools import groupby
 from typing import Any
 
 from pytest_mapsat.model import (
-    Avoids,
     Check,
-    Chooses,
     ClockTime,
-    Covers,
     Entities,
     Json,
-    NotSaid,
     Number,
-    Order,
     Recommends,
-    RulesOut,
-    Said,
+    Says,
     Step,
     Tool,
     leaves,
@@ -163,15 +157,12 @@ def _bare(key: str) -> str:
 
 #: kind -> the names of things in a check, those that mean the same together. By type: each check of each dialogue is looked up here.
 _NAMES: dict[type, Callable[[Any], Iterable[tuple[str, ...]]]] = {
-    **dict.fromkeys((Order, Covers), lambda check: check.names),
-    **dict.fromkeys((Recommends, Avoids, RulesOut), lambda check: ((name,) for name in check.names)),
+    Recommends: lambda check: (
+        *check.all_of,
+        *check.in_order,
+        *((name,) for name in (*check.any_of, *check.none_of, *check.turned_down)),
+    ),
     **dict.fromkeys((Number, ClockTime), lambda check: ((name,) for name in check.things)),
-    Chooses: lambda check: ((name,) for name in (*check.option, *check.over)),
-}
-#: kind -> the words of a check that are looked for as they are.
-_PHRASES: dict[type, Callable[[Any], Iterable[str]]] = {
-    Said: lambda check: (*check.any, *check.all),
-    NotSaid: lambda check: check.phrases,
 }
 
 
@@ -185,8 +176,8 @@ def names_in(check: Check) -> Iterator[tuple[str, ...]]:
 def phrases_in(check: Check) -> Iterator[str]:
     """Yield the words of a check that are looked for as they are."""
     for leaf in leaves(check):
-        if type(leaf) in _PHRASES:
-            yield from _PHRASES[type(leaf)](leaf)
+        if isinstance(leaf, Says):
+            yield from (*leaf.any, *leaf.all, *leaf.none)
 
 
 #: A mention with its reply.

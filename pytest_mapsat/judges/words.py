@@ -1,4 +1,4 @@
-"""The checks on words: ``said``, ``not_said``, ``asked``, ``travels``.
+"""The checks on words: ``says``, ``asked``, ``travels``.
 
 Words that are there and stand decide. That words are not there decides only where nothing else could say the same.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pytest_mapsat.model import Asked, NotSaid, Quote, Said, Travels
+from pytest_mapsat.model import Asked, Quote, Says, Travels
 from pytest_mapsat.text import Document, Mention, fold_phrase, pack_of
 
+from .combine import every
 from .context import Context
 from .describe import one_of, times_in_words
 from .finding import SHOWN_AT_MOST, Finding, cited, unclear
@@ -23,7 +24,14 @@ _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
 
 
-def said(check: Said, context: Context) -> Finding:
+def says(check: Says, context: Context) -> Finding:
+    """Words are said, and others are not."""
+    parts = [_said(check, context)] if check.any or check.all else []
+    parts += [_not_said(check, context)] if check.none else []
+    return every(parts) if len(parts) > 1 else parts[0]
+
+
+def _said(check: Says, context: Context) -> Finding:
     """One of ``any`` and each of ``all`` is said, not under a negation."""
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = " and ".join(one_of(group) for group in groups) + " said"
@@ -36,7 +44,7 @@ def said(check: Said, context: Context) -> Finding:
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*one) is False for _, found in missing for one in found)
     if (denied and context.silent(check.turn)) or (
-        check.about and not any(says(document.text, check.about) for document in context.read(check.turn))
+        check.about and not any(has_any(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted, absent=True)
     doubtful = _quotes(one for _, found in missing for one in found)
@@ -45,13 +53,13 @@ def said(check: Said, context: Context) -> Finding:
     return unclear((), f"{why} in words that are understood", wanted)
 
 
-def not_said(check: NotSaid, context: Context) -> Finding:
+def _not_said(check: Says, context: Context) -> Finding:
     """None of ``phrases`` is said, unless under a negation or in a question; a comparison leaves it open.
 
     A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
     """
-    wanted = f"nothing said of {one_of(check.phrases)}"
-    phrased = context.phrased(check.phrases, check.turn)
+    wanted = f"nothing said of {one_of(check.none)}"
+    phrased = context.phrased(check.none, check.turn)
     found = [one for one in phrased if not _turned_down(*one)]
     for meant in (True, None):
         quotes = _quotes(one for one in found if _surely(*one) is meant)
@@ -60,8 +68,8 @@ def not_said(check: NotSaid, context: Context) -> Finding:
         if quotes:
             return unclear(quotes, _OPEN, wanted)
     if context.is_fact(check) and not phrased and not context.silent(check.turn):
-        return unclear((), f"no reply says {one_of(check.phrases)}, and other words may say the same", wanted)
-    return Finding(True, f"no reply says {one_of(check.phrases)}, save under a negation", wanted)
+        return unclear((), f"no reply says {one_of(check.none)}, and other words may say the same", wanted)
+    return Finding(True, f"no reply says {one_of(check.none)}, save under a negation", wanted)
 
 
 def asked(check: Asked, context: Context) -> Finding:
@@ -70,7 +78,7 @@ def asked(check: Asked, context: Context) -> Finding:
         (document, question.span)
         for document in context.replies
         for question in document.questions
-        if not question.offer and (not check.about or says(document.words(question.span), check.about))
+        if not question.offer and (not check.about or has_any(document.words(question.span), check.about))
     ]
     subject = f" about {one_of(check.about)}" if check.about else ""
     passed = check.at_least <= len(found) <= (check.at_most if check.at_most is not None else len(found))
@@ -108,7 +116,7 @@ def travels(check: Travels, context: Context) -> Finding:
         and not _in_a_name(document, mention)
         and mention.keys[0] not in check.by
         and not (mention.keys[0] == "transit" and _owned(document, mention, groups))
-        and not any(says(text, [document.words(mention.span)]) for text in asked_in)
+        and not any(has_any(text, [document.words(mention.span)]) for text in asked_in)
         and (passed := _sent(document, mention, groups)) is not True
     ]
     for outcome in (False, None):
@@ -121,7 +129,7 @@ def travels(check: Travels, context: Context) -> Finding:
             )
     claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
     why = f"no reply sends the user on another way than {one_of(check.by)}"
-    return Finding(True, why, wanted, vacuous=not claimed)
+    return Finding(True, why, wanted, nothing_claimed=not claimed)
 
 
 def _in_a_name(document: Document, mention: Mention) -> bool:
@@ -191,7 +199,7 @@ def _denied_before(document: Document, mention: Mention, start: int) -> bool:
     return any(document.text[span.end : span.end + 1] not in (",", "，") for span in denials)
 
 
-def says(text: str, phrases: Iterable[str]) -> bool:
+def has_any(text: str, phrases: Iterable[str]) -> bool:
     """Return whether a text has one of the phrases, as whole words where it is Latin (a plain plural counts)."""
     return place_of(text, phrases) is not None
 

@@ -15,7 +15,7 @@ from pytest_mapsat.store import Store, StoreError
 
 from .request import Answer, Request
 
-#: ``auto``: use what is there and fill it; ``only``: call nobody; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
+#: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
 MODES: tuple[Mode, ...] = ("auto", "only", "refresh", "off")
 

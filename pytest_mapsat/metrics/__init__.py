@@ -5,60 +5,57 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import RunUsage, cluster_of, group, span_of, summarise, usage
-from .agreement import cohen_kappa, kappa_interval, votes_agree
-from .gather import gather_metric_sets, metric_sets_named
-from .labels import (
+from .aggregate import cluster_of, group, span_of, summarise
+from .measures import (
     Measure,
     Reading,
     between,
     index_labels,
     not_applicable,
+    product,
     read_label,
     read_labels,
-    read_named,
     weighted_share,
 )
-from .metric_set import Given, MetricInput, MetricSet
-from .msb import MSB
-from .outcome import ASSERTABLE, ItemOutcome, achieved, fault_of, item_outcome
+from .metric_set import MSB, Given, MetricInput, MetricSet, gather_metric_sets, metric_sets_named
 from .satisfaction import (
-    Faithfulness,
-    acceptance,
+    DEFAULT_WEIGHTS,
+    WeightTable,
     cost_efficiency,
     explicit_completion,
     faithfulness,
     implicit_satisfaction,
     interaction_efficiency,
-    satisfaction_efficiency,
+    tool_selection,
+    weight_of,
 )
-from .scoring import PASS_RATE, SOURCE_ATTRIBUTE, score
-from .statistics import LEVEL, bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
-from .tools import Satisfies, ToolSelection, tool_selection
+from .scoring import PASS_RATE, SOURCE_ATTRIBUTE, achieved, item_outcome, score
+from .statistics import (
+    LEVEL,
+    bootstrap_interval,
+    bootstrap_intervals,
+    clustered,
+    cohen_kappa,
+    kappa_interval,
+    votes_agree,
+    wilson_interval,
+)
 from .trials import CaseRow, PassRule, case_rows, pass_all, pass_at, trial_outcome
-from .weights import DEFAULT_WEIGHTS, WeightTable, weight_of
 
 __all__ = [
-    "ASSERTABLE",
     "DEFAULT_WEIGHTS",
     "LEVEL",
     "MSB",
     "PASS_RATE",
     "SOURCE_ATTRIBUTE",
     "CaseRow",
-    "Faithfulness",
     "Given",
-    "ItemOutcome",
     "Measure",
     "MetricInput",
     "MetricSet",
     "PassRule",
     "Reading",
-    "RunUsage",
-    "Satisfies",
-    "ToolSelection",
     "WeightTable",
-    "acceptance",
     "achieved",
     "between",
     "bootstrap_interval",
@@ -70,7 +67,6 @@ __all__ = [
     "cost_efficiency",
     "explicit_completion",
     "faithfulness",
-    "fault_of",
     "gather_metric_sets",
     "group",
     "implicit_satisfaction",
@@ -82,16 +78,14 @@ __all__ = [
     "not_applicable",
     "pass_all",
     "pass_at",
+    "product",
     "read_label",
     "read_labels",
-    "read_named",
-    "satisfaction_efficiency",
     "score",
     "span_of",
     "summarise",
     "tool_selection",
     "trial_outcome",
-    "usage",
     "votes_agree",
     "weight_of",
     "weighted_share",

@@ -1,12 +1,12 @@
-"""Means over cases with their denominators: of a run, of its groups, and what the run used."""
+"""Means over cases with their denominators: of a run and of its groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from pytest_mapsat.model import PROVENANCE_KINDS, Aggregate, Bounds, Outcome, ProvenanceKind, Scorecard
+from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
@@ -45,8 +45,10 @@ class _Column:
             self.add(mean([low for low, _ in spans]), mean([high for _, high in spans]), cluster)
             self.undecided += any(low != high for low, high in spans)
         else:
-            why = _gravest([_class(card, self.name) for card in cards])
-            self.left_out[why] = self.left_out.get(why, 0) + 1
+            rate = self.name == PASS_RATE
+            classes = [card.outcome if rate else card.classes.get(self.name, "unevaluated") for card in cards]
+            gravest = max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
+            self.left_out[gravest] = self.left_out.get(gravest, 0) + 1
 
 
 def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
@@ -94,8 +96,9 @@ class _Misreadings:
     """
 
     def __init__(self, trials: Sequence[Sequence[Scorecard]]) -> None:
-        weighed = [(card, 1 / len(some)) for some in trials for card in some if card.misread is not None]
-        self._read = [(card, card.misread, weight) for card, weight in weighed if card.misread is not None]
+        self._read = [
+            (card, card.misread, 1 / len(some)) for some in trials for card in some if card.misread is not None
+        ]
         wrong = right = 0.0
         for card, misread, _ in self._read:
             least, most = misread.bounds.get(PASS_RATE, (0.0, 1.0))
@@ -193,19 +196,13 @@ def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) 
     for some in trials:
         cluster = cluster_of(some[0])
         rate.take(some, cluster)
-        for name, value in _known(some).items():
+        for name in dict.fromkeys(chain.from_iterable([card.metrics for card in some])):
+            value = some[0].metrics[name] if len(some) == 1 else None
             if value is None:
                 columns[name].take(some, cluster)
-            else:
+            else:  # one trial with a value, as most cases have
                 columns[name].add(value, value, cluster)
     return [*columns.values(), rate]
-
-
-def _known(trials: Sequence[Scorecard]) -> Mapping[str, float | None]:
-    """Return the metrics of a case with their values where it has one trial, as most cases do; those of several are yet to be averaged."""
-    if len(trials) == 1:
-        return trials[0].metrics
-    return dict.fromkeys(chain.from_iterable([card.metrics for card in trials]))
 
 
 def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> Iterator[_Column]:
@@ -235,16 +232,6 @@ def span_of(card: Scorecard, name: str) -> Bounds | None:
     return (0.0, 1.0) if bounded.issuperset(card.unknown) else None
 
 
-def _class(card: Scorecard, name: str) -> Outcome:
-    if name == PASS_RATE:
-        return card.outcome
-    return card.classes.get(name, "unevaluated")
-
-
-def _gravest(classes: Sequence[Outcome]) -> str:
-    return max(classes, key=lambda outcome: _GRAVITY.get(outcome, 0))
-
-
 def _wilson(rates: Sequence[float], column: _Column, level: float) -> Interval | None:
     return wilson_interval(mean(rates), worth(rates, column.clusters), level=level) if rates else None
 
@@ -264,71 +251,4 @@ def _aggregate(column: _Column, lower: Interval | None, upper: Interval | None) 
         low=None if lower is None else max(lower[0], min(column.least)),
         high=None if upper is None else min(upper[1], max(column.most)),
         left_out=dict(sorted(column.left_out.items())),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RunUsage:
-    """What a run used, over episodes.
-
-    Attributes:
-        cases: different cases.
-        episodes: scorecards, trials counted one by one.
-        calls: tool calls.
-        failed_calls: calls that failed on name or arguments.
-        turns: agent replies.
-        clarifications: replies that asked something.
-        vacuous: fact requirements that held because nothing was claimed.
-        unchecked_rules: parameter rules nobody could check.
-        input_tokens: sum over the episodes that say; None where none does.
-        output_tokens: likewise.
-        cost: likewise, US dollars.
-        tokens_known: episodes that say how many tokens they used.
-        cost_known: episodes that say what they cost.
-        seconds: wall time of all episodes together; differs from run to run.
-        sandbox: tool answers by provenance.
-    """
-
-    cases: int
-    episodes: int
-    calls: int
-    failed_calls: int
-    turns: int
-    clarifications: int
-    vacuous: int
-    unchecked_rules: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: float | None
-    tokens_known: int
-    cost_known: int
-    seconds: float
-    sandbox: dict[ProvenanceKind, int]
-
-    @property
-    def calls_per_episode(self) -> float | None:
-        """Tool calls per episode; None without episodes."""
-        return self.calls / self.episodes if self.episodes else None
-
-
-def usage(cards: Sequence[Scorecard]) -> RunUsage:
-    """Return what a run used in all; unknown tokens and costs are left out and counted, not taken for 0."""
-    told = [card for card in cards if card.spent.input_tokens is not None and card.spent.output_tokens is not None]
-    costs = [card.spent.cost for card in cards if card.spent.cost is not None]
-    return RunUsage(
-        cases=len({card.id for card in cards}),
-        episodes=len(cards),
-        calls=sum(card.calls.total for card in cards),
-        failed_calls=sum(card.calls.failed for card in cards),
-        turns=sum(card.turns for card in cards),
-        clarifications=sum(card.clarifications for card in cards),
-        vacuous=sum(card.vacuous for card in cards),
-        unchecked_rules=sum(card.unchecked_rules for card in cards),
-        input_tokens=sum(card.spent.input_tokens or 0 for card in told) if told else None,
-        output_tokens=sum(card.spent.output_tokens or 0 for card in told) if told else None,
-        cost=mean(costs) * len(costs) if costs else None,
-        tokens_known=len(told),
-        cost_known=len(costs),
-        seconds=sum(card.timing.seconds for card in cards),
-        sandbox={kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS},
     )

@@ -1,4 +1,4 @@
-"""Metric sets: what they are given of an episode, and what is taken from them. One may be a stranger's."""
+"""Metric sets: what they are given of an episode, what is taken from them, and which there are: ours, and those of others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import copy
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from pytest_mapsat.model import (
+    MSB_METRICS,
     OBSERVATION,
     STATE,
+    Blame,
     Case,
+    Ending,
     Fault,
     Label,
     Metric,
@@ -21,24 +25,83 @@ from pytest_mapsat.model import (
     Spent,
     Tool,
     Trajectory,
+    Usage,
     UsageError,
     Verdict,
     did_you_mean,
     shown,
+    total_usage,
 )
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .counts import sum_spent
-from .labels import Measure, index_labels
-from .outcome import class_of, fault_of
-from .satisfaction import Faithfulness, faithfulness
-from .tools import ArgumentProblems, SameValue, Satisfies, ToolSelection, no_problems, tool_selection
-from .weights import DEFAULT_WEIGHTS, WeightTable
+from .measures import Measure, index_labels, product
+from .satisfaction import (
+    DEFAULT_WEIGHTS,
+    ArgumentProblems,
+    Faithfulness,
+    SameValue,
+    Satisfies,
+    ToolSelection,
+    WeightTable,
+    cost_efficiency,
+    explicit_completion,
+    faithfulness,
+    implicit_satisfaction,
+    interaction_efficiency,
+    no_problems,
+    tool_selection,
+)
 
+#: The entry point group in which installed packages name their metric sets: they hold outside pytest too.
+GROUP = "pytest_mapsat.metrics"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
 _ASKED = frozenset({STATE, OBSERVATION})
 _NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
 _NUMBERS = (int, float)
+#: Names that thresholds and summaries know already.
+_TAKEN = {"pass_rate", "success"}
+_BLAME_BY_ENDING: dict[Ending, Blame] = {
+    "agent_error": "agent",
+    "timeout": "agent",
+    "user_error": "user",
+    "infrastructure_error": "infrastructure",
+}
+
+
+def fault_of(trajectory: Trajectory) -> Fault | None:
+    """Return what broke the episode, or None where the agent had its say.
+
+    An agent that gives only blank replies, or none, has broken it itself.
+    """
+    if trajectory.fault is not None:
+        return trajectory.fault
+    if trajectory.ending in _BLAME_BY_ENDING:
+        return Fault(blame=_BLAME_BY_ENDING[trajectory.ending], message=trajectory.ending.replace("_", " "))
+    replies = trajectory.replies
+    if any(not char.isspace() and char.isprintable() for turn in replies for char in turn.text):
+        return None
+    told = f"{len(replies)} blank replies" if replies else "no reply"
+    return Fault(blame="agent", message=f"the agent gave no answer ({told})")
+
+
+def class_of(fault: Fault) -> Outcome:
+    """Return the outcome class of an item that ``fault`` broke: the agent's own fault is its failure."""
+    if fault.blame == "agent":
+        return "failed"
+    return "unevaluated" if fault.blame == "judge" else "error"
+
+
+def sum_usage(parts: Sequence[Usage]) -> Spent:
+    """Return the totals; null where one of the parts does not say, and where there is none."""
+    if not any(map(says_usage, parts)):
+        return Spent()
+    total = total_usage(parts)
+    return Spent(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost=total.cost)
+
+
+def says_usage(usage: Usage) -> bool:
+    """Say whether anything is told of what was used."""
+    return (usage.input_tokens, usage.output_tokens, usage.cost) != (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -79,8 +142,8 @@ class MetricInput:
 
     @cached_property
     def spent(self) -> Spent:
-        """What the agent spent."""
-        return sum_spent(self.trajectory.replies)
+        """What the agent spent; null where one of its replies does not say."""
+        return sum_usage([turn.usage for turn in self.trajectory.replies])
 
     @cached_property
     def selection(self) -> ToolSelection:
@@ -153,68 +216,50 @@ class MetricSet:
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
 
 
-def measure(
-    metric_set: MetricSet, scene: MetricInput, *, trusted: bool = False
-) -> tuple[dict[str, Measure], Fault | None]:
+def measure(metric_set: MetricSet, scene: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
     """Return a metric set's metrics of one episode, and what broke in the metric set itself; None where it holds.
 
-    A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did.
-
-    Args:
-        metric_set: the metric set.
-        scene: the episode.
-        trusted: whether the metric set is ours, and gets the scene itself.
+    A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did. A metric set of
+    others gets a copy of the scene.
     """
     fault = scene.fault
-    if fault is None:
-        return _measure_asked(metric_set, metric_set.metrics, scene, trusted=trusted)
-    if fault.blame != "agent":
+    if fault is not None and fault.blame != "agent":
         return {metric.name: Measure(None, class_of(fault), fault.message) for metric in metric_set.metrics}, None
-    found = {metric.name: Measure(0.0, why=fault.message) for metric in metric_set.metrics if metric.earned}
-    asked = [metric for metric in metric_set.metrics if metric.name not in found]
+    asked = [metric for metric in metric_set.metrics if fault is None or not metric.earned]
+    measures = dict.fromkeys(
+        [metric.name for metric in metric_set.metrics], Measure(0.0, why=fault.message if fault else "")
+    )
     if not asked:
-        return found, None
-    others, broken = _measure_asked(metric_set, asked, scene, trusted=trusted)
-    return {metric.name: (found | others)[metric.name] for metric in metric_set.metrics}, broken
-
-
-def _measure_asked(
-    metric_set: MetricSet, asked: Sequence[Metric], scene: MetricInput, *, trusted: bool
-) -> tuple[dict[str, Measure], Fault | None]:
-    """Return what the metric set itself says of some of its metrics, in their order, and what broke in it."""
+        return measures, None
     try:
-        given = metric_set.measure(scene) if trusted else call_stranger(_measure_copy, metric_set, scene)
-        return _checked_all(metric_set, asked, given), None
+        if metric_set is MSB:
+            given = metric_set.measure(scene)
+        else:
+            given = call_stranger(lambda: dict(metric_set.measure(scene.copied())))
+        return measures | _sound_ones(metric_set, asked, given), None
     except StrangerError as broken:
         message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
     except _BadError as bad:
         message = f"the metric set {metric_set.name} cannot be used: {bad}"
-    unknown = Measure(None, "error", message)
-    return {metric.name: unknown for metric in asked}, Fault(blame="infrastructure", message=message)
-
-
-def _measure_copy(metric_set: MetricSet, scene: MetricInput) -> dict[str, Given]:
-    return dict(metric_set.measure(scene.copied()))
+    unknown = dict.fromkeys([metric.name for metric in asked], Measure(None, "error", message))
+    return measures | unknown, Fault(blame="infrastructure", message=message)
 
 
 class _BadError(Exception):
     """A metric set gives what no metric can be."""
 
 
-def _checked_all(metric_set: MetricSet, asked: Sequence[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
-    """Return what a metric set gives for the metrics asked of it. Raises _BadError."""
+def _sound_ones(metric_set: MetricSet, asked: Iterable[Metric], given: Mapping[str, Given]) -> dict[str, Measure]:
     if stray := given.keys() - metric_set.names:
         raise _BadError(f"it gives {shown(min(map(str, stray)))}, which it does not declare")
-    return {metric.name: _checked(metric, given) for metric in asked}
+    return {metric.name: _sound(metric, given) for metric in asked}
 
 
-def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
+def _sound(metric: Metric, given: Mapping[str, Given]) -> Measure:
     """Return what a metric set gives for a metric, as a sound measure. Raises _BadError."""
     if metric.name not in given:
         raise _BadError(f"it gives no {metric.name}")
     value = given[metric.name]
-    if type(value) is Measure and _is_sound(metric, value):
-        return value
     if value is None:
         return Measure(None, "unevaluated", f"the metric set {metric.metric_set} could not tell")
     if not isinstance(value, Measure):
@@ -229,25 +274,12 @@ def _checked(metric: Metric, given: Mapping[str, Given]) -> Measure:
     try:
         least, most = value.bounds
     except (TypeError, ValueError):
-        raise _BadError(
-            f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
-        ) from None
+        told = f"{metric.name} has the bounds {shown(value.bounds)}, expected the least and the most"
+        raise _BadError(told) from None
     least, most = _number(metric, least), _number(metric, most)
     if least > most or value.outcome_class != "unevaluated":
         raise _BadError(f"{metric.name} has the bounds {least:g} and {most:g} as {value.outcome_class}")
     return Measure(None, "unevaluated", why, (least, most))
-
-
-def _is_sound(metric: Metric, measure: Measure) -> bool:
-    """Return whether a measure is a value and no more, as most are."""
-    value, outcome_class, why, bounds = measure
-    return (
-        type(value) is float
-        and outcome_class is None
-        and bounds is None
-        and type(why) is str
-        and (0 <= value <= 1 if metric.gated else math.isfinite(value))
-    )
 
 
 def _number(metric: Metric, value: object) -> float:
@@ -256,3 +288,98 @@ def _number(metric: Metric, value: object) -> float:
     if metric.gated and not 0 <= value <= 1:
         raise _BadError(f"{metric.name} is {value:g}: a metric that may be gated lies between 0 and 1")
     return float(value)
+
+
+def _measure(scene: MetricInput) -> Mapping[str, Measure]:
+    if scene.fault is not None:
+        return {"cei": cost_efficiency(Measure(0.0, why=scene.fault.message), scene.spent)}
+    ecr = explicit_completion(scene.case, scene.labels, scene.verdict.explicit_count)
+    iisr = implicit_satisfaction(scene.case, scene.labels, scene.weights)
+    ar = product(ecr, iisr)
+    eff = interaction_efficiency(scene.case, scene.trajectory)
+    ses = product(ar, eff)
+    return {
+        "ecr": ecr,
+        "iisr": iisr,
+        "ar": ar,
+        "ts": scene.selection.measure,
+        "ifs": scene.faithfulness.measure,
+        "eff": eff,
+        "ses": ses,
+        "cei": cost_efficiency(ses, scene.spent),
+    }
+
+
+#: The metric set of MapSatisfyBench: ECR, IISR, AR, TS, IFS, Eff, SES, and CEI for reference.
+MSB = MetricSet("msb", MSB_METRICS, _measure)
+
+
+def gather_metric_sets(given: Iterable[object] = ()) -> dict[str, MetricSet]:
+    """Return the metric sets by name: ours, those of installed packages, and those given.
+
+    Args:
+        given: sequences of metric sets, as hooks return them.
+
+    Raises:
+        UsageError: two metric sets or two metrics share a name, something is no metric set, or an installed one cannot be loaded.
+    """
+    gathered = {MSB.name: MSB}
+    owners = {metric.name: MSB.name for metric in MSB.metrics}
+    for metric_set in (*_installed(), *_flat(given)):
+        if not isinstance(metric_set, MetricSet):
+            raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
+        if gathered.get(metric_set.name) is metric_set:
+            continue
+        if metric_set.name in gathered:
+            raise UsageError(f"pytest_mapsat_metrics: two packages add a metric set {shown(metric_set.name)}")
+        gathered[metric_set.name] = metric_set
+        for metric in metric_set.metrics:
+            owner = owners.setdefault(metric.name, metric_set.name)
+            if owner != metric_set.name or metric.name in _TAKEN:
+                taken = f"is a metric of {owner} already" if owner != metric_set.name else "is not free"
+                raise UsageError(f"pytest_mapsat_metrics: {metric_set.name}: the name {shown(metric.name)} {taken}")
+        if len(metric_set.names) < len(metric_set.metrics):
+            raise UsageError(f"pytest_mapsat_metrics: {metric_set.name} gives one name to two metrics")
+    return gathered
+
+
+def _flat(given: Iterable[object]) -> Iterator[object]:
+    for some in given:
+        if isinstance(some, MetricSet):
+            yield some
+        elif some is not None:
+            try:
+                yield from call_stranger(_listed, some)
+            except StrangerError as broken:
+                raise UsageError(
+                    f"pytest_mapsat_metrics: found {shown(some)}, expected metric sets: {words_of(broken.error)}"
+                ) from None
+
+
+def _listed(some: Any) -> list[object]:
+    return list(some)
+
+
+def _installed() -> Iterator[object]:
+    for point in installed(GROUP):
+        try:
+            yield call_stranger(point.load)
+        except StrangerError as broken:
+            raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+
+
+def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:
+    """Return the metric sets of these names, in their order.
+
+    Raises:
+        UsageError: nobody adds one of them.
+    """
+    for name in (names := tuple(names)):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(
+                f"no package or conftest adds the metric set {shown(name)}; "
+                + (f"{hint}, " if hint else "")
+                + f"known here: {', '.join(sorted(known))}"
+            )
+    return tuple(known[name] for name in names)

@@ -1,14 +1,62 @@
-"""Would the user accept the answer, are its facts true, and what did it cost: ECR, IISR, AR, IFS, Eff, SES, CEI (MapSatisfyBench 3.3)."""
+"""The formulas of MapSatisfyBench (3.3, A.2): ECR, IISR, IFS, TS, Eff and CEI of one episode. AR is ECR x IISR, SES is AR x Eff."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from pytest_mapsat.model import Case, Count, Label, Spent, Trajectory
+from pytest_mapsat.model import (
+    Case,
+    Count,
+    Evidence,
+    ExpectedTool,
+    ImplicitRequirement,
+    Json,
+    Label,
+    Match,
+    Spent,
+    Step,
+    Tool,
+    Trajectory,
+    values_of,
+)
 
-from .labels import Measure, between, not_applicable, product, read_labels, weighted_share
-from .weights import DEFAULT_WEIGHTS, WeightTable, weights_of
+from .measures import Measure, between, not_applicable, read_labels, weighted_share
+
+#: The part of a weight that nothing is known about.
+NEUTRAL = 1.0
+_MILLION = 1_000_000
+_EMPTY = (str, list, tuple, dict)
+
+
+class WeightTable(NamedTuple):
+    """The numbers that weights are computed with (A.2).
+
+    ``relevance``, ``recency`` and ``momentum`` are the paper's. ``change`` and ``need`` stand in for its tables A1 and A2, whose cells are
+    not in the text that we hold: they are ours, chosen so that the paper's sample weights come out.
+
+    Attributes:
+        relevance: strength S of a basic attribute.
+        recency: R of a routine habit and of recent evidence.
+        momentum: M where late counts are ``rising`` above the early ones, ``steady``, ``falling``, or ``gone``.
+        change: least change rate (S_short - S_long) / max(S_long, floor) that still counts as rising, steady, falling; below: gone.
+        long_floor: the floor under the long-term strength in the change rate.
+        need: current need by what the session says of the requirement.
+    """
+
+    relevance: Mapping[str, float] = MappingProxyType({"strong": 1.0, "weak": 0.3})
+    recency: Mapping[str, float] = MappingProxyType({"habit": 0.8, "recent": 1.0})
+    momentum: Mapping[str, float] = MappingProxyType({"rising": 1.2, "steady": 1.0, "falling": 0.8, "gone": 0.6})
+    change: Mapping[str, float] = MappingProxyType({"rising": 0.2, "steady": -0.2, "falling": -0.6})
+    long_floor: float = 0.1
+    need: Mapping[str, float] = MappingProxyType(
+        {"direct": 1.2, "related": 1.1, "weak": 0.8, "conflicting": 0.5, "invalid": 0.0}
+    )
+
+
+#: The table used where none is given.
+DEFAULT_WEIGHTS = WeightTable()
 
 
 def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
@@ -26,35 +74,18 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     if share.outcome_class != "unevaluated" or count is None:
         return share
     if count.total != len(requirements) or count.met > count.total:
-        found = (
-            f"the verdict counts {count.met} of {count.total} explicit requirements, the case has {len(requirements)}"
-        )
-        return share._replace(why=found)
+        counts = f"the verdict counts {count.met} of {count.total} explicit requirements"
+        return share._replace(why=f"{counts}, the case has {len(requirements)}")
     return Measure(count.met / count.total)
 
 
 def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: WeightTable = DEFAULT_WEIGHTS) -> Measure:
-    """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only.
-
-    Args:
-        case: the case.
-        labels: the verdict's labels by requirement id.
-        table: the numbers that weights are computed with where a requirement has none of its own.
-    """
+    """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
     requirements = case.truth.implicit
     if not requirements:
         return _without(case, "implicit")
-    return weighted_share(zip(weights_of(requirements, table), read_labels(requirements, labels), strict=True))
-
-
-def nothing_asked(case: Case) -> str:
-    """Return why nothing can be said of whether the user is satisfied, empty where something can."""
-    asked = case.truth.explicit or case.truth.implicit
-    return (
-        ""
-        if asked
-        else "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
-    )
+    weights = [weight_of(requirement, table) for requirement in requirements]
+    return weighted_share(zip(weights, read_labels(requirements, labels), strict=True))
 
 
 def _without(case: Case, kind: str) -> Measure:
@@ -64,39 +95,79 @@ def _without(case: Case, kind: str) -> Measure:
     return Measure(1.0, why=f"the case has no {kind} requirement")
 
 
-def acceptance(ecr: Measure, iisr: Measure) -> Measure:
-    """Return AR = ECR x IISR, unrounded."""
-    return product(ecr, iisr)
+def nothing_asked(case: Case) -> str:
+    """Return why nothing can be said of whether the user is satisfied; empty where something can."""
+    if case.truth.explicit or case.truth.implicit:
+        return ""
+    return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
+
+
+def weight_of(requirement: ImplicitRequirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
+    """Return the requirement's weight: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
+
+    Of several evidences the largest userpref and the smallest current need count (our ruling: one good reason suffices to want
+    a thing, one conflict in the session suffices to doubt it). A side that no evidence speaks of is 1.0.
+    """
+    if requirement.weight is not None:
+        return requirement.weight
+    preferences = [value for one in requirement.evidence if (value := _userpref(one, table)) is not None]
+    needs = [table.need[one.need] for one in requirement.evidence if one.need is not None]
+    return max(preferences, default=NEUTRAL) * min(needs, default=NEUTRAL)
+
+
+def _userpref(evidence: Evidence, table: WeightTable) -> float | None:
+    """Return S x R x M, or None where the evidence says nothing of the user's past."""
+    recency = None if evidence.recency is None else table.recency[evidence.recency]
+    trend = _trend(evidence, table)
+    parts = (_strength(evidence, table), recency, None if trend is None else table.momentum[trend])
+    if all(part is None for part in parts):
+        return None
+    strength, recent, momentum = (NEUTRAL if part is None else part for part in parts)
+    return strength * recent * momentum
+
+
+def _strength(evidence: Evidence, table: WeightTable) -> float | None:
+    if evidence.count is not None and evidence.total is not None:
+        return evidence.count / evidence.total
+    if evidence.ratio is not None:
+        return evidence.ratio
+    if evidence.relevance is not None:
+        return table.relevance[evidence.relevance]
+    # With a long-term profile and recent behaviour, the recent one is the present strength (A.2).
+    return evidence.short_ratio
+
+
+def _trend(evidence: Evidence, table: WeightTable) -> str | None:
+    if evidence.long_ratio is not None and evidence.short_ratio is not None:
+        rate = (evidence.short_ratio - evidence.long_ratio) / max(evidence.long_ratio, table.long_floor)
+        if rate > table.change["rising"]:
+            return "rising"
+        return next((trend for trend in ("steady", "falling") if rate >= table.change[trend]), "gone")
+    early, late = evidence.early, evidence.late
+    if early is None or late is None:
+        return None
+    if late > early:
+        return "rising"
+    if not late:
+        return "gone"
+    return "steady" if late == early else "falling"
 
 
 class Faithfulness(NamedTuple):
-    """IFS, and how much of it was earned by saying nothing.
-
-    Attributes:
-        measure: the share of fact requirements that hold.
-        vacuous: how many of those hold because the answer makes no such claim.
-    """
+    """IFS, and how many of its facts hold because the answer makes no such claim."""
 
     measure: Measure
-    vacuous: int = 0
+    nothing_claimed: int = 0
 
 
 def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
-    """Return IFS: the share of fact requirements that hold; not applicable where the case has none.
-
-    Args:
-        case: the case.
-        labels: the verdict's labels by requirement id. A requirement whose facts the answer never states holds vacuously.
-    """
+    """Return IFS: the share of fact requirements that hold; not applicable where the case has none."""
     requirements = case.truth.facts
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
     readings = read_labels(requirements, labels)
-    vacuous = sum([reading.vacuous and reading.value == 1 for reading in readings])
-    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), vacuous)
-
-
-_MILLION = 1_000_000
+    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for reading in readings])
+    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), nothing_claimed)
 
 
 def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
@@ -110,22 +181,11 @@ def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
         return not_applicable(
             "the case has neither a clarification policy nor an oracle dialogue, so no reference for its turns"
         )
-    turns = max(1, len(trajectory.replies))
-    return Measure(reference / (reference + turns))
-
-
-def satisfaction_efficiency(ar: Measure, eff: Measure) -> Measure:
-    """Return SES = AR x Eff, unrounded."""
-    return product(ar, eff)
+    return Measure(reference / (reference + max(1, len(trajectory.replies))))
 
 
 def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
-    """Return CEI = SES per million tokens; for reference only, not a metric of the paper.
-
-    Args:
-        ses: the episode's SES.
-        spent: all tokens that the agent used, in and out.
-    """
+    """Return CEI = SES per million tokens, in and out; for reference only, not a metric of the paper."""
     if ses.span is None:
         return ses
     if spent.input_tokens is None or spent.output_tokens is None:
@@ -135,3 +195,128 @@ def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
         return not_applicable("the agent used no tokens")
     least, most = ses.span
     return between(least / tokens * _MILLION, most / tokens * _MILLION, ses.why)
+
+
+class Satisfies(Protocol):
+    """A match against a value: True, False, or None where it cannot be said."""
+
+    def __call__(
+        self, match: Match, value: Json, *, arguments: Mapping[str, Json] | None = None, results: Sequence[Step] = ()
+    ) -> bool | None:
+        """Compare ``value`` under ``match``; ``arguments``: the call's own, ``results``: the calls before it."""
+
+
+class ArgumentProblems(Protocol):
+    """Why a tool cannot take some arguments, one sentence each; empty where it can."""
+
+    def __call__(self, tool: Tool, arguments: Mapping[str, Json], /) -> Sequence[str]:
+        """Say what is wrong with ``arguments``."""
+
+
+class SameValue(Protocol):
+    """Whether two values say the same, however they are written."""
+
+    def __call__(self, wanted: Json, value: Json, /) -> bool:
+        """Compare two values."""
+
+
+def no_problems(_tool: Tool, _arguments: Mapping[str, Json], /) -> Sequence[str]:
+    """Find nothing wrong."""
+    return ()
+
+
+class ToolSelection(NamedTuple):
+    """TS by tool name; the four groups are disjoint and sorted.
+
+    Attributes:
+        measure: ``len(correct)`` of all four together.
+        correct: expected, called, and some call is valid.
+        invalid: expected and called, but no call is valid.
+        extra: called, not expected (also tools that do not exist).
+        missed: expected, never called.
+        unchecked: how many rules of the called expected tools nobody could check.
+    """
+
+    measure: Measure
+    correct: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+    unchecked: int = 0
+
+
+def tool_selection(
+    case: Case, trajectory: Trajectory, *, satisfies: Satisfies, approved: Sequence[str] | None = None
+) -> ToolSelection:
+    """Return TS = |gold and valid| / |gold or called| over tool names.
+
+    Args:
+        case: the case; its expected tools are the gold set.
+        trajectory: the episode; every called name counts, also of a tool that does not exist.
+        satisfies: compares a value with a match (``pytest_mapsat.sandbox.satisfies``).
+        approved: expected tools whose prose rules a judge found kept; None where nobody looked, which leaves prose rules unchecked.
+
+    Returns:
+        TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected
+        and nothing was called, and where the case leaves ``tools`` out.
+    """
+    calls, tools = trajectory.calls, case.truth.tools
+    called = {call.tool for call in calls}
+    gold = {expected.name for expected in tools}
+    if not gold and not called:
+        return ToolSelection(not_applicable("no tool is expected and none was called"))
+    if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
+        return ToolSelection(not_applicable("the case does not say which tools are expected"))
+    named = {one.key: one.name for one in tools}
+    valid, unchecked = gold & called, 0
+    for expected in tools:
+        if expected.name not in called:
+            continue
+        unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls, satisfies)
+        if unknown is None or (approved is not None and expected.name not in approved):
+            valid = valid - {expected.name}
+        unchecked += (unknown or 0) + (len(expected.prose) if approved is None else 0)
+    return ToolSelection(
+        measure=Measure(len(valid) / len(gold | called)),
+        correct=tuple(sorted(valid)),
+        invalid=tuple(sorted((gold & called) - valid)),
+        extra=tuple(sorted(called - gold)),
+        missed=tuple(sorted(gold - called)),
+        unchecked=unchecked,
+    )
+
+
+def _fewest_unknown(
+    expected: ExpectedTool, before: set[str], calls: Sequence[Step], satisfies: Satisfies
+) -> int | None:
+    """Return how many machine rules stay unknown in the best valid call, or None where no call is valid.
+
+    ``before``: the tools that must have been called before it.
+    """
+    counts: list[int] = []
+    called: set[str] = set()
+    for position, call in enumerate(calls):
+        if call.tool == expected.name and before <= called:
+            count = _unknown_rules(expected, call, calls[:position], satisfies)
+            counts += [] if count is None else [count]
+        called.add(call.tool)
+    return min(counts, default=None)
+
+
+def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step], satisfies: Satisfies) -> int | None:
+    """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
+    arguments: Mapping[str, Json] = call.arguments
+    if any(map(_empty, map(arguments.get, expected.required))):
+        return None
+    unknown = 0
+    for name, match in expected.match.items():
+        held = {satisfies(match, value, arguments=arguments, results=earlier) for value in values_of(arguments, name)}
+        if held == {False}:
+            return None
+        unknown += True not in held
+    return unknown
+
+
+def _empty(value: Json) -> bool:
+    """Say whether a required argument counts as not given: null, "", [] or {}; 0 and false are values."""
+    return value is None or (not value and isinstance(value, _EMPTY))

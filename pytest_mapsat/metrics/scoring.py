@@ -1,39 +1,52 @@
-"""One episode, judged, becomes a scorecard: the metrics of its metric sets, the item's outcome, and what it used."""
+"""One episode, judged, becomes a scorecard: its metrics, whether the item passes and who is to blame where it does not, and what it used."""
 
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_mapsat.model import (
     BESIDES,
+    PROVENANCE_KINDS,
     RESERVED,
     UNDECIDED,
     USER,
+    Blame,
+    CallCounts,
     Case,
+    Count,
     Fault,
     Label,
     Misread,
+    Outcome,
+    ProvenanceKind,
     Scorecard,
+    Spent,
+    Step,
     Tool,
     Trajectory,
     Turn,
+    Usage,
     UsageError,
     Verdict,
     mismatches,
 )
 
-from .counts import count_calls, count_clarifications, count_provenance, sum_sandbox, sum_usage, sum_user
-from .gather import OURS
-from .labels import Measure
-from .metric_set import MetricInput, MetricSet, measure
-from .msb import MSB
-from .outcome import ASSERTABLE, ItemOutcome, broken_item, class_of, item_outcome
-from .tools import ArgumentProblems, SameValue, Satisfies, no_problems
-from .weights import DEFAULT_WEIGHTS, WeightTable
+from .measures import Measure, Reading, between, read_labels
+from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
+from .satisfaction import (
+    DEFAULT_WEIGHTS,
+    ArgumentProblems,
+    SameValue,
+    Satisfies,
+    WeightTable,
+    no_problems,
+    nothing_asked,
+)
 
 _SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
@@ -43,6 +56,16 @@ PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
 
 #: The attribute that names the sources of a case's implicit requirements, joined by ", ".
 SOURCE_ATTRIBUTE = "requirement_source"
+
+
+#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, explicit requirements, soft requirements in full, and the metric that
+#: the suite calls its success.
+ASSERTABLE = ("hard", "facts", "policies", "asked", "soft", "success")
+
+_LONGEST_REASON = 300
+#: Products of floats that are all but 1.
+_TOLERANCE = 1e-9
+_UNKNOWN: tuple[Outcome, ...] = ("error", "unevaluated")
 
 
 def score(
@@ -83,7 +106,8 @@ def score(
     Raises:
         UsageError: ``asserted`` has an unknown member.
     """
-    _check_asserted(asserted)
+    if unknown := asserted.difference(ASSERTABLE):
+        raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
     scene = MetricInput(
         case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
     )
@@ -91,19 +115,73 @@ def score(
     item, broken = _ended(scene, measures, asserted, success)
     if broken is not None and scene.fault is None:
         measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
+    calls, replies = trajectory.calls, trajectory.replies
+    by_user = [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)]
+    by_sandbox = [call.usage for call in calls if call.usage is not None]
     return Scorecard(
-        **_of_case(case),
-        **_of_item(item, measures),
-        **_used(scene),
+        id=case.id,
+        domains=case.domains,
+        attributes=_attributes(case),
+        group=case.group,
+        trial=trajectory.trial,
+        outcome=item.outcome,
+        blame=item.blame,
+        reason=item.reason,
+        unknown=item.unknown,
+        metrics={name: one.value for name, one in measures.items()},
+        classes={name: one.outcome_class for name, one in measures.items() if one.outcome_class is not None},
+        bounds={name: one.bounds for name, one in measures.items() if one.bounds is not None},
         faults=faults,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
         misread=None if broken else _misread(scene, metric_sets, asserted, success, measures),
-        vacuous=0 if broken else scene.faithfulness.vacuous,
+        nothing_claimed=0 if broken else scene.faithfulness.nothing_claimed,
         unchecked_rules=0 if broken else scene.selection.unchecked,
-        warnings=_warnings(scene, faults),
+        warnings=(
+            *trajectory.warnings,
+            *verdict.warnings,
+            *_stray_labels(case, scene.labels),
+            *_unasked(case, replies),
+            *dict.fromkeys(one.message for one in faults.values()),
+        ),
+        sandbox=_provenance(calls),
+        calls=_call_counts(calls),
+        turns=len(replies),
+        clarifications=sum(["?" in turn.text or "？" in turn.text for turn in replies]),
+        spent=scene.spent,
+        user_spent=_sum(by_user),
+        judge_spent=_sum([verdict.usage] if verdict.usage else []),
+        sandbox_spent=_sum(by_sandbox),
         trajectory=trajectory,
         **known,
+    )
+
+
+def _sum(parts: Sequence[Usage]) -> Spent | None:
+    """Return what a model spent; None where none was asked."""
+    return sum_usage(parts) if parts else None
+
+
+def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
+    """Return how many tool answers came from where; calls that failed on name or arguments have no provenance."""
+    counts = dict.fromkeys(PROVENANCE_KINDS, 0)
+    for call in calls:
+        if call.provenance is not None:
+            counts[call.provenance.kind] += 1
+        elif call.status == "miss":
+            counts["miss"] += 1
+    return counts
+
+
+def _call_counts(calls: Sequence[Step]) -> CallCounts:
+    """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
+    statuses = [call.status for call in calls]
+    by_tool = Counter([call.tool for call in calls])
+    return CallCounts(
+        total=len(calls),
+        failed=statuses.count("error"),
+        refused=statuses.count("refused"),
+        by_tool=dict(sorted(by_tool.items())),
     )
 
 
@@ -149,54 +227,6 @@ def _ended(
     return broken_item(fault), fault
 
 
-def _of_case(case: Case) -> dict[str, Any]:
-    """Return what a scorecard says of the case alone."""
-    return {"id": case.id, "domains": case.domains, "attributes": _attributes(case), "group": case.group}
-
-
-def _of_item(item: ItemOutcome, measures: Mapping[str, Measure]) -> dict[str, Any]:
-    """Return how the item ended, and each metric with its value, or with why it has none."""
-    classes = {name: found.outcome_class for name, found in measures.items() if found.outcome_class is not None}
-    bounds = {name: found.bounds for name, found in measures.items() if found.bounds is not None}
-    return {
-        "outcome": item.outcome,
-        "blame": item.blame,
-        "reason": item.reason,
-        "unknown": item.unknown,
-        "metrics": {name: found.value for name, found in measures.items()},
-        "classes": classes,
-        "bounds": bounds,
-    }
-
-
-def _used(scene: MetricInput) -> dict[str, Any]:
-    """Return what the episode used, and by whom."""
-    trajectory, verdict = scene.trajectory, scene.verdict
-    calls, replies = trajectory.calls, trajectory.replies
-    return {
-        "trial": trajectory.trial,
-        "sandbox": count_provenance(calls),
-        "calls": count_calls(calls),
-        "turns": len(replies),
-        "clarifications": count_clarifications(replies),
-        "spent": scene.spent,
-        "user_spent": sum_user(trajectory.turns),
-        "judge_spent": None if verdict.usage is None else sum_usage([verdict.usage]),
-        "sandbox_spent": sum_sandbox(calls),
-    }
-
-
-def _warnings(scene: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...]:
-    """Return what is odd about an episode, about its verdict, and in a metric set."""
-    return (
-        *scene.trajectory.warnings,
-        *scene.verdict.warnings,
-        *_stray_labels(scene.case, scene.labels),
-        *_unasked(scene.case, scene.trajectory.replies),
-        *dict.fromkeys(one.message for one in faults.values()),
-    )
-
-
 def _measured(
     metric_sets: Sequence[MetricSet], scene: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
@@ -207,7 +237,7 @@ def _measured(
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
     for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
-        found, fault = measure(metric_set, scene, trusted=any(metric_set is one for one in OURS))
+        found, fault = measure(metric_set, scene)
         measures |= found
         if success in found:
             scene = scene.knowing(found[success])
@@ -220,12 +250,6 @@ def _misled(verdict: Verdict) -> Fault | None:
     """Return what a user did that may have misled the agent; None where it did nothing of the kind."""
     slips = (label for label in verdict.labels if label.kind == USER and label.blame == "user")
     return next((Fault(blame="user", message=label.why) for label in slips), None)
-
-
-def _check_asserted(asserted: frozenset[str]) -> None:
-    unknown = asserted.difference(ASSERTABLE)
-    if unknown:
-        raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
 
 
 def _attributes(case: Case) -> dict[str, str]:
@@ -258,3 +282,134 @@ def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:
     unknown = labels.keys() - {requirement.id for requirement in case.truth.requirements}
     stray = sorted([name for name in unknown if labels[name].kind not in BESIDES])
     return (f"the verdict labels requirements that the case does not have: {', '.join(stray)}",) if stray else ()
+
+
+class ItemOutcome(NamedTuple):
+    """How one item ends.
+
+    Attributes:
+        outcome: ``passed``, ``failed``, ``unevaluated`` (an asserted label is not known), ``error`` (not the agent's fault) or ``not_applicable`` (nothing
+            is asserted).
+        blame: who it is laid to when not passed; None where it is undecided.
+        reason: why, on one line; empty when passed on labels.
+        unknown: the asserted requirements whose label is not known, and the metric of success where it is not.
+    """
+
+    outcome: Outcome
+    blame: Blame | None = None
+    reason: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+def broken_item(fault: Fault) -> ItemOutcome:
+    """Return the outcome of an episode that ``fault`` broke, whatever is asserted."""
+    return ItemOutcome(class_of(fault), fault.blame, _one_line(fault.message))
+
+
+def item_outcome(
+    case: Case,
+    labels: Mapping[str, Label],
+    *,
+    asserted: frozenset[str],
+    count: Count | None = None,
+    success: tuple[str, Measure] | None = None,
+) -> ItemOutcome:
+    """Return how the item ends under the asserted labels.
+
+    Args:
+        case: the case.
+        labels: the verdict's labels by requirement id.
+        asserted: members of ``ASSERTABLE``.
+        count: how many explicit requirements are met, for a verdict that does not say which.
+        success: the metric that is 1 where the case is done, and its name; None where the suite names none.
+
+    Returns:
+        ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing
+        that could be judged; else ``passed``. A soft requirement holds when it is satisfied in full.
+    """
+    readings = [
+        (kind, reading)
+        for kind in ASSERTABLE
+        if kind in asserted
+        for reading in (_readings(case, kind, labels, count) if kind != "success" else _success(success))
+    ]
+    failing = [one for one in readings if one[1].value is not None and one[1].value < 1]
+    unknown = [one for one in readings if one[1].outcome in _UNKNOWN]
+    names = tuple([reading.requirement for _, reading in unknown])
+    if failing:
+        return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
+    if unknown:
+        # What somebody is to blame for is told before what nobody could decide.
+        unknown.sort(key=lambda pair: (_UNKNOWN.index(pair[1].outcome), pair[1].undecided))
+        first = unknown[0][1]
+        # The reason of an undecided label begins with that word.
+        return ItemOutcome(
+            first.outcome, first.blame, _told(unknown, "is" if first.undecided else "could not be judged:"), names
+        )
+    if why := nothing_asked(case):
+        return ItemOutcome("unevaluated", "judge", why)
+    if asserted and not readings:
+        kinds = ", ".join(kind for kind in ASSERTABLE if kind in asserted)
+        return ItemOutcome("not_applicable", None, f"nothing is asserted: the case has no requirement of {kinds}")
+    return ItemOutcome("passed")
+
+
+def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count | None) -> Sequence[Reading]:
+    truth = case.truth
+    if kind == "facts":
+        return read_labels(truth.facts, labels)
+    if kind == "policies":
+        return read_labels(truth.policies, labels)
+    if kind == "asked":
+        return _with_count(read_labels(truth.explicit, labels), count)
+    return read_labels([requirement for requirement in truth.implicit if requirement.severity == kind], labels)
+
+
+def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
+    """Read the metric of success: it holds at 1 and is broken where it cannot come to 1."""
+    if success is None:
+        return ()
+    name, measure = success
+    done = achieved(measure)
+    if measure.span is None or done.span is None:
+        return (Reading(name, None, done.outcome_class or "unevaluated", "judge", done.why),)
+    if done.value is None:
+        return (Reading(name, None, "unevaluated", None, done.why, bounded=True),)
+    outcome: Outcome = "passed" if done.value else "failed"
+    return (Reading(name, done.value, outcome, None, f"it is {measure.span[1]:g}, done is 1"),)
+
+
+def achieved(measure: Measure) -> Measure:
+    """Return whether a metric of success says that the case is done: 1 where it is 1, 0 where it cannot come to 1, else open between them."""
+    if measure.span is None:
+        return measure
+    least, most = (float(end >= 1 - _TOLERANCE) for end in measure.span)
+    return between(least, most, measure.why)
+
+
+def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:
+    """Let a sound count stand in for labels that are not known."""
+    unknown = any(reading.outcome == "unevaluated" for reading in readings)
+    if count is None or not unknown or count.total != len(readings) or count.met > count.total:
+        return readings
+    why = f"{count.met} of {count.total} explicit requirements are met"
+    held = count.met == count.total
+    return (Reading("(count)", float(held), "passed" if held else "failed", None, why),)
+
+
+def _blame(failing: Sequence[Reading]) -> Blame:
+    """Lay a failure to the agent unless every failing label names somebody else."""
+    blames: list[Blame] = [reading.blame or "agent" for reading in failing]
+    return "agent" if "agent" in blames else blames[0]
+
+
+def _told(readings: Sequence[tuple[str, Reading]], verb: str) -> str:
+    """Return what became of the first of some labels, on one line, and how many others there are."""
+    kind, first = readings[0]
+    more = f" (and {len(readings) - 1} more)" if len(readings) > 1 else ""
+    return _one_line(f"{kind} {first.requirement} {verb} {first.why}".strip().removesuffix(":"), more)
+
+
+def _one_line(text: str, end: str = "") -> str:
+    line = " ".join(text.split())
+    return (line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "...") + end

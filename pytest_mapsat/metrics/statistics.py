@@ -5,16 +5,17 @@ Student's is (Hesterberg 2015, "What teachers should know about the bootstrap", 
 interval holds the mean of 20 skewed values in 9 cases of 10 only; docs/explanation/statistics.md has the figures.
 
 Every number here is the same on every machine and for every order of the values: values are sorted and brought to whole numbers
-that floats add without error, and the random stream is one that numpy has frozen.
+that floats add without error, and the random stream is one that numpy has frozen. Quantiles are computed here: scipy is 35 MB and takes a second
+to import. Last comes how far judges agree: Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20), and votes.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
-
-from .quantiles import normal_quantile, normal_share, student_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,12 @@ _LARGEST_EXPONENT = 1_000
 _PLACES = 9
 # An acceleration so great that the formula turns over means the farthest resample.
 _LEAST = 1e-6
+# From here on a series in 1/df is exact to more digits than any interval is shown with.
+_MANY = 100
+_HALVINGS = 60
+_FARTHEST = 1e5
+#: A table of counts: rows are what is true, columns what was said, both in the same order.
+Table = Sequence[Sequence[int]]
 
 
 def mean(values: Sequence[float]) -> float:
@@ -242,3 +249,102 @@ def _quantile(ordered: np.ndarray, share: float) -> float:
     above = min(below + 1, len(ordered) - 1)
     low, high = float(ordered[below]), float(ordered[above])
     return low + (high - low) * (place - below)
+
+
+def normal_share(z: float) -> float:
+    """Return the share of the standard normal distribution below ``z``."""
+    return math.erfc(-z / math.sqrt(2)) / 2
+
+
+@lru_cache(maxsize=256)
+def normal_quantile(share: float) -> float:
+    """Return what ``share`` of the standard normal distribution lies below; ``share`` is between 0 and 1, both excluded."""
+    from statistics import NormalDist  # noqa: PLC0415 - 10 ms
+
+    return NormalDist().inv_cdf(share)
+
+
+@lru_cache(maxsize=256)
+def student_quantile(share: float, df: int) -> float:
+    """Return what ``share`` of Student's distribution lies below.
+
+    Args:
+        share: from 0.5, to 1, which is excluded.
+        df: degrees of freedom, from 1.
+
+    Returns:
+        The quantile; at most 100,000. Source: Abramowitz and Stegun 26.7.3, 26.7.4 (turned round by halving) and 26.7.5.
+    """
+    if df > _MANY:
+        z = normal_quantile(share)
+        first = (z**3 + z) / 4
+        second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / df + second / df**2 + third / df**3
+    low, high = 0.0, _FARTHEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_share(middle, df) < share else (low, middle)
+    return high
+
+
+def _student_share(t: float, df: int) -> float:
+    """Return the share of Student's distribution below ``t``, which is at least 0."""
+    angle = math.atan(t / math.sqrt(df))
+    cos2 = math.cos(angle) ** 2
+    odd = df % 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if df > 1 else 0.0
+    for step in range(2 + odd, df - 1, 2):
+        term *= (step - 1) / step * cos2
+        total += term
+    within = math.sin(angle) * total
+    return 0.5 + (angle + within) / math.pi if odd else 0.5 + within / 2
+
+
+def cohen_kappa(table: Table) -> float | None:
+    """Return kappa of a table of counts: 1 for full agreement, 0 for that of chance; None where it is not defined, as with one category alone."""
+    total = sum(map(sum, table))
+    if not total:
+        return None
+    agreed = sum(row[place] for place, row in enumerate(table)) / total
+    columns = [sum(row[place] for row in table) for place in range(len(table))]
+    chance = sum(sum(row) * column for row, column in zip(table, columns, strict=True)) / total**2
+    return None if chance >= 1 else (agreed - chance) / (1 - chance)
+
+
+def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Interval | None:
+    """Return a bootstrap interval of kappa (percentile method): whole dialogues are drawn, as labels of one dialogue hang together.
+
+    Args:
+        tables: one table for each dialogue, all of the same categories.
+        level: how probably the interval holds kappa.
+
+    Returns:
+        ``(low, high)``; None for fewer than two dialogues, or where kappa is not defined in most resamples.
+    """
+    if len(tables) < 2 or not tables[0]:  # noqa: PLR2004  one dialogue has no spread
+        return None
+    import numpy as np  # noqa: PLC0415  numpy costs more to import than most runs need
+
+    size = len(tables[0])
+    columns = [[float(table[row][column]) for table in tables] for row in range(size) for column in range(size)]
+    sums, scales, _ = draw(columns)
+    cells = (sums / np.array(scales)).reshape(-1, size, size)
+    total = cells.sum(axis=(1, 2))
+    total = np.where(total > 0, total, 1)
+    agreed = np.trace(cells, axis1=1, axis2=2) / total
+    chance = (cells.sum(axis=2) * cells.sum(axis=1)).sum(axis=1) / total**2
+    defined = chance < 1 - 1e-12
+    if defined.sum() * 2 < len(defined):
+        return None
+    kappas = (agreed[defined] - chance[defined]) / (1 - chance[defined])
+    low, high = np.quantile(kappas, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def votes_agree(votes: Sequence[str]) -> float | None:
+    """Return the share of pairs of votes that say the same; None for fewer than two votes."""
+    counts = Counter(votes)
+    pairs = len(votes) * (len(votes) - 1)
+    return sum(count * (count - 1) for count in counts.values()) / pairs if pairs else None

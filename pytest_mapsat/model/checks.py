@@ -50,32 +50,25 @@ Things = Literal["proposed"] | Names
 Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
-class Said(Noun):
-    """One of ``any`` (and each of ``all``) is said in the agent's replies, and not under a negation.
+class Says(Noun):
+    """Words of the agent's replies: one of ``any`` and each of ``all`` is said, and none of ``none``. What is denied is not said.
 
     That none of the words is there fails only where nothing else can say the same: the reply says nothing of its own, or has
     none of the words of ``about``, without which it cannot be said. Else it is undecided.
     """
 
-    kind: Literal["said"]
+    kind: Literal["says"]
     any: tuple[Phrase, ...] = ()
     all: tuple[Phrase, ...] = ()
+    none: tuple[Phrase, ...] = ()
     about: tuple[Phrase, ...] = ()
     turn: WhichReply = "any"
 
     @model_validator(mode="after")
-    def _phrases(self) -> Said:
-        if not self.any and not self.all:
-            raise ValueError("said needs phrases in any, in all, or in both")
+    def _phrases(self) -> Says:
+        if not self.any and not self.all and not self.none:
+            raise ValueError("says needs phrases in any, all or none")
         return self
-
-
-class NotSaid(Noun):
-    """None of ``phrases`` is said, unless under a negation ("no toll road")."""
-
-    kind: Literal["not_said"]
-    phrases: Phrases
-    turn: WhichReply = "any"
 
 
 #: Units of what is measured, and how far such figures may be rounded, relatively.
@@ -92,7 +85,7 @@ class Number(Noun):
     ``times``): those of the thing of which it is said, and of its way of travelling. ``quantifier`` says whether one such figure must fit or all that
     are said. Units of length (m, km), time (s, min, h), money (``money``, that of the suite's currency; ``yuan`` where that is the yuan) and plain counts are converted.
     ``tolerance`` is relative; unless given it is 0.05 for lengths and times, which are easily rounded, and 0 for all else.
-    ``if_absent``: what it means that no such number is said; ``vacuous`` passes and is counted as vacuous.
+    ``if_absent``: what it means that no such number is said; ``nothing_claimed`` passes and is counted as such.
     """
 
     kind: Literal["number"]
@@ -108,7 +101,7 @@ class Number(Noun):
     times: float = Field(default=1, gt=0)
     tolerance: float | None = Field(default=None, ge=0, le=1)
     quantifier: Literal["any", "all"] = "all"
-    if_absent: Literal["fail", "vacuous"] = "fail"
+    if_absent: Literal["fail", "nothing_claimed"] = "fail"
     turn: WhichReply = "any"
 
     @model_validator(mode="after")
@@ -149,7 +142,7 @@ class ClockTime(Noun):
     equals: Bounds | None = None
     tolerance_min: int = Field(default=1, ge=0)
     quantifier: Literal["any", "all"] = "all"
-    if_absent: Literal["fail", "vacuous"] = "fail"
+    if_absent: Literal["fail", "nothing_claimed"] = "fail"
     turn: WhichReply = "any"
 
     @model_validator(mode="after")
@@ -181,43 +174,60 @@ class Travels(Noun):
 
 
 class Recommends(Noun):
-    """What is recommended is one of ``names``, and its record has every attribute of ``where``.
+    """What the replies propose, turn down or leave out. What is only compared is not proposed.
 
-    Entities are those that the case's tools returned (each tool declares where in its result they
-    stand); one is recommended when the reply names it and does not rule it out. ``where`` maps a dotted path in the
-    entity's record to a match. ``quantifier``: one such entity is enough, or all recommended ones must fit.
-    ``tool`` limits the entities to those of one tool.
+    ``any_of``: one of these is proposed; ``none_of``: none of these; ``all_of``: each of these, or from ``at_least`` to ``at_most`` of
+    them; ``in_order``: all of these, in this order; ``turned_down``: one of these is said not to be had now (closed, gone, missed) or is
+    turned down, and none is proposed. An element of ``all_of`` and ``in_order`` lists synonyms.
+
+    ``where`` maps a dotted path in the record of a thing to a match: what is proposed fits all of it; ``none_where``: nothing that is
+    proposed fits it. With ``only`` all that is proposed is one of ``any_of`` and fits ``where``; without it, one such thing is enough.
+    These, and ``tool``, speak of things that tools returned (each tool declares where in its result they stand); ``tool`` limits them to
+    those of one tool, or is ``any``. ``if_absent``: what it means that no such thing is proposed.
     """
 
     kind: Literal["recommends"]
-    names: tuple[Text, ...] = ()
+    any_of: tuple[Phrase, ...] = ()
+    none_of: tuple[Phrase, ...] = ()
+    all_of: tuple[Phrases, ...] = ()
+    in_order: tuple[Phrases, ...] = ()
+    turned_down: tuple[Phrase, ...] = ()
     where: dict[str, Match] = Field(default_factory=dict)
-    quantifier: Literal["any", "all"] = "all"
+    none_where: dict[str, Match] = Field(default_factory=dict)
+    only: bool = False
     tool: str | None = None
-    if_absent: Literal["fail", "vacuous"] = "fail"
+    at_least: int | None = Field(default=None, ge=1)
+    at_most: int | None = Field(default=None, ge=1)
+    if_absent: Literal["fail", "nothing_claimed"] = "fail"
     turn: WhichReply = "last"
 
     @model_validator(mode="after")
-    def _described(self) -> Recommends:
-        if not self.names and not self.where:
-            raise ValueError("recommends needs names, where or both")
+    def _asks_something(self) -> Recommends:
+        wanted = self.any_of or self.where
+        if not (wanted or self.forbids or self.all_of or self.in_order or self.turned_down):
+            raise ValueError("recommends needs any_of, none_of, all_of, in_order, turned_down, where or none_where")
+        if self.only and not wanted:
+            raise ValueError("only needs any_of or where")
+        if (self.at_least or self.at_most) and not self.all_of:
+            raise ValueError("at_least and at_most count things of all_of")
+        if len(self.in_order) == 1:
+            raise ValueError("in_order needs two things or more")
         return self
 
+    @property
+    def of_results(self) -> bool:
+        """Whether what is proposed is looked for among things that tools returned."""
+        return bool(self.where or self.only or (self.any_of and self.tool))
 
-class Avoids(Noun):
-    """No recommended entity is one of ``names``, and none has all attributes of ``where``."""
+    @property
+    def of_tool(self) -> str | None:
+        """The tool that must have returned a thing; None: any tool."""
+        return None if self.tool == "any" else self.tool
 
-    kind: Literal["avoids"]
-    names: tuple[Text, ...] = ()
-    where: dict[str, Match] = Field(default_factory=dict)
-    tool: str | None = None
-    turn: WhichReply = "last"
-
-    @model_validator(mode="after")
-    def _described(self) -> Avoids:
-        if not self.names and not self.where:
-            raise ValueError("avoids needs names, where or both")
-        return self
+    @property
+    def forbids(self) -> bool:
+        """Whether it forbids things, whatever else is proposed. Else ``none_of`` are the rivals of ``any_of``, and both are judged together."""
+        return bool(self.none_where or (self.none_of and (self.of_results or not self.any_of)))
 
 
 class Located(Noun):
@@ -256,41 +266,6 @@ class Addressed(Noun):
     turn: WhichReply = "last"
 
 
-class Order(Noun):
-    """The things of ``names`` are all proposed, in this order. An element may list synonyms."""
-
-    kind: Literal["order"]
-    names: tuple[Phrases, ...] = Field(min_length=2)
-    turn: WhichReply = "last"
-
-
-class Covers(Noun):
-    """At least ``at_least`` of the things are proposed (all of them by default), at most ``at_most``. An element may list synonyms."""
-
-    kind: Literal["covers"]
-    names: tuple[Phrases, ...] = Field(min_length=1)
-    at_least: int | None = Field(default=None, ge=1)
-    at_most: int | None = Field(default=None, ge=1)
-    turn: WhichReply = "last"
-
-
-class Chooses(Noun):
-    """One of ``option`` is proposed, and none of ``over``. What is only compared or turned down is not proposed."""
-
-    kind: Literal["chooses"]
-    option: Phrases
-    over: tuple[Text, ...] = ()
-    turn: WhichReply = "last"
-
-
-class RulesOut(Noun):
-    """One of ``names`` is said not to be had now (closed, suspended, gone, missed), or is turned down, and none is proposed."""
-
-    kind: Literal["rules_out"]
-    names: Phrases
-    turn: WhichReply = "last"
-
-
 class CallPattern(Noun):
     """A call of ``tool`` whose arguments match ``with``; parameters that ``with`` does not name may be anything. A plain name means any call of the tool."""
 
@@ -307,59 +282,53 @@ AnyCall = Annotated[
 ]
 
 
-class Called(Noun):
-    """The agent called ``tool`` with arguments that match, from ``at_least`` to ``at_most`` times.
+class Calls(Noun):
+    """The agent's calls: how often it called ``tool``, or the calls of ``steps`` that it made.
 
-    ``with`` maps a parameter to a match; the arguments are the agent's own, before defaults.
-    ``answered``: which calls count: all of them (``any``), only those that the sandbox answered (true), or only those that it did not: refused, an error, a
-    miss (false).
-    ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits. ``agreed``: each such call comes after the user
-    agreed to it.
+    With ``tool``: from ``at_least`` (once unless given) to ``at_most`` calls whose arguments match ``with``, a mapping of a parameter to a
+    match; the arguments are the agent's own, before defaults. ``at_most: 0``: no such call. ``answered``: which calls count: all of them
+    (``any``), only those that the sandbox answered (true), or only those that it did not: refused, an error, a miss (false).
+    ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits; with ``at_most: 0`` no
+    call does. ``agreed``: each such call comes after the user agreed to it.
+
+    With ``steps``: ``match`` is ``in_order`` (as a subsequence of the calls), ``any_order`` (each step is another call), or ``exact``
+    (these calls, in this order, and no others). ``extra: forbid`` allows no other call.
     """
 
-    kind: Literal["called"]
-    tool: str
+    kind: Literal["calls"]
+    tool: str | None = None
     arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-    at_least: int = Field(default=1, ge=0)
-    at_most: int | None = Field(default=None, ge=1)
+    at_least: int | None = Field(default=None, ge=0)
+    at_most: int | None = Field(default=None, ge=0)
     answered: bool | Literal["any"] = "any"
     after: AnyCall | None = None
     before: AnyCall | None = None
     agreed: bool = False
-
-
-class NotCalled(Noun):
-    """The agent never called ``tool`` with arguments that match.
-
-    ``answered``: which calls count, as in ``called``: a refused call is a call unless it is true. ``after`` and ``before`` narrow it to calls after the first
-    call, or before the last call, that fits.
-    """
-
-    kind: Literal["not_called"]
-    tool: str
-    arguments: dict[str, Match] = Field(default_factory=dict, alias="with")
-    answered: bool | Literal["any"] = "any"
-    after: AnyCall | None = None
-    before: AnyCall | None = None
-
-
-class Calls(Noun):
-    """The agent made the calls of ``steps``.
-
-    ``match``: ``in_order`` (as a subsequence of its calls), ``any_order`` (each step is another call), or ``exact`` (these calls, in this
-    order, and no others). ``extra: forbid`` allows no call besides.
-    """
-
-    kind: Literal["calls"]
     steps: tuple[AnyCall, ...] = ()
     match: Literal["in_order", "any_order", "exact"] = "in_order"
     extra: Literal["allow", "forbid"] = "allow"
 
     @model_validator(mode="after")
     def _asks_something(self) -> Calls:
-        if not self.steps and self.extra == "allow" and self.match != "exact":
-            raise ValueError("calls without steps asks nothing: name steps, or forbid all calls with extra: forbid")
+        of_steps = self.model_fields_set & {"steps", "match", "extra"}
+        if self.tool is None:
+            if others := self.model_fields_set - {"kind", "steps", "match", "extra"}:
+                raise ValueError(f"{', '.join(sorted(others))} belong to a tool: name it in tool")
+            if not self.steps and self.extra == "allow" and self.match != "exact":
+                raise ValueError("calls asks nothing: name a tool or steps, or forbid all calls with extra: forbid")
+        elif of_steps:
+            raise ValueError(f"give tool, or {', '.join(sorted(of_steps))}")
         return self
+
+    @property
+    def never(self) -> bool:
+        """Whether no such call may be made."""
+        return self.at_most == 0
+
+    @property
+    def least(self) -> int:
+        """How many calls of the tool there must be."""
+        return 1 if self.at_least is None else self.at_least
 
 
 class EndState(Noun):
@@ -423,23 +392,22 @@ class SameEnd(Noun):
 
 
 class Output(Noun):
-    """The structured output of a reply has, at ``path``, values that match ``equals``.
+    """The structured output of a reply has, at ``path``, values that match ``equals``; without ``equals`` it fits ``visible.output_schema``.
 
     ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
     """
 
     kind: Literal["output"]
     path: str = ""
-    equals: Match
+    equals: Match | None = None
     quantifier: Literal["any", "all"] = "all"
     turn: WhichReply = "last"
 
-
-class OutputFits(Noun):
-    """The structured output of a reply is there and fits the case's ``visible.output_schema``."""
-
-    kind: Literal["output_schema"]
-    turn: WhichReply = "last"
+    @model_validator(mode="after")
+    def _compared(self) -> Output:
+        if self.equals is None and (self.path or "quantifier" in self.model_fields_set):
+            raise ValueError("path and quantifier need equals; an output without them fits the case's output_schema")
+        return self
 
 
 class Matches(Noun):
@@ -536,27 +504,18 @@ class Not(Noun):
 
 
 _Plain = (
-    Said
-    | NotSaid
+    Says
+    | Recommends
     | Number
     | ClockTime
     | Travels
-    | Recommends
-    | Avoids
     | Located
     | Addressed
-    | Order
-    | Covers
-    | Chooses
-    | RulesOut
-    | Called
-    | NotCalled
     | Calls
     | EndState
     | Unchanged
     | SameEnd
     | Output
-    | OutputFits
     | Matches
     | Asked
     | Grounded
@@ -571,6 +530,35 @@ KINDS: frozenset[str] = frozenset(
     word for noun in get_args(_Plain) for word in get_args(noun.model_fields["kind"].annotation)
 )
 
+#: kind of an older form -> how it is written now.
+_RENAMED = {
+    "said": "{kind: says, any: [...], all: [...]}",
+    "not_said": "{kind: says, none: [...]}",
+    "chooses": "{kind: recommends, any_of: [...], none_of: [...]}",
+    "avoids": "{kind: recommends, none_of: [...], none_where: {...}}",
+    "covers": "{kind: recommends, all_of: [[...], ...], at_least: N}",
+    "order": "{kind: recommends, in_order: [[...], ...]}",
+    "rules_out": "{kind: recommends, turned_down: [...]}",
+    "called": "{kind: calls, tool: NAME, with: {...}}",
+    "not_called": "{kind: calls, tool: NAME, at_most: 0}",
+    "output_schema": "{kind: output}",
+}
+#: The same for fields of a kind that has kept its name.
+_RENAMED_FIELDS = {
+    ("recommends", "names"): "any_of, with only: true where nothing else may be recommended",
+    ("recommends", "quantifier"): "only: true for all, nothing for any",
+}
+
+
+def _refuse_renamed(value: dict[Any, Any], kind: str) -> None:
+    if kind in _RENAMED:
+        raise ValueError(f"the check {kind} is now written {_RENAMED[kind]}")
+    for field in value:
+        if now := _RENAMED_FIELDS.get((kind, field)):
+            raise ValueError(f"{field} of the check {kind} is now written {now}")
+    if value.get("if_absent") == "vacuous":
+        raise ValueError("if_absent: vacuous is now written if_absent: nothing_claimed")
+
 
 def _spelt_out(value: object) -> object:
     """Return what a short form of a check stands for: a list for all of its checks, a name or another kind for a check in Python."""
@@ -578,7 +566,10 @@ def _spelt_out(value: object) -> object:
         return {"kind": "all", "checks": value}
     if isinstance(value, str):
         value = {"kind": value}
-    if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str) or kind in KINDS:
+    if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str):
+        return value
+    _refuse_renamed(value, kind)
+    if kind in KINDS:
         return value
     return {
         "kind": "python",
@@ -599,7 +590,7 @@ _PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
 
 
 #: What is decided without reading prose, exactly.
-MACHINE_SURE = (EndState, Unchanged, SameEnd, Called, NotCalled, Calls, Output, OutputFits, Matches, PythonCheck)
+MACHINE_SURE = (EndState, Unchanged, SameEnd, Calls, Output, Matches, PythonCheck)
 
 
 def leaves(check: Check) -> Iterator[Check]:

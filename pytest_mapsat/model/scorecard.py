@@ -65,7 +65,7 @@ class Scorecard(Noun):
     metric's own metric set has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
     ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
     is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
-    ``clarifications`` those that asked something, ``vacuous`` fact requirements that held because nothing was claimed.
+    ``clarifications`` those that asked something, ``nothing_claimed`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent
     from 1: reruns are further attempts.
     ``line``: where in its file the case begins, from 1; null: not known. ``requirements``: the case's requirements in words; empty in older files.
@@ -76,7 +76,7 @@ class Scorecard(Noun):
     ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"world_spent": "sandbox_spent"}
+    renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed", "world_spent": "sandbox_spent"}
 
     id: str
     trial: int = Field(default=1, ge=1)
@@ -103,7 +103,7 @@ class Scorecard(Noun):
     calls: CallCounts = CallCounts()
     turns: int = 0
     clarifications: int = 0
-    vacuous: int = 0
+    nothing_claimed: int = 0
     unchecked_rules: int = 0
     spent: Spent = Spent()
     user_spent: Spent | None = None

@@ -18,7 +18,7 @@ _Number = Annotated[float, Field(strict=True)]
 class Figure(Noun):
     """A figure that an agent hands over.
 
-    ``thing``: id or name of what it is said of; ``role``: what it measures (``price``, ``travel_time``, ...); ``value``: a number in
+    ``thing``: id or name of the thing that it describes; ``role``: what it measures (``price``, ``travel_time``, ...); ``value``: a number in
     ``unit``, or a text such as ``18:30``.
     """
 

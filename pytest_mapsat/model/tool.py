@@ -1,4 +1,4 @@
-"""A tool as data: what an agent is told of it, and how its recorded calls may be matched.
+"""A tool as data: its description for agents, and how its recorded calls may be matched.
 
 All that is special about maps lives in specs like this one; the sandbox knows canonical types only.
 """

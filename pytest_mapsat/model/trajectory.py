@@ -183,7 +183,7 @@ class FormThing(Noun):
 
 
 class FormFigure(Noun):
-    """A figure in a form: the name of what it is said of (empty: of nothing by itself), what it measures (``travel time``, ``price``), and the words that say it."""
+    """A figure in a form: the name of the thing that it describes (empty: none by itself), what it measures (``travel time``, ``price``), and the words that say it."""
 
     about: _Short = ""
     what: _Words

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -57,13 +58,15 @@ class Quote(Noun):
 class Label(Noun):
     """The judgement of one requirement.
 
-    ``value``: 0 or 1, for a soft requirement one of the five levels, null when unevaluated. ``vacuous``: a fact requirement that
+    ``value``: 0 or 1, for a soft requirement one of the five levels, null when unevaluated. ``nothing_claimed``: a fact requirement that
     held because the answer does not make the claim. ``wanted``: what would have satisfied it, in words. ``by``: who gave it: checks, model, decision,
     recorded. ``votes``: what each evaluation of a model said, in its own words. ``compared``: two columns, titles first: what was
     expected and what was found, or rows at the start and at the end. ``idle``: it holds at an end that nothing had to be changed for.
     ``reading``: the family of what was read of prose to come to it, empty where nothing was. ``cell``: the kind of failure that the rules saw; on a label
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed"}
 
     requirement: str
     kind: LabelKind
@@ -72,7 +75,7 @@ class Label(Noun):
     why: str = ""
     wanted: str = ""
     quotes: tuple[Quote, ...] = ()
-    vacuous: bool = False
+    nothing_claimed: bool = False
     blame: Blame | None = None
     by: str = "checks"
     votes: tuple[str, ...] = ()

@@ -10,23 +10,19 @@ from itertools import cycle, pairwise, permutations
 
 from pytest_mapsat.model import (
     All,
-    Avoids,
     Case,
     Check,
-    Chooses,
     ClockTime,
     Json,
     JsonObject,
-    NotSaid,
     Number,
     OpenAt,
-    Order,
     PeopleLabels,
     Quote,
     Recommends,
     Requirement,
-    Said,
     SameEnd,
+    Says,
     Step,
     Trajectory,
     mark_value,
@@ -237,7 +233,7 @@ def _lead(run: OracleRun, check: Number) -> str:
 
 def _speaks_of(run: OracleRun, check: Number, requirement: str) -> bool:
     if not check.near:
-        return not run.labels[requirement].vacuous
+        return not run.labels[requirement].nothing_claimed
     dimension = UNITS[check.unit][0]
     text = folded(run.text)
     return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))
@@ -440,7 +436,9 @@ def politeness(run: OracleRun) -> Iterator[Mutant]:
 def reordered_sentences(run: OracleRun) -> Iterator[Mutant]:
     """The last sentence that stands alone comes first; not where a check looks at an order."""
     ordered = any(
-        isinstance(check, Order) for requirement in run.case.truth.requirements for check in checks_of(requirement)
+        isinstance(check, Recommends) and check.in_order
+        for requirement in run.case.truth.requirements
+        for check in checks_of(requirement)
     )
     texts = [run.text[start:end].strip() for start, end in run.sentences]
     alone = [index for index, text in enumerate(texts) if index and not _DEPENDS.match(text)]
@@ -473,11 +471,9 @@ def _may_be_named(run: OracleRun, name: str) -> bool:
 
 
 def _phrases(check: Check) -> tuple[str, ...]:
-    if isinstance(check, Said):
-        return (*check.any, *check.all)
-    if isinstance(check, NotSaid):
-        return check.phrases
-    return check.over if isinstance(check, Chooses) else ()
+    if isinstance(check, Says):
+        return (*check.any, *check.all, *check.none)
+    return check.none_of if isinstance(check, Recommends) and check.any_of else ()
 
 
 def pasted_results(run: OracleRun) -> Iterator[Mutant]:
@@ -939,10 +935,8 @@ def _asks_for(requirement: Requirement, one: str, other: str, text: str) -> bool
 def _wanted(requirement: Requirement) -> Iterator[tuple[str, ...]]:
     """Yield the names of which a requirement asks that nothing else is proposed."""
     for check in _needed(requirement.check) if requirement.check is not None else ():
-        if isinstance(check, Chooses):
-            yield check.option
-        elif isinstance(check, Recommends) and check.names and check.quantifier == "all":
-            yield check.names
+        if isinstance(check, Recommends) and check.any_of and (check.only or not check.of_results):
+            yield check.any_of
 
 
 def _needed(check: Check) -> Iterator[Check]:
@@ -968,7 +962,7 @@ def _excluded(run: OracleRun, name: str, text: str) -> bool:
             if not _is(name, names) and any(wanted in text for wanted in names):
                 return True
         needed = _needed(requirement.check) if requirement.check is not None else ()
-        if any(isinstance(check, Avoids) and _is(name, check.names) for check in needed):
+        if any(isinstance(check, Recommends) and check.forbids and _is(name, check.none_of) for check in needed):
             return True
     return False
 

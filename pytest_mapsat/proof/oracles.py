@@ -9,10 +9,9 @@ from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.judges import ChecksJudge, Context
 from pytest_mapsat.model import (
     Absent,
-    Avoids,
     Bound,
-    Called,
     CallPattern,
+    Calls,
     Case,
     EndState,
     Json,
@@ -99,9 +98,10 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found
 
 def _is_expected(step: Step, case: Case) -> bool:
     """Return whether a case expects that a call is not answered, or asks for this very call, whatever becomes of it."""
-    expected = (noun for _, noun in nouns_in(case.truth, ("truth",), frozenset({Called, CallPattern})))
+    expected = (noun for _, noun in nouns_in(case.truth, ("truth",), frozenset({Calls, CallPattern})))
     return any(
-        isinstance(noun, Called | CallPattern)
+        isinstance(noun, Calls | CallPattern)
+        and not (isinstance(noun, Calls) and noun.never)
         and noun.tool == step.tool
         and (bool(noun.arguments) if isinstance(noun, CallPattern) or noun.answered == "any" else not noun.answered)
         and fits(noun.arguments, step.arguments) is not False
@@ -217,12 +217,13 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
         if isinstance(noun, Bound):
             results = [step.result for step in steps if step.tool == noun.tool]
             yield from _absent(noun.path, results, (*place, "path"), f"result of {noun.tool}")
-        elif isinstance(noun, Recommends | Avoids):
-            things = [entity.record for entity in sandbox.entities if noun.tool in (None, entity.tool)]
-            owner = f"thing that {noun.tool or 'a tool'} returns"
-            for path, match in noun.where.items():
-                if not isinstance(match, Absent):
-                    yield from _absent(path, things, (*place, "where", path), owner)
+        elif isinstance(noun, Recommends):
+            things = [entity.record for entity in sandbox.entities if noun.of_tool in (None, entity.tool)]
+            owner = f"thing that {noun.of_tool or 'a tool'} returns"
+            for field in ("where", "none_where"):
+                for path, match in getattr(noun, field).items():
+                    if not isinstance(match, Absent):
+                        yield from _absent(path, things, (*place, field, path), owner)
 
 
 def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[_Found]:

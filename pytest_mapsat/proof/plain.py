@@ -19,27 +19,22 @@ from pytest_mapsat.model import (
     AnyOf,
     Asked,
     AtLeast,
-    Avoids,
-    Called,
+    Calls,
     Case,
     Check,
-    Chooses,
     ClockTime,
-    Covers,
     FactRequirement,
     Grounded,
     ImplicitRequirement,
     Json,
     Label,
+    Match,
     Not,
-    NotCalled,
-    NotSaid,
     Number,
-    Order,
     Quote,
     Recommends,
     Requirement,
-    Said,
+    Says,
     Tool,
     Trajectory,
     Turn,
@@ -363,88 +358,80 @@ def around_of(text: str, start: int, end: int) -> tuple[str, str]:
     return _DIGIT.sub("0", before), _DIGIT.sub("0", behind)
 
 
-def _said(check: Said, dialogue: PlainDialogue) -> bool:
+def _says(check: Says, dialogue: PlainDialogue) -> bool:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
-    return all(_any_said(group, dialogue, check.turn) for group in groups)
+    there = all(_any_said(group, dialogue, check.turn) for group in groups)
+    return there and not _any_said(check.none, dialogue, check.turn)
 
 
 def _any_said(phrases: Sequence[str], dialogue: PlainDialogue, turn: WhichReply) -> bool:
     return any(has(text, phrase) for phrase in phrases for text in dialogue.read(turn))
 
 
-def _not_said(check: NotSaid, dialogue: PlainDialogue) -> bool:
-    return not _any_said(check.phrases, dialogue, check.turn)
+def _recommends(check: Recommends, dialogue: PlainDialogue) -> bool | None:
+    parts: list[bool | None] = []
+    if check.of_results:
+        fits = [_has_attributes(thing, check.any_of, check.where) for thing in _named(check, dialogue)]
+        parts.append(kleene(len(fits) if check.only else 1, fits) if fits else check.if_absent == "nothing_claimed")
+    elif check.any_of:
+        parts.append(_any_said(check.any_of, dialogue, check.turn))
+        parts.append(not _any_said(check.none_of, dialogue, check.turn))
+    if check.forbids:
+        held = [
+            _is_one_of(thing, check.none_of) or (bool(check.none_where) and _has(check.none_where, thing))
+            for thing in _named(check, dialogue)
+        ]
+        parts.append(False if True in held else None if None in held else True)
+    if check.all_of:
+        count = sum(_any_said(names, dialogue, check.turn) for names in check.all_of)
+        most = len(check.all_of) if check.at_most is None else check.at_most
+        parts.append(min(check.at_least or len(check.all_of), len(check.all_of)) <= count <= most)
+    if check.in_order:
+        parts.append(_in_order(check, dialogue))
+    return kleene(len(parts), parts) if parts else None
 
 
-def _covers(check: Covers, dialogue: PlainDialogue) -> bool:
-    found = sum(_any_said(names, dialogue, check.turn) for names in check.names)
-    most = len(check.names) if check.at_most is None else check.at_most
-    return min(check.at_least or len(check.names), len(check.names)) <= found <= most
-
-
-def _order(check: Order, dialogue: PlainDialogue) -> bool:
+def _in_order(check: Recommends, dialogue: PlainDialogue) -> bool:
     text = "\n".join(dialogue.read(check.turn))
     firsts = [
-        min((at for name in names if (at := place_of(text, name)) is not None), default=None) for names in check.names
+        min((at for name in names if (at := place_of(text, name)) is not None), default=None)
+        for names in check.in_order
     ]
-    found = [first for first in firsts if first is not None]
-    return len(found) == len(firsts) and found == sorted(found)
+    there = [first for first in firsts if first is not None]
+    return len(there) == len(firsts) and there == sorted(there)
 
 
-def _chooses(check: Chooses, dialogue: PlainDialogue) -> bool:
-    return _any_said(check.option, dialogue, check.turn) and not (
-        check.over and _any_said(check.over, dialogue, check.turn)
-    )
-
-
-def _recommends(check: Recommends, dialogue: PlainDialogue) -> bool | None:
-    fits = [_fits(check, thing) for thing in _named(check, dialogue)]
-    if not fits:
-        return check.if_absent == "vacuous"
-    return kleene(1 if check.quantifier == "any" else len(fits), fits)
-
-
-def _avoids(check: Avoids, dialogue: PlainDialogue) -> bool | None:
-    fits = [
-        _is_one_of(thing, check.names) or (bool(check.where) and _has(check, thing))
-        for thing in _named(check, dialogue)
-    ]
-    return False if True in fits else None if None in fits else True
-
-
-def _named(check: Recommends | Avoids, dialogue: PlainDialogue) -> list[Thing]:
+def _named(check: Recommends, dialogue: PlainDialogue) -> list[Thing]:
     """Return the things that the reply names, without those whose name stands in a longer one that it names too."""
     text = "\n".join(dialogue.read(check.turn))
     found = []
     for thing in sorted(dialogue.things, key=lambda thing: -len(thing.name)):
-        if has(text, thing.name) and any(check.tool in (None, tool) for tool, _ in thing.recordings):
+        if has(text, thing.name) and any(check.of_tool in (None, tool) for tool, _ in thing.recordings):
             found.append(thing)
             text = text.replace(folded(thing.name), "\n")
     return found
 
 
-def _fits(check: Recommends, thing: Thing) -> bool | None:
-    if check.names and not _is_one_of(thing, check.names):
-        return False
-    return _has(check, thing)
+def _has_attributes(thing: Thing, names: Sequence[str], where: Mapping[str, Match]) -> bool | None:
+    return False if names and not _is_one_of(thing, names) else _has(where, thing)
 
 
 def _is_one_of(thing: Thing, names: Sequence[str]) -> bool:
     return any(folded(name) == folded(thing.name) for name in names)
 
 
-def _has(check: Recommends | Avoids, thing: Thing) -> bool | None:
+def _has(where: Mapping[str, Match], thing: Thing) -> bool | None:
     """Return whether the recordings of a name have every attribute; None where they differ or it cannot be told."""
     fits = set()
     for _, recording in thing.recordings:
         held = []
-        for path, match in check.where.items():
+        for path, match in where.items():
             values = values_at(recording, path)
             if values:
                 held.append(any(satisfies(match, value) for value in values))
         if held:
             fits.add(all(held))
-    return not check.where or (fits.pop() if len(fits) == 1 else None)
+    return not where or (fits.pop() if len(fits) == 1 else None)
 
 
 def strays(check: Number | ClockTime, before: PlainDialogue, after: PlainDialogue, around: Around = None) -> bool:
@@ -456,7 +443,7 @@ def strays(check: Number | ClockTime, before: PlainDialogue, after: PlainDialogu
 def _number_or_time(check: Number | ClockTime, dialogue: PlainDialogue, around: Around) -> bool:
     fits = _fitting(check, dialogue, around)
     if not fits:
-        return check.if_absent == "vacuous"
+        return check.if_absent == "nothing_claimed"
     return any(fits) if check.quantifier == "any" else all(fits)
 
 
@@ -545,23 +532,17 @@ def _minutes(clock: str) -> int:
     return int(clock[:2]) * 60 + int(clock[3:])
 
 
-def _called(check: Called, dialogue: PlainDialogue) -> bool:
-    count = _calls(check, dialogue, answered=check.answered)
-    return check.at_least <= count <= (check.at_most if check.at_most is not None else count)
-
-
-def _not_called(check: NotCalled, dialogue: PlainDialogue) -> bool:
-    return not _calls(check, dialogue, answered=check.answered)
-
-
-def _calls(check: Called | NotCalled, dialogue: PlainDialogue, *, answered: bool | str) -> int:
+def _calls(check: Calls, dialogue: PlainDialogue) -> bool | None:
+    if check.tool is None:
+        return None
     calls = dialogue.trajectory.calls
-    return sum(
+    count = sum(
         call.tool == check.tool
-        and (answered == "any" or (call.status == "ok") is answered)
+        and (check.answered == "any" or (call.status == "ok") is check.answered)
         and bool(fits(check.arguments, call.arguments, results=calls[:index]))
         for index, call in enumerate(calls)
     )
+    return count == 0 if check.never else check.least <= count <= (count if check.at_most is None else check.at_most)
 
 
 def _asked(check: Asked, dialogue: PlainDialogue) -> bool:
@@ -594,15 +575,9 @@ def _stands(figure: Figure, numbers: Sequence[float]) -> bool:
 
 #: How each kind is plainly read; a kind that is not here never counts as touched.
 _READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
-    Said: _said,
-    NotSaid: _not_said,
-    Covers: _covers,
-    Order: _order,
-    Chooses: _chooses,
+    Says: _says,
     Recommends: _recommends,
-    Avoids: _avoids,
-    Called: _called,
-    NotCalled: _not_called,
+    Calls: _calls,
     Asked: _asked,
     Grounded: _grounded,
 }

@@ -43,7 +43,7 @@ def again_command(request: RunRequest, place: str, named: Collection[str] = ()) 
     Args:
         request: what the run was asked for.
         place: what to give pytest for the case: its file from that folder on, and its name.
-        named: options to say although they have their default, as ``max-turns``: an ini file may say otherwise.
+        named: options to say although they have their default, as ``max-turns``: an ini file may set another value.
     """
     usual = RunRequest(agent="", user="scripted", judge="checks")
     names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
@@ -149,7 +149,7 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
 def _kind(label: Label, case: Case) -> str:
     if label.kind == "implicit":
         return _severity(label.requirement, case)
-    return {"fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
+    return {"explicit": "asked", "fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
 
 
 def _severity(requirement_id: str, case: Case) -> str:

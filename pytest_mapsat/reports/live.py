@@ -25,7 +25,7 @@ class Tally:
     """What the episodes that have ended come to so far. Of one that ran again the last attempt counts, and what all of them cost.
 
     Attributes:
-        outcomes: how many failed, are undecided, or were not judged for want of somebody.
+        outcomes: how many failed, are undecided, or were not judged because something broke.
         cost: of agent, user and judge, US dollars; None while nobody says.
         seconds: that all of them took.
     """

@@ -256,7 +256,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
-    unclaimed = sum(card.vacuous for card in run.cases)
+    unclaimed = sum(card.nothing_claimed for card in run.cases)
     facts = sum(label.kind == "fact" and label.outcome == "passed" for card in run.cases for label in card.labels)
     text = f"{replies} replies of the agent, {asked} of them questions"
     if unclaimed:

@@ -14,20 +14,17 @@ from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     KINDS,
     RESERVED,
-    Avoids,
     Bound,
-    Called,
     CallPattern,
+    Calls,
     Case,
     EndState,
     Exempt,
     ExpectedTool,
     Matches,
-    NotCalled,
     Noun,
     Number,
     Output,
-    OutputFits,
     PlannedCall,
     PythonCheck,
     Recommends,
@@ -50,18 +47,16 @@ Severity = Literal["error", "warning"]
 #: The nouns that name a tool, and in which field.
 _NAMES_TOOL: dict[type[Noun], str] = {
     ExpectedTool: "name",
-    Called: "tool",
+    Calls: "tool",
     CallPattern: "tool",
-    NotCalled: "tool",
     Recommends: "tool",
-    Avoids: "tool",
     Bound: "tool",
     PlannedCall: "tool",
 }
 _TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
 _NUMBERS: frozenset[type[Noun]] = frozenset({Number})
 _PYTHON: frozenset[type[Noun]] = frozenset({PythonCheck})
-_OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, OutputFits, Matches})
+_OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
 _STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
 _LOOKED_AT = _TOOL_NAMERS | _PYTHON | _OF_OUTPUT | _STATE | _NUMBERS
@@ -123,7 +118,7 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
             yield from _parameters(noun, place, tool)
     schema = case.visible.output_schema
     for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
-        if isinstance(noun, Output) and schema and noun.path.partition(".")[0] not in RESERVED:
+        if isinstance(noun, Output) and noun.equals and schema and noun.path.partition(".")[0] not in RESERVED:
             for wrong in impossible({noun.path: noun.equals} if noun.path else {}, schema):
                 yield Remark("error", "never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
 
@@ -132,7 +127,9 @@ def _naming_tools(nouns: Iterable[tuple[Place, Noun]]) -> Iterator[tuple[Place, 
     """Give the nouns that name a tool, with their places, and the field that does."""
     for place, noun in nouns:
         field = _NAMES_TOOL.get(type(noun))
-        if field is not None and getattr(noun, field) is not None:
+        if field is None:
+            continue
+        if (noun.of_tool if isinstance(noun, Recommends) else getattr(noun, field)) is not None:
             yield place, noun, field
 
 
@@ -245,7 +242,7 @@ def _output(case: Case) -> Iterator[Remark]:
 
 def _output_check(check: Noun, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
     """Give where a check on structured output asks for what the case's schema does not have, or has a pattern that is none."""
-    if isinstance(check, OutputFits) and not schema:
+    if isinstance(check, Output) and check.equals is None and not schema:
         hint = "add visible.output_schema, a JSON Schema of the output"
         yield Remark("error", "output", (*place, "kind"), "the case has no schema that an output could fit", hint)
     elif isinstance(check, Matches):
@@ -357,7 +354,7 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
             yield Remark(severity, "unknown-parameter", (*place, *where), message, hint)
     if isinstance(noun, ExpectedTool):
         matches, field = noun.match, "match"
-    elif isinstance(noun, (Called, CallPattern, NotCalled)):
+    elif isinstance(noun, (Calls, CallPattern)):
         matches, field = noun.arguments, "with"
     else:
         return
@@ -372,7 +369,7 @@ def _named_parameters(noun: Noun) -> Iterator[tuple[Place, str]]:
         yield from ((("required", index), name) for index, name in enumerate(noun.required))
         yield from ((("prose", index, 0), name) for index, (name, _) in enumerate(noun.prose))
         yield from _matched("match", noun.match)
-    elif isinstance(noun, (Called, CallPattern, NotCalled)):
+    elif isinstance(noun, (Calls, CallPattern)):
         yield from _matched("with", noun.arguments)
     elif isinstance(noun, PlannedCall):
         yield from ((("arguments", name), name) for name in noun.arguments)

@@ -207,7 +207,7 @@ _ZH_REPORTED = re.compile(
     r"已经?(?:为您|帮您|给您|替您)?[^,。?;!]{0,8}(?:好|成功|完成|了|提交|取消|预订|下单|妥当)|(?:订|下单|取消|提交|办|改|换|退|安排)(?:好|成功|妥)了"
 )
 
-# -- what is none --------------------------------------------------------------------------------------------------------
+# -- what is no request --------------------------------------------------------------------------------------------------------
 
 #: A word to reply with that is set apart by capitals or emphasis.
 _SET_APART = re.compile(
@@ -224,7 +224,7 @@ _BEFORE = re.compile(
     r"|\bthank(?:s| you) for [^,;.?!]*"
     r"|(?:您|你|室友|他|她|客户)[^,;。?!\"]{0,4}(?:已经|刚才|刚刚|之前|上次|此前|方才|昨天|昨晚|早上|今早|前面|当时|曾|口头|说过)[^,;。?!\"]*(?:\"[^\"]*\"|[^,;。?!])*|(?:您|你)问[^,;。?!]*|感谢(?:您|你)的?[^,;。?!]*|谢谢(?:您|你)?的?确认|说过\"[^\"]*\"|(?:您|你)[^,。?!\"]{1,4}说\"[^\"]*\"|的\"[^\"]*\"|谢谢(?:您|你)愿意[^,;。?!]*|(?:总|经理|老师|先生|女士|同事|师傅)也?(?:说|回复|表示)[^。?!]*"
 )
-#: What holds for everybody and always asks nobody now.
+#: A policy, which holds for everybody and always, is no request.
 _GENERAL = re.compile(
     r"\b(?:always|never|our policy|policy (?:is|says|requires|states)|policies|usually|normally|customers?|patients?|passengers?|guests?|people|generally|in general|any (?:order|booking|change|payment)|every (?:order|booking|change|time|patient)|if you need|should you need|any questions|asks? (?:you|every|all)|asking (?:you|every|all))\b"
     r"|任何|一般|通常|规定|政策|每次|一律|用户|客户|凡是|从不|绝不|乘客|随时(?:告诉|找|联系|问|来|跟|说|都可)|还可以|也可以帮|需要的话|如果需要|如有需要|有需要|如需"

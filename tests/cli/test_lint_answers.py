@@ -85,7 +85,7 @@ def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, caps
 
 def test_a_whole_dialogue_is_judged_with_its_calls_made_in_the_sandbox(root, capsys):
     case = json.loads((root / "b.yaml").read_text())
-    case[0]["truth"]["facts"][0]["check"] = {"kind": "called", "tool": "search_poi", "answered": True}
+    case[0]["truth"]["facts"][0]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
     (root / "b.yaml").write_text(json.dumps(case))
     query = {"role": "user", "text": "Take me to a charger."}
     dialogue = [query, {"role": "agent", "text": "Blue Bay.", "steps": [CHARGER]}]

@@ -37,7 +37,7 @@ def _hard(check: dict[str, Any]) -> dict[str, Any]:
 
 
 def _where(**where: Any) -> dict[str, Any]:
-    return _hard({"kind": "recommends", "where": where})
+    return _hard({"kind": "recommends", "only": True, "where": where})
 
 
 EQUAL = {"op": "equal", "value": True}
@@ -96,9 +96,9 @@ def test_replies_that_the_user_never_waits_for_are_warned_of(tmp_path, capsys):
     assert found["line"] == _line(tmp_path, "Have a nice day") - 1
 
 
-@pytest.mark.parametrize("kind", ["recommends", "avoids"])
-def test_a_path_that_no_thing_of_the_recordings_has_is_warned_of_at_its_line(tmp_path, capsys, kind):
-    check = {"kind": kind, "where": {"opn": EQUAL}, "tool": "search_poi"}
+@pytest.mark.parametrize("field", ["where", "none_where"])
+def test_a_path_that_no_thing_of_the_recordings_has_is_warned_of_at_its_line(tmp_path, capsys, field):
+    check = {"kind": "recommends", field: {"opn": EQUAL}, "tool": "search_poi"}
     _, (found,) = _lint(tmp_path, capsys, SOUND | _hard(check))
     assert (found["rule"], found["severity"]) == ("no-such-path", "error")
     assert found["message"] == "case one: no thing that search_poi returns in the case's sandbox has 'opn'"
@@ -136,7 +136,7 @@ def test_a_case_that_cannot_be_read_hides_nothing_of_the_others(tmp_path, capsys
 
 
 def test_an_oracle_that_its_own_case_fails_is_warned_of_at_the_check(tmp_path, capsys):
-    status, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "said", "any": ["parking"], "about": ["park"]}))
+    status, found = _lint(tmp_path, capsys, SOUND | _hard({"kind": "says", "any": ["parking"], "about": ["park"]}))
     (failed,) = [one for one in found if one["rule"] == "oracle-fails"]
     assert (status, failed["severity"]) == (0, "warning")
     assert failed["message"].startswith("case one: the oracle fails z1: no reply says 'parking'")

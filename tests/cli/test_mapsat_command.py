@@ -177,7 +177,7 @@ def test_the_schema_of_a_case_names_its_fields_as_files_do(capsys):
     assert main(["schema", "case", "--json"], rare=True) == 0
     schema = json.loads(capsys.readouterr().out)
     assert set(schema["properties"]) == {*Case.model_fields, "vars"}
-    assert "with" in schema["$defs"]["Called"]["properties"]
+    assert "with" in schema["$defs"]["Calls"]["properties"]
 
 
 def test_import_of_nothing_is_an_error_without_a_traceback(tmp_path):

@@ -66,7 +66,11 @@ def labels(verdict):
 def small_case(**changes):
     parts = {
         "explicit": [
-            {"id": "place", "text": "A cafe is recommended", "check": {"kind": "recommends", "names": ["Cafe Luna"]}},
+            {
+                "id": "place",
+                "text": "A cafe is recommended",
+                "check": {"kind": "recommends", "only": True, "any_of": ["Cafe Luna"]},
+            },
             {"id": "nice", "text": "The answer is nice"},
         ],
         "implicit": [

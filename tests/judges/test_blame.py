@@ -21,9 +21,9 @@ def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
     ("check", "tool"),
     [
         (MINUTES, "route"),
-        ({"kind": "called", "tool": "route", "answered": True}, "route"),
-        ({"kind": "recommends", "names": ["Old Mill"]}, "search_poi"),
-        ({"kind": "all", "checks": [MINUTES, {"kind": "said", "any": ["Old Mill"]}]}, "route"),
+        ({"kind": "calls", "tool": "route", "answered": True}, "route"),
+        ({"kind": "recommends", "only": True, "any_of": ["Old Mill"]}, "search_poi"),
+        ({"kind": "all", "checks": [MINUTES, {"kind": "says", "any": ["Old Mill"]}]}, "route"),
     ],
 )
 def test_what_would_fail_for_want_of_a_recording_is_unknown_and_laid_to_the_sandbox(check, tool):
@@ -37,13 +37,16 @@ def test_what_would_fail_for_want_of_a_recording_is_unknown_and_laid_to_the_sand
     [
         (MINUTES, ()),
         (MINUTES, (call("route", {"minutes": 20}), call("route", MISS, status="miss"))),
-        ({"kind": "called", "tool": "route", "answered": True}, ()),
-        ({"kind": "called", "tool": "route", "answered": True}, (call("route", {}, status="error"),)),
+        ({"kind": "calls", "tool": "route", "answered": True}, ()),
+        ({"kind": "calls", "tool": "route", "answered": True}, (call("route", {}, status="error"),)),
         (
-            {"kind": "called", "tool": "route", "with": {"to": {"op": "equal", "value": "home"}}, "answered": True},
+            {"kind": "calls", "tool": "route", "with": {"to": {"op": "equal", "value": "home"}}, "answered": True},
             (call("route", MISS, status="miss", to="work"),),
         ),
-        ({"kind": "recommends", "names": ["New Mill"]}, (found_places(), call("search_poi", MISS, status="miss"))),
+        (
+            {"kind": "recommends", "only": True, "any_of": ["New Mill"]},
+            (found_places(), call("search_poi", MISS, status="miss")),
+        ),
     ],
 )
 def test_any_other_failure_is_the_agents(check, steps):
@@ -58,7 +61,7 @@ def test_what_holds_only_because_nothing_was_recorded_is_unknown_too():
 
 
 def test_what_passes_blames_nobody():
-    found = label({"kind": "said", "any": ["Old Mill"]}, steps=(call("route", MISS, status="miss"),))
+    found = label({"kind": "says", "any": ["Old Mill"]}, steps=(call("route", MISS, status="miss"),))
     assert (found.outcome, found.blame) == ("passed", None)
 
 

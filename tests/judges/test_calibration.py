@@ -24,7 +24,7 @@ ONLY_GOOD = {
     "id": "z1",
     "text": "only good places",
     "severity": "hard",
-    "check": {"kind": "recommends", "where": GOOD, "quantifier": "all"},
+    "check": {"kind": "recommends", "where": GOOD, "only": True},
 }
 SHORT = "I recommend Old Mill."
 #: The same, in a reply with more than 18 clauses.
@@ -80,7 +80,7 @@ def test_a_reply_that_says_nothing_fails_for_sure_whatever_the_table():
 
 
 def test_a_check_that_reads_no_prose_fails_for_sure_beside_one_that_does():
-    both = {"kind": "all", "checks": [ONLY_GOOD["check"], {"kind": "called", "tool": "route"}]}
+    both = {"kind": "all", "checks": [ONLY_GOOD["check"], {"kind": "calls", "tool": "route"}]}
     case = case_of(implicit=[ONLY_GOOD | {"check": both}])
     judge = make_judge("checks", {SEARCH.name: SEARCH}, root=Path())
     label = judge.judge(case, dialogue(LONG, steps=[found_places()])).labels[0]
@@ -249,7 +249,7 @@ def test_one_failure_among_many_passes_may_be_the_judge_s():
 
 def test_a_check_of_two_readings_is_of_the_kind_of_the_graver_one():
 
-    both = {"kind": "all", "checks": [{"kind": "not_said", "phrases": ["Old Mill"]}, ONLY_GOOD["check"]]}
+    both = {"kind": "all", "checks": [{"kind": "says", "none": ["Old Mill"]}, ONLY_GOOD["check"]]}
     case = case_of(implicit=[ONLY_GOOD | {"check": both}])
     judge = make_judge("checks", {SEARCH.name: SEARCH}, root=Path())
     assert judge.judge(case, dialogue(SHORT, steps=[found_places()])).labels[0].reading == "choice"

@@ -44,7 +44,7 @@ def told(*turns, language="en"):
     trajectory = Trajectory(case="c1", turns=tuple(listed))
     tools = {step.tool for turn in trajectory.replies for step in turn.steps} or {"cancel"}
     findings = [
-        evaluate(check_of("called", tool=tool, agreed=True), Context(trajectory, TOOLS, language=language))
+        evaluate(check_of("calls", tool=tool, agreed=True), Context(trajectory, TOOLS, language=language))
         for tool in sorted(tools & {"cancel", "book"}) or ["cancel"]
     ]
     return next((finding for finding in findings if finding.passed is not True), findings[0])
@@ -117,7 +117,7 @@ def test_expected_and_called_stand_side_by_side():
 )
 def test_each_call_stands_after_or_before_another(fields, passed):
     steps = call("find", day=1), call("book"), call("cancel")
-    assert judge(made(*steps), "called", **fields).passed is passed
+    assert judge(made(*steps), "calls", **fields).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_each_call_stands_after_or_before_another(fields, passed):
     ],
 )
 def test_no_call_stands_there(fields, passed):
-    assert judge(made(call("find"), call("book", seats=4)), "not_called", **fields).passed is passed
+    assert judge(made(call("find"), call("book", seats=4)), "calls", **fields, at_most=0).passed is passed
 
 
 def test_where_the_other_call_was_never_made_no_call_came_after_it():
-    finding = judge(made(call("book")), "called", tool="book", after="find")
+    finding = judge(made(call("book")), "calls", tool="book", after="find")
     assert (finding.passed, finding.why) == (False, "book() does not come after a call of find")
 
 
@@ -233,12 +233,12 @@ def test_a_plain_no_in_the_users_own_words_counts(answer):
 
 def test_a_check_that_asks_for_no_call_needs_no_agreement():
     trajectory = Trajectory(case="c1", turns=(Turn(role="user", text="?"), Turn(role="agent", text=ASK)))
-    assert judge(trajectory, "called", tool="cancel", at_least=0, agreed=True).passed is True
+    assert judge(trajectory, "calls", tool="cancel", at_least=0, agreed=True).passed is True
 
 
 @pytest.mark.parametrize("check", [{"kind": "calls", "steps": []}, {"kind": "calls", "steps": [{"toll": "find"}]}])
 def test_a_list_that_asks_nothing_and_a_step_that_is_none_are_refused(check):
-    with pytest.raises(ValueError, match=r"calls without steps asks nothing|toll"):
+    with pytest.raises(ValueError, match=r"calls asks nothing|toll"):
         Case.model_validate(
             {"id": "c1", "visible": {"query": "?"}, "truth": {"explicit": [{"id": "e1", "text": "x", "check": check}]}}
         )
@@ -259,17 +259,27 @@ MIXED = (
             MIXED,
             {"at_least": 4},
             True,
-            "book was called 4 times, 4 of them as wanted; 2 refused, 1 answered with an error",
+            "4 calls of book; 2 refused, 1 answered with an error",
         ),
-        (MIXED, {"at_most": 1, "answered": True}, True, "4 times, 1 of them as wanted; 2 refused"),
-        (MIXED, {"with": {"seats": 4}, "answered": True}, False, "4 times, 0 of them as wanted; 2 refused"),
-        (MIXED, {"with": {"seats": 4}, "answered": False, "at_least": 2}, True, "2 of them as wanted; 2 refused"),
-        (MIXED, {"answered": False, "at_least": 4}, False, "3 of them as wanted; 2 refused"),
-        (MIXED[:1], {"answered": "any"}, True, "book was called 1 time, 1 of them as wanted"),
+        (MIXED, {"at_most": 1, "answered": True}, True, "4 calls of book, 1 with an answer; 2 refused"),
+        (
+            MIXED,
+            {"with": {"seats": 4}, "answered": True},
+            False,
+            "4 calls of book, none with seats equal to 4 and an answer; 2 refused",
+        ),
+        (
+            MIXED,
+            {"with": {"seats": 4}, "answered": False, "at_least": 2},
+            True,
+            ", 2 with seats equal to 4 and no answer; 2 refused",
+        ),
+        (MIXED, {"answered": False, "at_least": 4}, False, ", 3 with no answer; 2 refused"),
+        (MIXED[:1], {"answered": "any"}, True, "1 call of book"),
     ],
 )
 def test_a_refused_call_is_a_call_and_is_told(steps, fields, passed, why):
-    finding = judge(made(*steps), "called", tool="book", **fields)
+    finding = judge(made(*steps), "calls", tool="book", **fields)
     assert finding.passed is passed
     assert why in finding.why
 
@@ -285,11 +295,11 @@ def test_a_refused_call_is_a_call_and_is_told(steps, fields, passed, why):
     ],
 )
 def test_a_call_that_was_refused_was_made_all_the_same(fields, passed):
-    finding = judge(made(call("book", status="refused", seats=4)), "not_called", tool="book", **fields)
+    finding = judge(made(call("book", status="refused", seats=4)), "calls", tool="book", **fields, at_most=0)
     assert finding.passed is passed
     assert finding.why.endswith("; 1 refused")
 
 
 def test_what_calls_count_is_true_false_or_any():
     with pytest.raises(ValueError, match="answered"):
-        check_of("called", tool="book", answered="refused")
+        check_of("calls", tool="book", answered="refused")

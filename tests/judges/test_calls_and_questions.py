@@ -8,35 +8,38 @@ TEA = {"query": {"op": "contains", "text": "tea"}}
 
 def test_called_wants_matching_arguments_often_enough():
     steps = [call(query="tea house"), call(query="tea room"), call(query="bar")]
-    assert judge_reply("x", "called", steps=steps, tool="search_poi", **{"with": TEA}).passed is True
-    assert judge_reply("x", "called", steps=steps, tool="search_poi", at_least=3, **{"with": TEA}).passed is False
-    assert judge_reply("x", "called", steps=steps, tool="search_poi", at_most=2).passed is False
-    finding = judge_reply("x", "called", steps=steps, tool="route")
-    assert (finding.passed, finding.why) == (False, "route was never called")
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi", **{"with": TEA}).passed is True
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi", at_least=3, **{"with": TEA}).passed is False
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi", at_most=2).passed is False
+    finding = judge_reply("x", "calls", steps=steps, tool="route")
+    assert (finding.passed, finding.why) == (False, "no call of route")
 
 
 def test_an_argument_that_is_not_given_does_not_match():
-    assert judge_reply("x", "called", steps=[call(x=1)], tool="search_poi", **{"with": TEA}).passed is False
+    assert judge_reply("x", "calls", steps=[call(x=1)], tool="search_poi", **{"with": TEA}).passed is False
 
 
 def test_answered_leaves_out_misses_and_errors():
     steps = [call(status="miss", query="tea"), call(status="error", query="tea")]
-    assert judge_reply("x", "called", steps=steps, tool="search_poi").passed is True
-    assert judge_reply("x", "called", steps=steps, tool="search_poi", answered=True).passed is False
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi").passed is True
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi", answered=True).passed is False
 
 
 def test_not_called_fails_on_a_matching_call_only():
     steps = [call(query="tea")]
-    assert judge_reply("x", "not_called", steps=steps, tool="search_poi", **{"with": TEA}).passed is False
-    assert judge_reply("x", "not_called", steps=[call(query="bar")], tool="search_poi", **{"with": TEA}).passed is True
+    assert judge_reply("x", "calls", steps=steps, tool="search_poi", **{"with": TEA}, at_most=0).passed is False
+    assert (
+        judge_reply("x", "calls", steps=[call(query="bar")], tool="search_poi", **{"with": TEA}, at_most=0).passed
+        is True
+    )
 
 
 def test_a_match_bound_to_an_earlier_result_is_unknown_without_one():
     bound = {"to": {"op": "bound", "tool": "search_poi", "path": "pois.*.name"}}
     known = [call(result={"pois": [{"name": "Old Mill"}]}), call("route", to="Old Mill")]
-    assert judge_reply("x", "called", steps=known, tool="route", **{"with": bound}).passed is True
-    assert judge_reply("x", "called", steps=known[1:], tool="route", **{"with": bound}).passed is None
-    assert judge_reply("x", "not_called", steps=known[1:], tool="route", **{"with": bound}).passed is None
+    assert judge_reply("x", "calls", steps=known, tool="route", **{"with": bound}).passed is True
+    assert judge_reply("x", "calls", steps=known[1:], tool="route", **{"with": bound}).passed is None
+    assert judge_reply("x", "calls", steps=known[1:], tool="route", **{"with": bound}, at_most=0).passed is None
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Fault, trajectory_digest
 from pytest_mapsat.text import Vocabulary
 
-BUS = {"kind": "said", "any": ["bus"]}
-METRO = {"kind": "said", "any": ["metro"]}
-UNKNOWN = {"kind": "recommends", "names": ["Old Mill"], "tool": "route"}
-FAR = {"kind": "number", "unit": "km", "max": 5, "if_absent": "vacuous"}
+BUS = {"kind": "says", "any": ["bus"]}
+METRO = {"kind": "says", "any": ["metro"]}
+UNKNOWN = {"kind": "recommends", "only": True, "any_of": ["Old Mill"], "tool": "route"}
+FAR = {"kind": "number", "unit": "km", "max": 5, "if_absent": "nothing_claimed"}
 
 
 def labels_of(trajectory, **requirements):
@@ -37,12 +37,12 @@ def test_every_requirement_gets_one_label_in_order():
         ("z", "implicit", "failed", 0),
         ("f", "fact", "passed", 1),
     ]
-    assert [label.vacuous for label in verdict.labels] == [False, False, True]
+    assert [label.nothing_claimed for label in verdict.labels] == [False, False, True]
     assert verdict.labels[1].wanted == "'metro' said"
 
 
 def test_the_words_of_the_suites_domain_decide_what_a_reply_does():
-    requirement = {"id": "e", "text": "t", "check": {"kind": "avoids", "names": ["Old Mill"]}}
+    requirement = {"id": "e", "text": "t", "check": {"kind": "recommends", "none_of": ["Old Mill"]}}
     reply = dialogue("Visit Green Cafe. Old Mill is haunted.", steps=[found_places()])
     case = case_of(explicit=[requirement])
     words = Vocabulary({"unfit": ("haunted",)})
@@ -104,8 +104,8 @@ def test_what_an_agent_said_before_it_broke_is_judged():
 def test_an_agent_that_says_nothing_the_same_or_flatters_satisfies_nothing(reply):
     checks = [
         BUS,
-        {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}},
-        {"kind": "called", "tool": "route"},
+        {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4}}},
+        {"kind": "calls", "tool": "route"},
     ]
     requirements = [{"id": f"e{index}", "text": "t", "check": check} for index, check in enumerate(checks)]
     labels = labels_of(dialogue(reply, steps=[found_places()]), explicit=requirements)

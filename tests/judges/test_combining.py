@@ -6,8 +6,8 @@ import pytest
 from judging import judge_reply
 
 PARTS = {
-    True: {"kind": "said", "any": ["yes"]},
-    False: {"kind": "said", "any": ["maybe"]},
+    True: {"kind": "says", "any": ["yes"]},
+    False: {"kind": "says", "any": ["maybe"]},
     None: {"kind": "nobody"},
 }
 VALUES = (True, False, None)
@@ -44,7 +44,7 @@ def test_the_deciding_reason_and_quotation_are_kept():
     assert (failed.why, failed.wanted) == ("no reply says 'maybe'", "'maybe' said")
 
 
-def test_a_whole_is_vacuous_only_where_all_that_decided_is():
-    vacuous = {"kind": "number", "unit": "km", "max": 1, "if_absent": "vacuous"}
-    assert judge_reply("yes", "all", checks=[vacuous, vacuous]).vacuous
-    assert not judge_reply("yes", "all", checks=[vacuous, PARTS[True]]).vacuous
+def test_a_whole_claims_nothing_only_where_all_that_decided_is():
+    nothing_claimed = {"kind": "number", "unit": "km", "max": 1, "if_absent": "nothing_claimed"}
+    assert judge_reply("yes", "all", checks=[nothing_claimed, nothing_claimed]).nothing_claimed
+    assert not judge_reply("yes", "all", checks=[nothing_claimed, PARTS[True]]).nothing_claimed

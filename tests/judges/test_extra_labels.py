@@ -178,7 +178,7 @@ def observations(reply, *, steps=None, **checks):
     return {label.quotes[0].text: label for label in found.values() if label.kind == "observation"}
 
 
-GOOD = {"kind": "recommends", "quantifier": "all", "where": {"rating": {"op": "between", "min": 4.5}}}
+GOOD = {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4.5}}}
 
 
 def test_a_thing_is_aligned_where_its_claims_are_borne_out_and_no_check_is_broken():
@@ -189,7 +189,7 @@ def test_a_thing_is_aligned_where_its_claims_are_borne_out_and_no_check_is_broke
     }
     found = observations("I recommend Old Mill.", good={"kind": "all", "checks": [GOOD]})
     assert (found["Old Mill"].outcome, found["Old Mill"].why) == ("failed", "it is recommended, and breaks good")
-    avoided = {"kind": "avoids", "names": ["Old Mill"]}
+    avoided = {"kind": "recommends", "none_of": ["Old Mill"]}
     assert observations("I recommend Old Mill.", no_mill=avoided)["Old Mill"].outcome == "failed"
     assert observations("I recommend Old Mill Garden.", no_mill=avoided)["Old Mill Garden"].outcome == "passed"
     # One that must hold only on some condition breaks nothing by itself.

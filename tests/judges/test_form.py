@@ -7,7 +7,7 @@ from pytest_mapsat.agents import Reply, form_of
 from pytest_mapsat.judges import Context, evaluate
 from pytest_mapsat.model import Form, trajectory_digest
 
-LUNA = {"names": ["Cafe Luna"], "quantifier": "any"}
+LUNA = {"any_of": ["Cafe Luna"], "tool": "any"}
 OPEN = "Old Mill but the soup is cold, and Cafe Luna though the tea is not hot."
 
 
@@ -45,7 +45,7 @@ def test_a_thing_that_the_reply_does_not_name_is_not_recommended_by_a_form():
 
 @pytest.mark.parametrize("text", [OPEN, "Go to Old Mill.", "I recommend Cafe Luna, 5 minutes from here."])
 def test_a_form_that_says_nothing_changes_nothing(text):
-    for kind, fields in [("recommends", LUNA), ("avoids", {"names": ["Old Mill"]})]:
+    for kind, fields in [("recommends", LUNA), ("recommends", {"none_of": ["Old Mill"]})]:
         assert verdict(text, kind, {"mode": "none"}, **fields) is verdict(text, kind, {}, **fields)
 
 
@@ -56,7 +56,7 @@ def test_what_the_words_turn_down_is_open_where_the_form_recommends_it():
     assert verdict(text, "recommends", form, **LUNA) is None
 
 
-ONLY_LUNA = {"names": ["Cafe Luna"], "quantifier": "all"}
+ONLY_LUNA = {"any_of": ["Cafe Luna"], "only": True}
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,17 @@ ONLY_LUNA = {"names": ["Cafe Luna"], "quantifier": "all"}
 def test_a_form_that_lists_only_what_is_right_makes_nothing_green_that_the_reply_recommends_besides(text, also):
     form = {"recommended": [thing("Cafe Luna")], **also}
     assert verdict(text, "recommends", form, **ONLY_LUNA) is not True
-    assert verdict(text, "avoids", form, names=["Old Mill"]) is not True
-    assert verdict(text, "rules_out", form, names=["Old Mill"]) is not True
+    assert verdict(text, "recommends", form, none_of=["Old Mill"]) is not True
+    assert verdict(text, "recommends", form, turned_down=["Old Mill"]) is not True
 
 
 def test_a_thing_that_the_words_only_describe_is_not_proposed_where_neither_list_has_it():
     text = "I recommend Cafe Luna. Old Mill Garden has a terrace."
     alone = "Cafe Luna it could be. Old Mill Garden has a terrace."
     form = {"recommended": [thing("Cafe Luna")]}
-    assert verdict(text, "avoids", form, names=["Old Mill Garden"]) is True
-    assert verdict(alone, "avoids", {}, names=["Old Mill Garden"]) is None
-    assert verdict(alone, "avoids", form, names=["Old Mill Garden"]) is True
+    assert verdict(text, "recommends", form, none_of=["Old Mill Garden"]) is True
+    assert verdict(alone, "recommends", {}, none_of=["Old Mill Garden"]) is None
+    assert verdict(alone, "recommends", form, none_of=["Old Mill Garden"]) is True
 
 
 WAIT = {"unit": "min", "role": "wait", "of": ["Old Mill"], "max": 15}
@@ -145,7 +145,7 @@ def test_the_digest_of_a_dialogue_changes_only_by_a_form():
 
 def test_the_chinese_form_works_alike():
     text = "青石茶馆也不是不行。"
-    fields = {"names": ["青石茶馆"], "quantifier": "any"}
+    fields = {"any_of": ["青石茶馆"], "tool": "any"}
     assert verdict(text, "recommends", {"recommended": [thing("青石茶馆")]}, **fields) is True
 
 

@@ -7,15 +7,15 @@ from judging import call, found_places, judge_reply
 from step_count import steps_of
 
 CHECKS = [
-    ("said", {"any": ["bus", "公交"]}),
-    ("not_said", {"phrases": ["toll"]}),
+    ("says", {"any": ["bus", "公交"]}),
+    ("says", {"none": ["toll"]}),
     ("number", {"unit": "km", "max": 5, "near": ["bus"], "equals": {"op": "bound", "tool": "route", "path": "d"}}),
     ("clock_time", {"after": "10:00"}),
-    ("recommends", {"where": {"rating": {"op": "between", "min": 4.5}}}),
-    ("avoids", {"names": ["Old Mill"]}),
-    ("order", {"names": [["bus"], ["metro"]]}),
-    ("covers", {"names": [["bus"], ["metro"]]}),
-    ("chooses", {"option": ["bus"], "over": ["metro"]}),
+    ("recommends", {"only": True, "where": {"rating": {"op": "between", "min": 4.5}}}),
+    ("recommends", {"none_of": ["Old Mill"]}),
+    ("recommends", {"in_order": [["bus"], ["metro"]]}),
+    ("recommends", {"all_of": [["bus"], ["metro"]]}),
+    ("recommends", {"any_of": ["bus"], "none_of": ["metro"]}),
     ("asked", {"about": ["bus"], "at_most": 2}),
 ]
 PIECES = [

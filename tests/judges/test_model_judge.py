@@ -42,15 +42,15 @@ def test_the_model_labels_everything_that_has_to_be_read_one_request_a_dimension
 
 
 SURE = {
-    "called": {"kind": "called", "tool": "search_poi"},
-    "never": {"kind": "not_called", "tool": "route"},
+    "called": {"kind": "calls", "tool": "search_poi"},
+    "never": {"kind": "calls", "at_most": 0, "tool": "route"},
     "pattern": {"kind": "matches", "pattern": "Cafe Luna"},
-    "both": [{"kind": "called", "tool": "search_poi"}, {"kind": "matches", "pattern": "Cafe"}],
-    "not-once": {"kind": "not", "check": {"kind": "any", "checks": [{"kind": "called", "tool": "route"}]}},
+    "both": [{"kind": "calls", "tool": "search_poi"}, {"kind": "matches", "pattern": "Cafe"}],
+    "not-once": {"kind": "not", "check": {"kind": "any", "checks": [{"kind": "calls", "tool": "route"}]}},
 }
 READ = {
-    "names": {"kind": "said", "any": ["Cafe Luna"]},
-    "mixed": [SURE["called"], {"kind": "said", "any": ["Cafe"]}],
+    "names": {"kind": "says", "any": ["Cafe Luna"]},
+    "mixed": [SURE["called"], {"kind": "says", "any": ["Cafe"]}],
 }
 
 
@@ -97,7 +97,7 @@ def test_lean_asks_for_facts_always_and_for_all_of_a_dimension_in_which_a_label_
 
 
 def test_lean_asks_again_for_what_passed_beside_a_failure_that_a_machine_is_sure_of():
-    failed = {"id": "called", "text": "It was called", "check": {"kind": "called", "tool": "route"}}
+    failed = {"id": "called", "text": "It was called", "check": {"kind": "calls", "tool": "route"}}
     verdict, door = judged(
         lambda *_: entry("failed"), case=case_of(explicit=[failed, passed("said")]), spec="llm-lean:m"
     )
@@ -272,17 +272,17 @@ def test_a_majority_of_the_votes_counts_though_one_evaluation_broke():
     assert found["nice"].votes == ("passed", "no_vote", "passed")
 
 
-def test_a_fact_that_is_not_stated_holds_and_is_vacuous():
+def test_a_fact_that_is_not_stated_holds_with_nothing_claimed():
     case = case_of(facts=[{"id": "f", "text": "Every fee is right"}])
     verdict, _ = judged(lambda *_: entry("not_stated"), case=case, spec="llm:m")
-    assert (verdict.labels[0].value, verdict.labels[0].vacuous) == (1.0, True)
+    assert (verdict.labels[0].value, verdict.labels[0].nothing_claimed) == (1.0, True)
 
 
 def test_episodes_without_words_or_broken_by_others_are_not_asked_about():
     for trajectory in (dialogue(" \u200b "), dialogue(REPLY, ending="user_error")):
         verdict, door = judged(lambda *_: entry(), trajectory=trajectory, spec="llm:m")
         assert not door.requests
-        assert all(label.value != 1 or label.vacuous for label in verdict.labels)
+        assert all(label.value != 1 or label.nothing_claimed for label in verdict.labels)
 
 
 def test_a_call_without_a_recording_stays_the_sandboxes_matter():

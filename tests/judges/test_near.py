@@ -66,7 +66,7 @@ def test_english_numerals(said, value):
 
 
 def test_a_phone_number_in_other_digits_is_the_same():
-    assert judge_reply("٥٥٥-٠١٠٣", "said", any=["555-0103"]).passed
+    assert judge_reply("٥٥٥-٠١٠٣", "says", any=["555-0103"]).passed
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_a_phone_number_in_other_digits_is_the_same():
     ],
 )
 def test_a_denial_goes_on_in_a_list_behind_a_comma(reply, word):
-    assert judge_reply(reply, "said", any=[word]).passed is not True
+    assert judge_reply(reply, "says", any=[word]).passed is not True
 
 
 @pytest.mark.parametrize(
     "reply", ["No bus, no metro, take the tram.", "No bus - take the tram.", "No – the tram runs."]
 )
 def test_a_denial_of_another_thing_never_denies_this_one(reply):
-    assert judge_reply(reply, "said", any=["tram"]).passed is not False
+    assert judge_reply(reply, "says", any=["tram"]).passed is not False
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_denial_of_another_thing_never_denies_this_one(reply):
     ],
 )
 def test_what_is_taken_back_as_a_whole_is_not_said(reply):
-    assert judge_reply(reply, "said", any=["tram"]).passed is not True
+    assert judge_reply(reply, "says", any=["tram"]).passed is not True
 
 
 @pytest.mark.parametrize("reply", ["Do this: take the tram.", "Avoid the A1: take the tram."])
 def test_what_is_led_in_otherwise_is_said(reply):
-    assert judge_reply(reply, "said", any=["tram"]).passed is not False
+    assert judge_reply(reply, "says", any=["tram"]).passed is not False

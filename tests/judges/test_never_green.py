@@ -53,7 +53,7 @@ def outcome(reply, check, *steps, query="", kind="facts"):
 
 def figure(tool="order", path="total", unit="money", **fields):
     bound = {"op": "bound", "tool": tool, "path": path}
-    return {"kind": "number", "unit": unit, "equals": bound, "if_absent": "vacuous", **fields}
+    return {"kind": "number", "unit": unit, "equals": bound, "if_absent": "nothing_claimed", **fields}
 
 
 @pytest.mark.parametrize("role", [{}, {"role": "total"}, {"role": "price"}, {"role": "fee"}])
@@ -108,8 +108,8 @@ def test_a_length_of_time_that_nothing_known_has_is_a_claim(reply, fields):
 @pytest.mark.parametrize(
     "check",
     [
-        {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4.5}}},
-        {"kind": "avoids", "names": ["Harbour Grill", "黑店"]},
+        {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4.5}}},
+        {"kind": "recommends", "none_of": ["Harbour Grill", "黑店"]},
         {"kind": "grounded", "claims": ["name"]},
     ],
 )
@@ -127,7 +127,7 @@ def test_a_name_that_no_tool_returned_beside_a_right_one_leaves_it_open(reply, c
     ],
 )
 def test_known_names_and_words_that_are_no_names_leave_nothing_open(reply, names):
-    rated = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4.5}}}
+    rated = {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4.5}}}
     assert outcome(reply, rated, shops(*names), kind="explicit") == "passed"
 
 
@@ -136,7 +136,7 @@ def test_known_names_and_words_that_are_no_names_leave_nothing_open(reply, names
 )
 def test_a_field_that_holds_a_name_makes_a_thing_whichever_tool_returned_it(shop, reply):
     order = returned("order", {"total": 32, "shop": shop})
-    named = {"kind": "recommends", "names": [shop]}
+    named = {"kind": "recommends", "only": True, "any_of": [shop]}
     assert outcome(reply, named, order) == "passed"
     assert outcome(reply, {**named, "tool": "find_shops"}, order) == "passed"
     rated = {**named, "tool": "find_shops", "where": {"rating": {"op": "between", "min": 4.5}}}
@@ -155,7 +155,7 @@ def test_a_field_that_holds_a_name_makes_a_thing_whichever_tool_returned_it(shop
     ],
 )
 def test_a_fact_is_not_kept_for_its_words_being_absent(phrase, reply, denied):
-    check = {"kind": "not_said", "phrases": [phrase]}
+    check = {"kind": "says", "none": [phrase]}
     assert outcome(reply, check) == "unevaluated"
     assert outcome(denied, check) == "passed"
     assert outcome(reply, check, kind="explicit") == "passed"
@@ -205,7 +205,7 @@ def test_what_is_missing_to_a_free_delivery_is_no_fee(reply):
 
 @pytest.mark.parametrize("reply", ["抱歉，这个已经改不了了。", "Sorry, that cannot be changed any more."])
 def test_a_refusal_that_names_nothing_is_open(reply):
-    assert outcome(reply, {"kind": "rules_out", "names": ["Q5"]}, kind="explicit") == "unevaluated"
+    assert outcome(reply, {"kind": "recommends", "turned_down": ["Q5"]}, kind="explicit") == "unevaluated"
 
 
 @pytest.mark.parametrize(
@@ -225,6 +225,6 @@ def test_one_of_the_values_that_would_do_is_no_misfit(names, reply):
     [("Cafe Luna", "Old Mill", "I recommend Old Mill."), ("通宵粥铺", "麦香面馆", "推荐麦香面馆。")],
 )
 def test_an_absent_choice_fails_only_a_reply_that_proposes_nothing(good, other, reply):
-    covers = {"kind": "covers", "names": [[good]]}
+    covers = {"kind": "recommends", "all_of": [[good]]}
     assert outcome(reply, covers, shops(good, other), kind="explicit") == "unevaluated"
     assert outcome("Hello!" if good.isascii() else "您好！", covers, shops(good, other), kind="explicit") == "failed"

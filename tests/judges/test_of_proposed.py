@@ -88,5 +88,5 @@ def test_a_thing_of_that_name_is_written_as_a_list():
 
 
 def test_a_list_of_checks_is_all_of_them():
-    checks = [{"kind": "said", "any": ["Compact"]}, {"kind": "said", "any": ["boat"]}]
+    checks = [{"kind": "says", "any": ["Compact"]}, {"kind": "says", "any": ["boat"]}]
     assert CHECK.validate_python(checks) == CHECK.validate_python({"kind": "all", "checks": checks})

@@ -83,7 +83,7 @@ def test_a_reply_without_output_fails():
     check = {"kind": "output", "path": "total", "equals": 1}
     assert judge(check, None).why == "no reply has a structured output"
     assert judge(check, {"total": 1}, None).why == "the last reply has no structured output, but reply 1 has"
-    assert judge({"kind": "output_schema"}, None).passed is None  # the dialogue is of no case: there is no schema
+    assert judge({"kind": "output"}, None).passed is None  # the dialogue is of no case: there is no schema
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ SCHEMA = {
 )
 def test_an_output_fits_the_schema_of_the_case_or_it_is_said_where_not(output, why):
     visible = Visible(query="?", output_schema=SCHEMA)
-    finding = evaluate(check_of("output_schema"), Context(said(output), TOOLS, visible))
+    finding = evaluate(check_of("output"), Context(said(output), TOOLS, visible))
     assert (finding.passed, finding.why) == (why.startswith("the structured"), why)
 
 
@@ -196,9 +196,9 @@ def test_a_pattern_that_backtracks_elsewhere_is_read_in_the_time_of_the_text():
 @pytest.mark.parametrize(
     "check",
     [
-        {"kind": "said", "any": ["Old Mill"], "about": ["mill"]},
+        {"kind": "says", "any": ["Old Mill"], "about": ["mill"]},
         {"kind": "matches", "pattern": "Old Mill"},
-        {"kind": "recommends", "names": ["Old Mill"]},
+        {"kind": "recommends", "only": True, "any_of": ["Old Mill"]},
         {"kind": "number", "unit": "yuan", "max": 40},
     ],
 )
@@ -209,8 +209,8 @@ def test_checks_of_replies_read_the_turn_that_they_name(check, turn, passed):
 
 def test_a_number_counts_blank_replies_too():
     replies = dialogue("", "I recommend Old Mill.")
-    assert judge_dialogue(replies, "said", any=["Old Mill"], turn=2).passed is True
-    assert judge_dialogue(replies, "said", any=["Old Mill"], turn=1).passed is False
+    assert judge_dialogue(replies, "says", any=["Old Mill"], turn=2).passed is True
+    assert judge_dialogue(replies, "says", any=["Old Mill"], turn=1).passed is False
 
 
 def test_the_json_of_an_output_is_read_as_the_agents_own_words_and_does_not_contradict_itself():
@@ -226,5 +226,5 @@ def test_the_json_of_an_output_is_read_as_the_agents_own_words_and_does_not_cont
     (label,) = ChecksJudge(TOOLS).judge(case, said(output, text=text)).labels
     assert label.outcome == "passed"
     own = {"answer": "Go to Old Mill."}
-    assert judge({"kind": "said", "any": ["Old Mill"]}, own, text='{"answer": "Go to Old Mill."}').passed is True
-    assert judge({"kind": "said", "any": ["Old Mill"]}, None, text='{"answer": "Go to Old Mill."}').passed is False
+    assert judge({"kind": "says", "any": ["Old Mill"]}, own, text='{"answer": "Go to Old Mill."}').passed is True
+    assert judge({"kind": "says", "any": ["Old Mill"]}, None, text='{"answer": "Go to Old Mill."}').passed is False

@@ -87,9 +87,9 @@ def test_a_degree_between_the_levels_is_never_rounded(tmp_path, degrees, require
     assert "the recorded verdict gives" in label.why
 
 
-def test_a_row_with_nothing_left_in_it_is_vacuous(tmp_path):
-    assert by_requirement(judged(tmp_path, published(fact={"elements_grounded": []})))["f1"].vacuous
-    assert not by_requirement(judged(tmp_path, published()))["f1"].vacuous
+def test_a_row_with_nothing_left_in_it_claims_nothing(tmp_path):
+    assert by_requirement(judged(tmp_path, published(fact={"elements_grounded": []})))["f1"].nothing_claimed
+    assert not by_requirement(judged(tmp_path, published()))["f1"].nothing_claimed
 
 
 def test_a_row_that_was_skipped_does_not_apply(tmp_path):

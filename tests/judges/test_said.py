@@ -48,14 +48,14 @@ DENIED = [
 
 @pytest.mark.parametrize(("reply", "phrase"), STANDING)
 def test_a_phrase_that_stands_is_never_called_denied(reply, phrase):
-    assert judge_reply(reply, "said", any=[phrase]).passed is not False
-    assert judge_reply(reply, "not_said", phrases=[phrase]).passed is not True
+    assert judge_reply(reply, "says", any=[phrase]).passed is not False
+    assert judge_reply(reply, "says", none=[phrase]).passed is not True
 
 
 @pytest.mark.parametrize(("reply", "phrase"), DENIED)
 def test_a_phrase_under_a_negation_is_never_called_said(reply, phrase):
-    assert judge_reply(reply, "said", any=[phrase]).passed is not True
-    assert judge_reply(reply, "not_said", phrases=[phrase]).passed is not False
+    assert judge_reply(reply, "says", any=[phrase]).passed is not True
+    assert judge_reply(reply, "says", none=[phrase]).passed is not False
 
 
 @pytest.mark.parametrize(
@@ -63,22 +63,22 @@ def test_a_phrase_under_a_negation_is_never_called_said(reply, phrase):
     [("Take the bus.", "bus"), ("It has a quiet room.", "quiet"), ("那里有插座。", "插座"), ("There is snow.", "snow")],
 )
 def test_a_plain_statement_is_said(reply, phrase):
-    assert judge_reply(reply, "said", any=[phrase]).passed is True
-    assert judge_reply(reply, "not_said", phrases=[phrase]).passed is False
+    assert judge_reply(reply, "says", any=[phrase]).passed is True
+    assert judge_reply(reply, "says", none=[phrase]).passed is False
 
 
 def test_one_mention_that_stands_is_enough():
-    assert judge_reply("No bus at night. By day take the bus.", "said", any=["bus"]).passed is True
+    assert judge_reply("No bus at night. By day take the bus.", "says", any=["bus"]).passed is True
 
 
 def test_said_wants_one_of_any_and_each_of_all():
-    assert judge_reply("The metro takes ten stops", "said", any=["bus", "metro"], all=["stop", "metro"]).passed is True
-    finding = judge_reply("The metro", "said", any=["bus", "metro"], all=["stop"])
+    assert judge_reply("The metro takes ten stops", "says", any=["bus", "metro"], all=["stop", "metro"]).passed is True
+    finding = judge_reply("The metro", "says", any=["bus", "metro"], all=["stop"])
     assert (finding.passed, finding.why) == (False, "no reply says 'stop'")
 
 
 def test_the_reason_quotes_the_words_and_their_place():
-    finding = judge_reply("There is a Toll  Road ahead", "not_said", phrases=["toll road"])
+    finding = judge_reply("There is a Toll  Road ahead", "says", none=["toll road"])
     assert finding.why == "turn 1 says 'Toll  Road' (chars 11-21)"
     assert [(quote.turn, quote.start, quote.end, quote.text) for quote in finding.quotes] == [(1, 11, 21, "Toll  Road")]
 
@@ -86,21 +86,21 @@ def test_the_reason_quotes_the_words_and_their_place():
 @pytest.mark.parametrize(("turn", "passed"), [("any", True), ("first", True), ("last", False)])
 def test_turn_says_which_replies_are_read(turn, passed):
     trajectory = dialogue("Take the bus", "Enjoy!")
-    assert judge_dialogue(trajectory, "said", any=["bus"], turn=turn).passed is passed
+    assert judge_dialogue(trajectory, "says", any=["bus"], turn=turn).passed is passed
 
 
 def test_a_blank_reply_at_the_end_is_not_the_last_word():
-    assert judge_dialogue(dialogue("Take the bus", " \u200b\n"), "said", any=["bus"], turn="last").passed is True
+    assert judge_dialogue(dialogue("Take the bus", " \u200b\n"), "says", any=["bus"], turn="last").passed is True
 
 
 def test_covers_counts_the_things_that_are_proposed():
     names = [["museum", "博物馆"], ["park"], ["tower"]]
     reply = "Visit the museum, then visit the park."
-    assert judge_reply(reply, "covers", names=names, at_least=2).passed is True
-    assert judge_reply(reply, "covers", names=names).passed is None
-    assert judge_reply("Skip the museum.", "covers", names=[["museum"]]).passed is False
+    assert judge_reply(reply, "recommends", all_of=names, at_least=2).passed is True
+    assert judge_reply(reply, "recommends", all_of=names).passed is None
+    assert judge_reply("Skip the museum.", "recommends", all_of=[["museum"]]).passed is False
     beside = "Take the museum. If you want more, there's the zoo."
-    assert judge_reply(beside, "covers", names=[["museum"], ["zoo"]]).passed is None
+    assert judge_reply(beside, "recommends", all_of=[["museum"], ["zoo"]]).passed is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_covers_counts_the_things_that_are_proposed():
 )
 def test_order_compares_first_mentions(reply, passed):
     names = [["museum"], ["park"], ["tower"]]
-    assert judge_reply(reply, "order", names=names).passed is passed
+    assert judge_reply(reply, "recommends", in_order=names).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ def test_order_compares_first_mentions(reply, passed):
     ],
 )
 def test_chooses_wants_one_option_and_none_of_the_others(reply, passed):
-    finding = judge_reply(reply, "chooses", option=["metro", "地铁"], over=["bus", "公交"])
+    finding = judge_reply(reply, "recommends", any_of=["metro", "地铁"], none_of=["bus", "公交"])
     assert finding.passed is passed
 
 
 @pytest.mark.parametrize("reply", ["Take the metro or the bus.", "坐地铁或公交", "Neither will do"])
 def test_chooses_is_never_content_with_both_or_neither(reply):
-    finding = judge_reply(reply, "chooses", option=["metro", "地铁"], over=["bus", "公交"])
+    finding = judge_reply(reply, "recommends", any_of=["metro", "地铁"], none_of=["bus", "公交"])
     assert finding.passed is not True
 
 
 def test_an_option_that_holds_the_name_of_the_other_is_not_the_other():
-    assert judge_reply("Take the airport bus", "chooses", option=["airport bus"], over=["bus"]).passed is True
+    assert judge_reply("Take the airport bus", "recommends", any_of=["airport bus"], none_of=["bus"]).passed is True
 
 
 @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ def test_a_way_that_the_user_has_named_is_no_way_that_the_user_is_told_to_take()
 
 @pytest.mark.parametrize("reply", ["Tuesday is cancelled at no cost.", "We have cancelled it, at no cost."])
 def test_a_phrase_that_denies_by_itself_is_said(reply):
-    assert judge_reply(reply, "said", any=["at no cost"]).passed is True
+    assert judge_reply(reply, "says", any=["at no cost"]).passed is True
 
 
 def test_a_phrase_that_denies_denies_the_next_one():
-    checks = [{"kind": "said", "any": ["没有一家"]}, {"kind": "not_said", "phrases": ["还在营业"]}]
+    checks = [{"kind": "says", "any": ["没有一家"]}, {"kind": "says", "none": ["还在营业"]}]
     both = check_of("all", checks=checks)
     context = Context(dialogue("附近没有一家还在营业。"), {}, language="zh").knowing([both])
     assert evaluate(both, context).passed is not False
@@ -179,7 +179,7 @@ def test_a_phrase_that_denies_denies_the_next_one():
 
 def test_a_phrase_that_overlaps_a_denied_one_is_not_said():
     trajectory = dialogue("现在附近没有营业中的药店。")
-    both = check_of("all", checks=[{"kind": "said", "any": ["没有营业"]}, {"kind": "not_said", "phrases": ["营业中"]}])
+    both = check_of("all", checks=[{"kind": "says", "any": ["没有营业"]}, {"kind": "says", "none": ["营业中"]}])
     assert evaluate(both, Context(trajectory, {}, language="zh").knowing([both])).passed is True
 
 
@@ -192,4 +192,9 @@ def test_a_phrase_that_overlaps_a_denied_one_is_not_said():
     ],
 )
 def test_what_may_be_set_beside_something_else_is_not_surely_unsaid(reply):
-    assert judge_reply(reply, "not_said", phrases=["back to your card"]).passed is not True
+    assert judge_reply(reply, "says", none=["back to your card"]).passed is not True
+
+
+@pytest.mark.parametrize(("banned", "passed"), [("metro", True), ("bus", False)])
+def test_words_that_are_wanted_and_words_that_are_not_are_one_check(banned, passed):
+    assert judge_reply("Take the bus.", "says", any=["bus"], none=[banned]).passed is passed

@@ -5,8 +5,8 @@ from judging import TOOLS, case_of, check_of, dialogue, found_places
 
 from pytest_mapsat.judges import ChecksJudge, Context, evaluate
 
-LUNA = {"kind": "recommends", "names": ["Cafe Luna (Riverside)"]}
-FACT = {"id": "f", "text": "t", "check": {"kind": "number", "unit": "yuan", "max": 5, "if_absent": "vacuous"}}
+LUNA = {"kind": "recommends", "only": True, "any_of": ["Cafe Luna (Riverside)"]}
+FACT = {"id": "f", "text": "t", "check": {"kind": "number", "unit": "yuan", "max": 5, "if_absent": "nothing_claimed"}}
 
 
 def said(text, **output):
@@ -32,19 +32,22 @@ OPEN = "Old Mill but the soup is cold, and Cafe Luna though the tea is not hot."
 
 @pytest.mark.parametrize("chosen", ["1", "Cafe Luna (Riverside)", "cafe luna"])
 def test_a_choice_by_id_or_name_settles_which_of_the_named_things_is_meant(chosen):
-    assert finding(OPEN, "recommends", {}, names=["Cafe Luna"], quantifier="any").passed is None
-    assert finding(OPEN, "recommends", {"proposes": [chosen]}, names=["Cafe Luna"], quantifier="any").passed is True
+    assert finding(OPEN, "recommends", {}, any_of=["Cafe Luna"], tool="any").passed is None
+    assert finding(OPEN, "recommends", {"proposes": [chosen]}, any_of=["Cafe Luna"], tool="any").passed is True
 
 
 def test_a_choice_that_the_text_does_not_name_is_not_recommended():
     output = {"proposes": ["1"]}
-    assert finding("Something nice by the river.", "recommends", output, names=["Cafe Luna"]).passed is not True
-    assert finding("Go to Old Mill.", "recommends", output, names=["Cafe Luna"]).passed is False
+    assert (
+        finding("Something nice by the river.", "recommends", output, any_of=["Cafe Luna"], only=True).passed
+        is not True
+    )
+    assert finding("Go to Old Mill.", "recommends", output, any_of=["Cafe Luna"], only=True).passed is False
 
 
 def test_a_choice_does_not_outweigh_what_the_text_turns_down():
     text = "Go to Old Mill. Skip Cafe Luna."
-    assert finding(text, "recommends", {"proposes": ["1"]}, names=["Cafe Luna"]).passed is False
+    assert finding(text, "recommends", {"proposes": ["1"]}, any_of=["Cafe Luna"], only=True).passed is False
     label = fact(text, proposes=["1"])
     assert (label.outcome, label.value) == ("failed", 0)
     assert "'Cafe Luna'" in label.why
@@ -87,7 +90,7 @@ def test_another_figure_of_the_same_thing_and_role_fails_the_fact(text, handed, 
 
 
 def fact_of(name, **check):
-    return {"id": name, "text": "t", "check": {"if_absent": "vacuous", **check}}
+    return {"id": name, "text": "t", "check": {"if_absent": "nothing_claimed", **check}}
 
 
 FACTS = [
@@ -95,7 +98,7 @@ FACTS = [
     fact_of("wait", kind="number", unit="min", role="wait", max=50),
     fact_of("other-wait", kind="number", unit="min", role="wait", of=["Cafe Luna"], max=50),
     fact_of("closing", kind="clock_time", role="closing", after="10:00"),
-    {"id": "no-luna", "text": "t", "check": {"kind": "avoids", "names": ["Cafe Luna (Riverside)"]}},
+    {"id": "no-luna", "text": "t", "check": {"kind": "recommends", "none_of": ["Cafe Luna (Riverside)"]}},
     {"id": "waits", "text": "every waiting time (minutes) is a known one"},
 ]
 
@@ -129,5 +132,5 @@ def test_the_same_figure_in_another_unit_or_rounded_is_no_contradiction():
 
 def test_data_that_nothing_is_known_by_is_left_alone():
     output = {"proposes": ["no such id"], "figures": [figure("nobody", "no_role", "x" * 500, "y" * 500)]}
-    assert finding("Go to Cafe Luna.", "recommends", output, names=["Cafe Luna"]).passed is True
+    assert finding("Go to Cafe Luna.", "recommends", output, any_of=["Cafe Luna"], only=True).passed is True
     assert fact("Go to Cafe Luna.", **output).outcome == "passed"

@@ -7,7 +7,7 @@ from judging import TOOLS, case_of, dialogue
 from pytest_mapsat import registry
 from pytest_mapsat.judges import ChecksJudge
 
-SAID = {"kind": "said", "any": ["Old Mill"]}
+SAID = {"kind": "says", "any": ["Old Mill"]}
 REPLY = "I suggest Old Mill. "
 
 

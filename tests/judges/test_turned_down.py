@@ -10,9 +10,7 @@ FOUND = call(result={"pois": [{"name": name, "poiid": name} for name in NAMES]},
 def kept(reply):
     """The names that the reply recommends."""
     return {
-        name
-        for name in NAMES
-        if judge_reply(reply, "recommends", names=[name], quantifier="any", steps=(FOUND,)).passed
+        name for name in NAMES if judge_reply(reply, "recommends", any_of=[name], tool="any", steps=(FOUND,)).passed
     }
 
 
@@ -68,7 +66,7 @@ def test_in_chinese(reply):
 )
 def test_what_is_praised_is_never_turned_down(reply):
     for name in ("Cafe Luna", "Old Mill"):
-        finding = judge_reply(reply, "avoids", names=[name], steps=(FOUND,))
+        finding = judge_reply(reply, "recommends", none_of=[name], steps=(FOUND,))
         assert finding.passed is not True
 
 
@@ -77,7 +75,7 @@ def test_a_comma_alone_makes_no_list():
 
 
 def recommended(reply, name):
-    return judge_reply(reply, "recommends", names=[name], quantifier="any", steps=(FOUND,))
+    return judge_reply(reply, "recommends", any_of=[name], tool="any", steps=(FOUND,))
 
 
 @pytest.mark.parametrize(

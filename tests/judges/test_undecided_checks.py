@@ -15,8 +15,8 @@ def luna_and_mill(luna, mill):
     return reading(f"{LUNA} or {MILL}", names(LUNA, luna), names(MILL, mill))
 
 
-def recommends(document, **fields):
-    return judge_reading(document, "recommends", steps=[found_places()], **fields)
+def recommends(document, *, only=True, **fields):
+    return judge_reading(document, "recommends", steps=[found_places()], only=only, **fields)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_is_recommended_is_decided_by_stance(luna, mill, passed):
     ],
 )  # fmt: skip
 def test_one_good_thing_is_enough_where_any_is_asked_for(luna, mill, passed):
-    assert recommends(luna_and_mill(luna, mill), where=GOOD, quantifier="any").passed is passed
+    assert recommends(luna_and_mill(luna, mill), where=GOOD, only=False).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,23 @@ def test_one_good_thing_is_enough_where_any_is_asked_for(luna, mill, passed):
 def test_each_stance_says_what_is_done_with_a_thing(stance, chosen, avoided, ruled_out):
     document = reading(f"So, {MILL}.", names(MILL, stance))
     steps = [found_places()]
-    assert judge_reading(document, "chooses", option=[MILL], steps=steps).passed is chosen
-    assert judge_reading(document, "avoids", names=[MILL], steps=steps).passed is avoided
-    assert judge_reading(document, "rules_out", names=[MILL], steps=steps).passed is ruled_out
-    assert judge_reading(document, "covers", names=[[MILL]], steps=steps).passed is chosen
+    assert judge_reading(document, "recommends", any_of=[MILL], steps=steps).passed is chosen
+    assert judge_reading(document, "recommends", none_of=[MILL], steps=steps).passed is avoided
+    assert judge_reading(document, "recommends", turned_down=[MILL], steps=steps).passed is ruled_out
+    assert judge_reading(document, "recommends", all_of=[[MILL]], steps=steps).passed is chosen
 
 
 def test_what_seems_turned_down_in_a_reply_that_goes_on_may_be_what_it_is_about():
     steps = [found_places()]
     for parts, passed in (((), False), ((figure("8 minutes", 8, "min", "travel_time"),), None)):
         document = reading(f"So, {MILL} takes 8 minutes.", names(MILL, "rejected"), *parts)
-        assert judge_reading(document, "chooses", option=[MILL], steps=steps).passed is passed
+        assert judge_reading(document, "recommends", any_of=[MILL], steps=steps).passed is passed
 
 
 def test_too_few_beside_others_are_open_and_none_at_all_are_not():
     steps = [found_places()]
     for luna, passed in (("affirmed", None), ("unclear", False), ("rejected", False)):
-        finding = judge_reading(luna_and_mill(luna, "rejected"), "covers", names=[[LUNA], [MILL]], steps=steps)
+        finding = judge_reading(luna_and_mill(luna, "rejected"), "recommends", all_of=[[LUNA], [MILL]], steps=steps)
         assert finding.passed is passed
 
 
@@ -87,8 +87,8 @@ def test_too_few_beside_others_are_open_and_none_at_all_are_not():
 def test_words_before_a_name_that_are_not_understood_may_turn_it_down(text, passed):
     document = reading(text, names(MILL, "affirmed"))
     steps = [found_places()]
-    assert judge_reading(document, "chooses", option=[LUNA], over=[MILL], steps=steps).passed is passed
-    assert judge_reading(document, "rules_out", names=[MILL], steps=steps).passed is passed
+    assert judge_reading(document, "recommends", any_of=[LUNA], none_of=[MILL], steps=steps).passed is passed
+    assert judge_reading(document, "recommends", turned_down=[MILL], steps=steps).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,9 @@ def test_words_before_a_name_that_are_not_understood_may_turn_it_down(text, pass
     ],
 )
 def test_a_choice_over_others_is_open_while_one_of_them_is(luna, mill, passed):
-    finding = judge_reading(luna_and_mill(luna, mill), "chooses", option=[LUNA], over=[MILL], steps=[found_places()])
+    finding = judge_reading(
+        luna_and_mill(luna, mill), "recommends", any_of=[LUNA], none_of=[MILL], steps=[found_places()]
+    )
     assert finding.passed is passed
 
 
@@ -114,7 +116,7 @@ def test_an_undecided_finding_names_the_unclear_words():
 def test_a_short_form_of_several_things_leaves_all_of_them_open():
     document = reading("Go to the mill.", names("mill", "affirmed", "old mill", "old mill garden", form="short"))
     assert recommends(document, where=GOOD).passed is None
-    assert recommends(document, names=[MILL, GARDEN]).passed is None
+    assert recommends(document, any_of=[MILL, GARDEN]).passed is None
 
 
 def test_a_short_form_means_the_thing_that_is_proposed_in_full():
@@ -123,16 +125,16 @@ def test_a_short_form_means_the_thing_that_is_proposed_in_full():
         names("mill", "affirmed", "old mill", "old mill garden", form="short"),
         names(MILL, "affirmed"),
     )
-    assert recommends(document, names=[MILL]).passed is True
+    assert recommends(document, any_of=[MILL]).passed is True
 
 
 def test_a_thing_that_is_proposed_and_turned_down_is_open():
     document = reading("Old Mill! No, not the old mill", names(MILL, "affirmed"), names("old mill", "rejected"))
-    assert recommends(document, names=[MILL]).passed is None
+    assert recommends(document, any_of=[MILL]).passed is None
 
 
 @pytest.mark.parametrize(("kind", "fields"), [
-    ("recommends", {"names": [MILL]}), ("chooses", {"option": [MILL]}), ("covers", {"names": [[MILL]]}), ("said", {"any": ["quiet"]}),
+    ("recommends", {"any_of": [MILL], "only": True}), ("recommends", {"any_of": [MILL]}), ("recommends", {"all_of": [[MILL]]}), ("says", {"any": ["quiet"]}),
 ])  # fmt: skip
 def test_absence_is_certain_only_where_the_reply_says_nothing(kind, fields):
     steps = [found_places()]
@@ -146,27 +148,28 @@ def test_absence_is_certain_only_where_the_reply_says_nothing(kind, fields):
 
 def test_words_without_which_it_cannot_be_said_make_absence_certain():
     document = reading("It is 12 min away.", figure("12 min", 12, "min", "travel_time"))
-    assert judge_reading(document, "said", any=["a quiet room"], about=["quiet", "noise"]).passed is False
-    assert judge_reading(document, "said", any=["a quiet room"], about=["away"]).passed is None
+    assert judge_reading(document, "says", any=["a quiet room"], about=["quiet", "noise"]).passed is False
+    assert judge_reading(document, "says", any=["a quiet room"], about=["away"]).passed is None
 
 
 def test_too_many_things_fail_and_unclear_ones_leave_the_number_open():
     three = [names(LUNA, "affirmed"), names(MILL, "affirmed")]
-    fields = {"names": [[LUNA], [MILL], [GARDEN]], "at_least": 1, "at_most": 1, "steps": [found_places()]}
-    assert judge_reading(reading(f"{LUNA}, {MILL}", *three), "covers", **fields).passed is False
-    assert judge_reading(luna_and_mill("affirmed", "unclear"), "covers", **fields).passed is None
-    assert judge_reading(luna_and_mill("affirmed", "rejected"), "covers", **fields).passed is True
+    fields = {"all_of": [[LUNA], [MILL], [GARDEN]], "at_least": 1, "at_most": 1, "steps": [found_places()]}
+    assert judge_reading(reading(f"{LUNA}, {MILL}", *three), "recommends", **fields).passed is False
+    assert judge_reading(luna_and_mill("affirmed", "unclear"), "recommends", **fields).passed is None
+    assert judge_reading(luna_and_mill("affirmed", "rejected"), "recommends", **fields).passed is True
 
 
 def test_an_order_is_that_of_the_times_before_that_of_the_words():
     text = f"{LUNA} at noon, after {MILL} at ten"
     both = (names(LUNA, "affirmed"), names(MILL, "affirmed"))
     noon, ten = time("noon", 720, "arrival", LUNA.casefold()), time("ten", 600, "arrival", "old mill")
-    fields = {"names": [[MILL], [LUNA]], "steps": [found_places()]}
-    assert judge_reading(reading(text, *both, noon, ten), "order", **fields).passed is True
-    assert judge_reading(reading(text, *both), "order", **fields).passed is None
+    fields = {"in_order": [[MILL], [LUNA]], "steps": [found_places()]}
+    assert judge_reading(reading(text, *both, noon, ten), "recommends", **fields).passed is True
+    assert judge_reading(reading(text, *both), "recommends", **fields).passed is None
     assert (
-        judge_reading(reading(text, *both, noon, ten), "order", **{**fields, "names": [[LUNA], [MILL]]}).passed is False
+        judge_reading(reading(text, *both, noon, ten), "recommends", **{**fields, "in_order": [[LUNA], [MILL]]}).passed
+        is False
     )
 
 
@@ -214,9 +217,9 @@ def test_a_figure_of_nothing_is_said_of_what_is_proposed():
     [("budget", 70, True), ("total", 70, None), (None, 70, None), ("price", 70, False)],
 )
 def test_a_figure_of_another_role_is_not_compared_and_one_of_none_is_open(role, value, passed):
-    finding = fare(figure(f"{value} yuan", value, "yuan", role, "compact"), if_absent="vacuous")
+    finding = fare(figure(f"{value} yuan", value, "yuan", role, "compact"), if_absent="nothing_claimed")
     assert finding.passed is passed
-    assert finding.vacuous is (passed is True)
+    assert finding.nothing_claimed is (passed is True)
 
 
 def test_an_unclear_figure_decides_nothing_beside_a_clear_one():
@@ -227,13 +230,13 @@ def test_an_unclear_figure_decides_nothing_beside_a_clear_one():
 
 
 def test_an_unclear_figure_that_fits_its_thing_harms_nothing():
-    finding = fare(figure("52 yuan", 52, "yuan", None, "compact"), if_absent="vacuous")
-    assert (finding.passed, finding.vacuous) == (True, False)
+    finding = fare(figure("52 yuan", 52, "yuan", None, "compact"), if_absent="nothing_claimed")
+    assert (finding.passed, finding.nothing_claimed) == (True, False)
     assert fare(figure("52 yuan", 52, "yuan", None, "compact")).passed is None
 
 
 def test_a_sum_of_no_sure_role_and_of_another_size_is_left_open():
-    assert fare(figure("70 yuan", 2000, "yuan", None, "compact"), if_absent="vacuous").passed is None
+    assert fare(figure("70 yuan", 2000, "yuan", None, "compact"), if_absent="nothing_claimed").passed is None
 
 
 @pytest.mark.parametrize(
@@ -250,7 +253,10 @@ def test_an_approximate_figure_is_compared_as_such(approx, value, low, high, pas
 
 def test_a_figure_of_a_thing_that_the_check_does_not_ask_for_is_left_alone():
     fields = {"unit": "yuan", "of": ["Compact"], "max": 60, "role": []}
-    assert fare(figure("88 yuan", 88, "yuan", "price", "premium"), if_absent="vacuous", **fields).vacuous is True
+    assert (
+        fare(figure("88 yuan", 88, "yuan", "price", "premium"), if_absent="nothing_claimed", **fields).nothing_claimed
+        is True
+    )
     assert fare(figure("88 yuan", 88, "yuan", "price", "compact"), **fields).passed is False
 
 

@@ -1,14 +1,12 @@
 """Means over cases, with their denominators, their groups, and what the run used."""
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_builders import make_card
 
-from pytest_mapsat.metrics import group, summarise, usage, wilson_interval
-from pytest_mapsat.model import PROVENANCE_KINDS, CallCounts, EpisodeTiming, Spent
+from pytest_mapsat.metrics import group, summarise, wilson_interval
+from pytest_mapsat.model import CallCounts
 
 
 def test_a_mean_has_its_denominator_and_says_who_is_left_out():
@@ -145,31 +143,3 @@ def test_order_does_not_matter_and_every_case_is_counted_once(cards, random):
         assert one.n + sum(one.left_out.values()) == cases
         assert (one.mean is None) == (one.n == 0)
         assert one.mean is None or 0 <= one.mean <= 1
-
-
-def test_usage_sums_what_is_known_and_counts_who_said_it():
-    cards = [
-        make_card(
-            "a",
-            calls=CallCounts(total=3, failed=1),
-            sandbox={"exact": 2, "miss": 1},
-            spent=Spent(input_tokens=10, output_tokens=5, cost=0.1),
-            turns=2,
-            clarifications=1,
-            vacuous=1,
-            timing=EpisodeTiming(seconds=1.5),
-        ),
-        make_card("a", trial=2, calls=CallCounts(total=1), spent=Spent(cost=0.2), unchecked_rules=4),
-    ]
-    found = usage(cards)
-    assert (found.cases, found.episodes, found.calls, found.failed_calls, found.calls_per_episode) == (1, 2, 4, 1, 2)
-    assert (found.input_tokens, found.output_tokens, found.tokens_known) == (10, 5, 1)
-    assert (math.isclose(found.cost, 0.3), found.cost_known) == (True, 2)
-    assert found.sandbox == {**dict.fromkeys(PROVENANCE_KINDS, 0), "exact": 2, "miss": 1}
-    assert (found.turns, found.clarifications, found.vacuous, found.unchecked_rules) == (2, 1, 1, 4)
-    assert found.seconds == 1.5
-
-
-def test_usage_of_nothing_knows_nothing():
-    found = usage([])
-    assert (found.calls_per_episode, found.input_tokens, found.cost) == (None, None, None)

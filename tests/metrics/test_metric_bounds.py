@@ -114,7 +114,7 @@ def test_an_unevaluated_label_without_that_reason_is_the_judges():
 
 @pytest.mark.parametrize("asserted", [DEFAULT, frozenset()], ids=["default", "none"])
 def test_a_case_without_explicit_and_implicit_requirements_earns_nothing(asserted):
-    card = mark(label("f1", 1, vacuous=True), case=make_case(facts=1), asserted=asserted)
+    card = mark(label("f1", 1, nothing_claimed=True), case=make_case(facts=1), asserted=asserted)
     assert (card.outcome, card.blame) == ("unevaluated", "judge")
     assert "neither explicit nor implicit requirements" in card.reason
     assert {name: card.bounds_of(name) for name in ("ecr", "iisr", "ar", "ses")} == dict.fromkeys(

@@ -11,7 +11,7 @@ from pytest_mapsat.metrics import (
     faithfulness,
     index_labels,
     interaction_efficiency,
-    satisfaction_efficiency,
+    product,
 )
 from pytest_mapsat.model import OracleTurn, Spent
 
@@ -35,7 +35,7 @@ def test_no_reply_counts_as_one_turn():
 def test_without_a_reference_eff_and_ses_do_not_apply(max_turns):
     eff = interaction_efficiency(make_case(max_turns=max_turns), make_trajectory())
     assert eff.outcome_class == "not_applicable"
-    assert satisfaction_efficiency(Measure(0.5), eff).outcome_class == "not_applicable"
+    assert product(Measure(0.5), eff).outcome_class == "not_applicable"
 
 
 @pytest.mark.parametrize("max_turns", [0, None])
@@ -54,7 +54,7 @@ def test_eff_lies_between_zero_and_one_and_falls_with_every_turn(turns, referenc
 
 
 def test_ses_is_the_product_unrounded():
-    assert satisfaction_efficiency(Measure(0.8799), Measure(0.5)).value == 0.8799 * 0.5
+    assert product(Measure(0.8799), Measure(0.5)).value == 0.8799 * 0.5
 
 
 def test_cei_is_ses_per_million_tokens_of_the_agent():
@@ -76,9 +76,9 @@ def faith(case, *labels):
     return faithfulness(case, index_labels(make_verdict(labels)))
 
 
-def test_ifs_is_the_share_of_facts_that_hold_and_counts_the_vacuous_ones():
-    found = faith(make_case(facts=3), label("f1", 1), label("f2", 1, vacuous=True), label("f3", 0))
-    assert (found.measure.value, found.vacuous) == (pytest.approx(2 / 3), 1)
+def test_ifs_is_the_share_of_facts_that_hold_and_counts_those_that_claim_nothing():
+    found = faith(make_case(facts=3), label("f1", 1), label("f2", 1, nothing_claimed=True), label("f3", 0))
+    assert (found.measure.value, found.nothing_claimed) == (pytest.approx(2 / 3), 1)
 
 
 def test_ifs_does_not_apply_to_a_case_without_facts():
@@ -86,6 +86,6 @@ def test_ifs_does_not_apply_to_a_case_without_facts():
 
 
 def test_a_fact_that_nobody_could_judge_leaves_ifs_unevaluated():
-    found = faith(make_case(facts=2), label("f1", 1, vacuous=True), label("f2", None, why="no tool to ask"))
-    assert (found.measure.value, found.measure.outcome_class, found.vacuous) == (None, "unevaluated", 1)
+    found = faith(make_case(facts=2), label("f1", 1, nothing_claimed=True), label("f2", None, why="no tool to ask"))
+    assert (found.measure.value, found.measure.outcome_class, found.nothing_claimed) == (None, "unevaluated", 1)
     assert "no tool to ask" in found.measure.why

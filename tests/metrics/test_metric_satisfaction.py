@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import label, make_case, make_verdict
 
-from pytest_mapsat.metrics import Measure, acceptance, explicit_completion, implicit_satisfaction, index_labels
+from pytest_mapsat.metrics import Measure, explicit_completion, implicit_satisfaction, index_labels, product
 from pytest_mapsat.model import Count
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -110,7 +110,7 @@ def test_a_count_that_does_not_fit_the_case_is_not_believed(count):
 
 
 def test_ar_is_the_product_unrounded():
-    assert acceptance(Measure(2 / 3), Measure(0.7)).value == 2 / 3 * 0.7
+    assert product(Measure(2 / 3), Measure(0.7)).value == 2 / 3 * 0.7
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_ar_is_the_product_unrounded():
 )
 def test_a_product_without_a_requirement_says_why(one, other, wanted):
     pair = [Measure(0.0 if name is None else None, name, "because") for name in (one, other)]
-    assert acceptance(*pair).outcome_class == wanted
-    assert acceptance(*reversed(pair)).outcome_class == wanted
+    assert product(*pair).outcome_class == wanted
+    assert product(*reversed(pair)).outcome_class == wanted
 
 
 def test_large_weights_do_not_overflow():
@@ -139,8 +139,8 @@ def test_satisfying_one_requirement_more_never_lowers_ar(weighted, data):
     case = make_case(explicit=2, soft=tuple(weight for weight, _ in weighted))
     labels = {f"s{n}": value for n, (_, value) in enumerate(weighted, 1)} | {"e1": 1, "e2": 0}
     raised = data.draw(st.sampled_from(sorted(labels)))
-    before = acceptance(ecr(case, labels), iisr(case, labels))
-    after = acceptance(ecr(case, labels | {raised: 1}), iisr(case, labels | {raised: 1}))
+    before = product(ecr(case, labels), iisr(case, labels))
+    after = product(ecr(case, labels | {raised: 1}), iisr(case, labels | {raised: 1}))
     if before.value is None:
         assert after.outcome_class == before.outcome_class == "not_applicable"
     else:

@@ -178,9 +178,9 @@ def test_spent_is_summed_and_unknown_where_a_reply_does_not_say():
 
 def test_what_was_left_open_is_counted():
     case = make_case(facts=2, tools=(ExpectedTool(name="a", prose=(("x", "be nice"),)),))
-    labels = [label("f1", 1, vacuous=True), label("f2", 1)]
+    labels = [label("f1", 1, nothing_claimed=True), label("f2", 1)]
     card = mark(case, labels=labels)
-    assert (card.vacuous, card.unchecked_rules) == (1, 1)
+    assert (card.nothing_claimed, card.unchecked_rules) == (1, 1)
 
 
 def test_grouping_knows_difficulty_and_requirement_sources():

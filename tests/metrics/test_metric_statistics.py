@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mapsat.metrics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
-from pytest_mapsat.metrics.quantiles import normal_quantile, normal_share, student_quantile
+from pytest_mapsat.metrics.statistics import normal_quantile, normal_share, student_quantile
 
 LEVELS = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 

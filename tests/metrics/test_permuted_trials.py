@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from pytest_mapsat.metrics.permuted import Block, chances
+from pytest_mapsat.metrics.chance import Block, chances
 
 
 def units_of(*cases, column=0, flips=False):

@@ -43,7 +43,7 @@ class Nagging(Asks):
 
 
 def play(pytester: pytest.Pytester, agent: str, confirms: object, *options: str) -> pytest.RunResult:
-    agreed = {"kind": "called", "tool": "cancel_order", "at_least": 0, "agreed": True}
+    agreed = {"kind": "calls", "tool": "cancel_order", "at_least": 0, "agreed": True}
     truth = {"explicit": [{"id": "agreed", "text": "The user agrees first", "check": agreed}]}
     if confirms is not None:
         truth["user"] = {"confirms": confirms}

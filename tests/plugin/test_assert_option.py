@@ -36,6 +36,18 @@ def test_an_unknown_kind_is_a_usage_error(project: pytest.Pytester, text: str) -
     result.stderr.fnmatch_lines(["*--mapsat-assert: found *expected hard, facts, policies, asked, soft, success*"])
 
 
+def test_what_is_asked_for_and_broken_is_told_as_asserted(project: pytest.Pytester) -> None:
+    case = tiny_suite.case("silent")
+    case["truth"]["explicit"][0]["check"] = {"kind": "matches", "pattern": "never said"}
+    folder = project.path / "benchmark_cases"
+    (folder / "nav" / "silent.yaml").write_text(json.dumps(case))
+    (folder / "recordings" / "silent.jsonl").write_text(json.dumps(tiny_suite.recording("silent")))
+    result = project.runpytest("--mapsat-agent=good:agent", "benchmark_cases/nav/silent.yaml", "--mapsat-assert=asked")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*asked broken: e1:*"])
+    result.stdout.no_fnmatch_line("*not asserted: e1*")
+
+
 def test_the_old_name_of_what_is_asked_for_is_refused_with_the_new_one(project: pytest.Pytester) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-assert=explicit,hard")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -53,7 +65,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
         {
             "id": "p1",
             "text": "it asks the weather first",
-            "check": {"kind": "called", "tool": "search_poi", "at_least": 2},
+            "check": {"kind": "calls", "tool": "search_poi", "at_least": 2},
         }
     ]
     case["truth"]["tools"][0]["evidence"] = ["p1"]

@@ -51,7 +51,8 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert worse.ret == 1
     worse.stdout.fnmatch_lines(
         [
-            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...);*",
+            "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...);",
+            "         requirements:*z1*",
             "gate*FAILED: ar 0.500 -> 0.250 is down by more than 0.02: -0.250*",
             "*navigation.ar 0.500 -> 0.500: no difference in 10 cases*",
         ]
@@ -186,7 +187,7 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
     pytester: pytest.Pytester,
 ) -> None:
     cases = [tiny_suite.case(f"c{n:02}") for n in range(20)]
-    bench = {"kind": "said", "any": ["bench"], "about": ["bench"]}
+    bench = {"kind": "says", "any": ["bench"], "about": ["bench"]}
     for n, case in enumerate(cases):
         case["visible"]["query"] = f"Take me to charger {n}."
         case["truth"]["implicit"][1] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}

@@ -19,8 +19,8 @@ LEVELS = {
     "severity": "soft",
     "weight": 1.0,
     "levels": [
-        {"level": 1, "check": {"kind": "said", "any": ["cafe"], "about": ["cafe"]}},
-        {"level": 0.25, "check": {"kind": "said", "any": ["Blue Bay"], "about": ["Blue"]}},
+        {"level": 1, "check": {"kind": "says", "any": ["cafe"], "about": ["cafe"]}},
+        {"level": 0.25, "check": {"kind": "says", "any": ["Blue Bay"], "about": ["Blue"]}},
     ],
 }
 
@@ -59,7 +59,7 @@ def test_tb_short_gives_what_failed_and_the_words_but_no_dialogue(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
     one = tiny_suite.case("nav-one")
-    one["truth"]["implicit"][0]["check"] = {"kind": "not_said", "phrases": ["Old Mill"]}
+    one["truth"]["implicit"][0]["check"] = {"kind": "says", "none": ["Old Mill"]}
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     lines = _failures(_run(project, workers, BAD, "--tb=short", "-k", "nav-one"))
     assert lines[1:4] == [

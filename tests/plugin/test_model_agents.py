@@ -227,6 +227,7 @@ def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_n
 
 
 def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pytester, models: ScriptedModels) -> None:
+    # A case makes two calls of $2.1e-05 each, so the third call, the first of c2, goes beyond the ceiling.
     done = project.runpytest(
         REACT, THREE, "--mapsat-save=one.json", "--mapsat-max-cost=5e-05", "--mapsat-concurrency=1", "-rs"
     )

@@ -81,7 +81,7 @@ def test_a_regraded_run_keeps_what_is_open(project: pytest.Pytester, capsys: pyt
 def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pytest.Pytester) -> None:
     project.makepyfile(lost=LOST)
     found = tiny_suite.case("nav-one")
-    found["truth"]["implicit"][0]["check"] = {"kind": "called", "tool": "search_poi", "answered": True}
+    found["truth"]["implicit"][0]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([found]))
     options = ("--mapsat-agent=lost:agent", "--mapsat-save=run.json", "--mapsat-fail-under=navigation.ar=0.1")
     result = project.runpytest(*options, "--mapsat-allow-undecided=1")

@@ -11,9 +11,9 @@ from pytest_mapsat.proof.mutants import CROSSED, Answers
 from pytest_mapsat.suite import open_suite, read_answers
 
 PRICE = {
-    "kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"}, "if_absent": "vacuous",
+    "kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"}, "if_absent": "nothing_claimed",
 }  # fmt: skip
-LUNA = requirement({"kind": "recommends", "names": ["Cafe Luna"]}, "luna")
+LUNA = requirement({"kind": "recommends", "only": True, "any_of": ["Cafe Luna"]}, "luna")
 FACT = {"id": "way", "text": "the time is a known one", "check": PRICE}
 KEPT = {"luna": "passed", "way": "passed"}
 

@@ -65,7 +65,7 @@ def test_a_case_that_a_silent_agent_keeps_is_warned_of_unless_another_requiremen
     look = {"tool": "find_order", "arguments": {"number": "o1"}}
     truth = {"end": [look], "oracle": [{"calls": [look], "say": "It is open."}]}
     assert ("warning", "nothing-to-change") in told(lint(ended(check, **truth))[1])
-    asked = {"kind": "called", "tool": "find_order"}
+    asked = {"kind": "calls", "tool": "find_order"}
     assert told(lint(ended(check, asked, **truth))[1]) == set()
 
 

@@ -20,9 +20,9 @@ TOOL = {
     "entities": [{"items": "places", "name": "name"}],
 }
 PLACES = {"places": [{"name": "Old Mill", "price_yuan": 40}, {"name": "Red Door", "price_yuan": 90}]}
-STRONG = {"kind": "recommends", "names": ["Old Mill"]}
+STRONG = {"kind": "recommends", "only": True, "any_of": ["Old Mill"]}
 #: Holds whatever else is recommended.
-WEAK = {"kind": "recommends", "names": ["Old Mill"], "quantifier": "any"}
+WEAK = {"kind": "recommends", "any_of": ["Old Mill"], "tool": "any"}
 
 
 def write_suite(root: Path, check: dict, say: str = "Go to Old Mill, 40 yuan.", **truth) -> Path:
@@ -90,7 +90,7 @@ def test_what_no_check_speaks_of_is_told_and_not_counted(tmp_path, capsys):
 
 
 def test_a_false_alarm_is_listed_with_its_reason(tmp_path, capsys):
-    check = {"kind": "all", "checks": [STRONG, {"kind": "not_said", "phrases": ["happy"]}]}
+    check = {"kind": "all", "checks": [STRONG, {"kind": "says", "none": ["happy"]}]}
     main(["lint", str(write_suite(tmp_path, check)), "--mutants"])
     out = capsys.readouterr().out
     assert "false alarm: politeness: case a: place" in out
@@ -98,7 +98,7 @@ def test_a_false_alarm_is_listed_with_its_reason(tmp_path, capsys):
 
 
 def test_an_oracle_that_fails_its_own_case_is_a_false_alarm(tmp_path, capsys):
-    _, found = lint_json(capsys, write_suite(tmp_path, {"kind": "said", "any": ["bus"], "about": ["bus"]}))
+    _, found = lint_json(capsys, write_suite(tmp_path, {"kind": "says", "any": ["bus"], "about": ["bus"]}))
     assert found["mutants"]["false_alarms"] >= 1
 
 

@@ -5,17 +5,17 @@ from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement, says
 
 from pytest_mapsat.proof import HARMLESS, WRONG
 
-NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "vacuous"}
+NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "nothing_claimed"}
 RUN = oracle_run(
-    requirement({"kind": "said", "any": ["quiet room"]}),
-    requirement({"kind": "recommends", "names": ["Cafe Luna"]}, "y"),
+    requirement({"kind": "says", "any": ["quiet room"]}),
+    requirement({"kind": "recommends", "only": True, "any_of": ["Cafe Luna"]}, "y"),
     requirement({"kind": "number", "unit": "min", "max": 20}, "x"),
     requirement(NUMBER, "w"),
 )
 ZH = oracle_run(
-    requirement({"kind": "said", "any": ["安静"]}),
+    requirement({"kind": "says", "any": ["安静"]}),
     requirement({"kind": "number", "unit": "min", "max": 20}, "y"),
-    requirement({"kind": "recommends", "names": ["Cafe Luna"]}, "x"),
+    requirement({"kind": "recommends", "only": True, "any_of": ["Cafe Luna"]}, "x"),
     say=CHINESE,
 )
 
@@ -83,7 +83,7 @@ def test_words_that_a_label_rests_on_are_denied():
 
 
 def test_what_is_denied_is_not_denied_again():
-    run = oracle_run(requirement({"kind": "said", "all": ["stairs"]}), say="There are not only stairs.")
+    run = oracle_run(requirement({"kind": "says", "all": ["stairs"]}), say="There are not only stairs.")
     assert says(WRONG["negated_constraint"](run)) == []
 
 
@@ -152,7 +152,7 @@ def test_a_harmless_change_in_chinese(name, new):
 def test_sentences_stay_in_order_where_a_check_looks_at_it():
     say = "Go to Cafe Luna. Bring a coat. It rains."
     assert says(HARMLESS["reordered_sentences"](oracle_run(say=say))) == ["Bring a coat. Go to Cafe Luna. It rains."]
-    ordered = requirement({"kind": "order", "names": [["Cafe Luna"], ["coat"]]})
+    ordered = requirement({"kind": "recommends", "in_order": [["Cafe Luna"], ["coat"]]})
     assert says(HARMLESS["reordered_sentences"](oracle_run(ordered, say=say))) == []
 
 

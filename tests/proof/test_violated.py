@@ -11,7 +11,7 @@ from pytest_mapsat.proof.plain import UNITS, Mutant, violated
 BOUND = {"op": "bound", "tool": "route"}
 WALK = {"kind": "number", "unit": "min", "near": ["walk", "步行"], "equals": {**BOUND, "path": "minutes"}}
 LENGTH = {"kind": "number", "unit": "m", "equals": {**BOUND, "path": "metres"}}
-RATED = {"kind": "recommends", "where": {"rating": {"op": "between", "min": 4}}}
+RATED = {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4}}}
 
 
 def broken(check, old, new, *, say=ENGLISH, **fields):
@@ -28,20 +28,20 @@ def test_figures_of_every_unit_that_a_check_may_have_are_read():
 @pytest.mark.parametrize(
     ("check", "old", "new"),
     [
-        ({"kind": "said", "any": ["quiet room"]}, "a quiet room", "a terrace"),
-        ({"kind": "said", "all": ["Cafe Luna", "quiet"]}, "quiet", "loud"),
-        ({"kind": "not_said", "phrases": ["terrace"]}, "quiet room", "terrace"),
-        ({"kind": "covers", "names": [["Cafe Luna"]]}, "Cafe Luna", "Old Mill"),
+        ({"kind": "says", "any": ["quiet room"]}, "a quiet room", "a terrace"),
+        ({"kind": "says", "all": ["Cafe Luna", "quiet"]}, "quiet", "loud"),
+        ({"kind": "says", "none": ["terrace"]}, "quiet room", "terrace"),
+        ({"kind": "recommends", "all_of": [["Cafe Luna"]]}, "Cafe Luna", "Old Mill"),
         (RATED, "Cafe Luna", "Old Mill"),
-        ({"kind": "avoids", "names": ["Red Door"]}, "Cafe Luna", "Red Door"),
+        ({"kind": "recommends", "none_of": ["Red Door"]}, "Cafe Luna", "Red Door"),
         (WALK, "10 min", "12 min"),
         (LENGTH, "1.5 km", "1.8 km"),
         ({"kind": "clock_time", "before": "11:00"}, "10:30", "11:30"),
         ({"kind": "clock_time", "equals": {**BOUND, "path": "leaves.*"}}, "10:30", "09:30"),
         ({"kind": "asked", "at_most": 0}, "It has", "Is that fine? It has"),
         ({"kind": "all", "checks": [WALK, RATED]}, "10 min", "8 min"),
-        ({"kind": "any", "checks": [WALK, {"kind": "said", "any": ["bus"], "about": ["bus"]}]}, "10 min", "8 min"),
-        ({"kind": "not", "check": {"kind": "said", "any": ["terrace"], "about": ["terrace"]}}, "quiet room", "terrace"),
+        ({"kind": "any", "checks": [WALK, {"kind": "says", "any": ["bus"], "about": ["bus"]}]}, "10 min", "8 min"),
+        ({"kind": "not", "check": {"kind": "says", "any": ["terrace"], "about": ["terrace"]}}, "quiet room", "terrace"),
     ],
 )
 def test_a_change_that_breaks_the_check_is_wrong(check, old, new):
@@ -51,14 +51,14 @@ def test_a_change_that_breaks_the_check_is_wrong(check, old, new):
 @pytest.mark.parametrize(
     ("check", "old", "new"),
     [
-        ({"kind": "said", "any": ["quiet room"]}, "10 min", "12 min"),
-        ({"kind": "said", "any": ["quiet", "loud"]}, "quiet", "loud"),
+        ({"kind": "says", "any": ["quiet room"]}, "10 min", "12 min"),
+        ({"kind": "says", "any": ["quiet", "loud"]}, "quiet", "loud"),
         (WALK, "1.5 km", "1.8 km"),
         (LENGTH, "1.5 km", "1500 m"),
         ({"kind": "clock_time", "before": "12:00"}, "10:30", "11:30"),
         (RATED, "It has", "Happily it has"),
         ({"kind": "any", "checks": [WALK, RATED]}, "10 min", "12 min"),
-        ({"kind": "called", "tool": "route"}, "Cafe Luna", "Old Mill"),
+        ({"kind": "calls", "tool": "route"}, "Cafe Luna", "Old Mill"),
     ],
 )
 def test_a_change_that_no_check_speaks_of_is_not(check, old, new):
@@ -67,18 +67,18 @@ def test_a_change_that_no_check_speaks_of_is_not(check, old, new):
 
 def test_chinese_is_read_too():
     assert broken(WALK, "10分钟", "12分钟", say=CHINESE) == ("z",)
-    assert broken({"kind": "said", "any": ["安静"]}, "安静", "热闹", say=CHINESE) == ("z",)
+    assert broken({"kind": "says", "any": ["安静"]}, "安静", "热闹", say=CHINESE) == ("z",)
 
 
 def test_what_the_oracle_does_not_hold_cannot_be_broken():
-    run = oracle_run(requirement({"kind": "said", "any": ["bus"]}))
+    run = oracle_run(requirement({"kind": "says", "any": ["bus"]}))
     assert violated(run, Mutant("", run.saying("Nothing."))) == ()
 
 
 def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
     levels = [
-        {"level": 1, "check": {"kind": "said", "any": ["quiet room"]}},
-        {"level": 0.5, "check": {"kind": "said", "any": ["quiet"]}},
+        {"level": 1, "check": {"kind": "says", "any": ["quiet room"]}},
+        {"level": 0.5, "check": {"kind": "says", "any": ["quiet"]}},
     ]
     run = oracle_run({"id": "z", "text": "z", "severity": "soft", "weight": 1, "levels": levels})
     assert violated(run, Mutant("", run.saying("It is quiet."))) == ("z",)
@@ -93,14 +93,14 @@ def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():
 
 
 def test_denied_words_are_gone_from_the_meaning():
-    run = oracle_run(requirement({"kind": "said", "any": ["quiet room"]}))
+    run = oracle_run(requirement({"kind": "says", "any": ["quiet room"]}))
     mutant = Mutant("", run.saying(ENGLISH.replace("quiet room", "not quiet room")), ENGLISH.replace("quiet room", ""))
     assert violated(run, mutant) == ("z",)
 
 
 def test_nothing_is_concluded_where_the_plain_reading_differs_from_the_judge_on_the_oracle():
     # The judge hears the denial, the plain reading does not.
-    run = oracle_run(requirement({"kind": "not_said", "phrases": ["stairs"]}), say="Cafe Luna has no stairs.")
+    run = oracle_run(requirement({"kind": "says", "none": ["stairs"]}), say="Cafe Luna has no stairs.")
     assert violated(run, Mutant("", run.saying("Cafe Luna has stairs, and stairs again."))) == ()
 
 

@@ -121,7 +121,7 @@ broken    open-now (hard constraint): The place is open at
 undecided near (preference): It is near
           said    “400 m”
           why     undecided: near what?
-met       named (explicit): A charger is named"""
+met       named (asked): A charger is named"""
 
 
 def test_a_dialogue_is_shown_with_calls_and_labels():

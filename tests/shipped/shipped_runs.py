@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.metrics.satisfaction import acceptance, explicit_completion, implicit_satisfaction
+from pytest_mapsat.metrics import explicit_completion, implicit_satisfaction, product
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox
@@ -107,7 +107,7 @@ def most_ar(card):
         else label.model_copy(update={"outcome": "passed", "value": 1.0})
         for label in card.labels
     }
-    return acceptance(explicit_completion(case, labels), implicit_satisfaction(case, labels)).value
+    return product(explicit_completion(case, labels), implicit_satisfaction(case, labels)).value
 
 
 def mean_ar(of):

@@ -48,33 +48,43 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
 @pytest.mark.parametrize(
     ("check", "message", "hint"),
     [
-        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of addressed, all, any", "did you mean 'said'?"),
+        ("{kind: sayd, any: [x]}", "check.kind: found 'sayd', expected one of addressed, all, any", "did you mean 'says'?"),
         ("{any: [x]}", "check.kind: is missing", ""),
-        ("{kind: said, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
-        ("{kind: said, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last, a number from 1", "did you mean 'last'?"),
-        ("{kind: said}", "check: said needs phrases in any, in all, or in both", ""),
-        ("{kind: said, any: [1]}", "check.any[0]: found 1, expected text", "put it in quotes"),
-        ("{kind: not, check: {kind: said, any: x}}", "check.check.any: found 'x', expected a list", ""),
-        ("{kind: any, checks: [{kind: covers, names: [[a]], at_lest: 1}]}", "check.checks[0].at_lest: is not a known field", "did you mean 'at_least'?"),
+        ("{kind: says, any: [x], trun: last}", "check.trun: is not a known field", "did you mean 'turn'?"),
+        ("{kind: says, any: [x], turn: lst}", "check.turn: found 'lst', expected one of any, first, last, a number from 1", "did you mean 'last'?"),
+        ("{kind: chooses, option: [a]}", "check: the check chooses is now written {kind: recommends, any_of: [...], none_of: [...]}", ""),
+        ("[{kind: called, tool: a}]", "check[0]: the check called is now written {kind: calls, tool: NAME, with: {...}}", ""),
+        ("{kind: recommends, names: [a]}", "check: names of the check recommends is now written any_of, with only: true", ""),
+        ("{kind: number, unit: km, max: 1, if_absent: vacuous}", "check: if_absent: vacuous is now written if_absent: nothing_claimed", ""),
+        ("{kind: recommends, tool: a}", "check: recommends needs any_of", ""),
+        ("{kind: recommends, only: true, none_of: [a]}", "check: only needs any_of or where", ""),
+        ("{kind: recommends, any_of: [a], at_least: 2}", "check: at_least and at_most count things of all_of", ""),
+        ("{kind: calls, tool: a, steps: [b]}", "check: give tool, or steps", ""),
+        ("{kind: calls, steps: [b], agreed: true}", "check: agreed belong to a tool", ""),
+        ("{kind: output, path: a}", "check: path and quantifier need equals", ""),
+        ("{kind: says}", "check: says needs phrases in any, all or none", ""),
+        ("{kind: says, any: [1]}", "check.any[0]: found 1, expected text", "put it in quotes"),
+        ("{kind: not, check: {kind: says, any: x}}", "check.check.any: found 'x', expected a list", ""),
+        ("{kind: any, checks: [{kind: recommends, all_of: [[a]], at_lest: 1}]}", "check.checks[0].at_lest: is not a known field", "did you mean 'at_least'?"),
         ("{kind: any, checks: []}", "check.checks: found a list of 0, expected at least 1", ""),
         ("{kind: number, unit: mile, min: 1}", "check.unit: found 'mile', expected one of m, km", ""),
         ("{kind: number, unit: m, min: few}", "check.min: found 'few', expected a number", ""),
         ("{kind: clock_time, after: 25:00}", "check.after: found '25:00', expected a time of day such as 18:30", ""),
-        ("{kind: called, tool: fnd}", "check.tool: the suite has no tool 'fnd'", "did you mean 'find'?"),
-        ("{kind: called, tool: find, with: {query: {op: equals, value: 1}}}", "check.with.query.op: found 'equals', expected one of equal, one_of", "did you mean 'equal'?"),
-        ("{kind: called, tool: find, with: {query: {op: equal, valu: 1, value: 2}}}", "check.with.query.valu: is not a known field", "did you mean 'value'?"),
-        ("{kind: recommends, where: {status: {opp: equal, value: 1}}}", "check.where.status.opp: is not a known field", "did you mean 'op'?"),
-        ("{kind: recommends, where: {status: {value: 1}}}", "check.where.status.op: is missing", "it says which sort this is"),
-        ("{kind: recommends, where: {status: []}}", "check.where.status: found a list of 0, expected at least 1", ""),
+        ("{kind: calls, tool: fnd}", "check.tool: the suite has no tool 'fnd'", "did you mean 'find'?"),
+        ("{kind: calls, tool: find, with: {query: {op: equals, value: 1}}}", "check.with.query.op: found 'equals', expected one of equal, one_of", "did you mean 'equal'?"),
+        ("{kind: calls, tool: find, with: {query: {op: equal, valu: 1, value: 2}}}", "check.with.query.valu: is not a known field", "did you mean 'value'?"),
+        ("{kind: recommends, only: true, where: {status: {opp: equal, value: 1}}}", "check.where.status.opp: is not a known field", "did you mean 'op'?"),
+        ("{kind: recommends, only: true, where: {status: {value: 1}}}", "check.where.status.op: is missing", "it says which sort this is"),
+        ("{kind: recommends, only: true, where: {status: []}}", "check.where.status: found a list of 0, expected at least 1", ""),
         ("{kind: state, table: t, where: {id: {op: eqal, value: 1}}}", "check.where.id.op: found 'eqal', expected one of equal", "did you mean 'equal'?"),
         ("{kind: calls, steps: [find, {tool: find, with: {query: {op: equal}}}]}", "check.steps[1].with.query.value: is missing", ""),
         ("{kind: output, path: a, equals: {op: between, min: x}}", "check.equals.min: found 'x', expected a number", ""),
-        ("{kind: output_schema}", "check.kind: the case has no schema that an output could fit", "add visible.output_schema"),
+        ("{kind: output}", "check.kind: the case has no schema that an output could fit", "add visible.output_schema"),
         ("{kind: matches, pattern: '(a'}", "check.pattern: found '(a', expected a regular expression in RE2's syntax: missing ): (a", ""),
         ("{kind: matches, pattern: '(?=a)'}", "check.pattern: found '(?=a)', expected a regular expression in RE2's syntax: invalid", ""),
         ("{kind: number, unit: m, equals: [{op: bound, tool: find}]}", "check.equals[0].path: is missing", ""),
-        ("{kind: recommends, names: [x], tool: zzz}", "check.tool: the suite has no tool 'zzz'", "known tools: find, route"),
-        ("{kind: all, checks: [{kind: avoids, names: [x], tool: rout}]}", "check.checks[0].tool: the suite has no tool 'rout'", "did you mean 'route'?"),
+        ("{kind: recommends, only: true, any_of: [x], tool: zzz}", "check.tool: the suite has no tool 'zzz'", "known tools: find, route"),
+        ("{kind: all, checks: [{kind: recommends, none_of: [x], tool: rout}]}", "check.checks[0].tool: the suite has no tool 'rout'", "did you mean 'route'?"),
         ("{kind: number, unit: m, equals: {op: bound, tool: rte, path: a}}", "check.equals.tool: the suite has no tool 'rte'", ""),
     ],
 )  # fmt: skip
@@ -222,11 +232,11 @@ def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint
 
 
 def test_a_requirement_of_the_list_hard_is_named_as_it_is_written(tmp_path):
-    text = case_yaml("a") + "  hard:\n    - {id: h1, text: x, check: {kind: said, any: [x]}}\n    - {id: h2, txt: y}\n"
+    text = case_yaml("a") + "  hard:\n    - {id: h1, text: x, check: {kind: says, any: [x]}}\n    - {id: h2, txt: y}\n"
     (problem,) = problems_of(tmp_path, text)
     assert (problem.message, problem.hint) == ("truth.hard[1].txt: is not a known field", "did you mean 'text'?")
     (problem,) = problems_of(tmp_path / "far", text.replace("txt: y", "words: y"))
     assert problem.message == "truth.hard[1].words: is not a known field, and text is missing"
-    text = text.replace("{id: h2, txt: y}", "{id: h2, text: y, check: {kind: called, tool: fnd}}")
+    text = text.replace("{id: h2, txt: y}", "{id: h2, text: y, check: {kind: calls, tool: fnd}}")
     (problem,) = problems_of(tmp_path / "other", text)
     assert (problem.line, problem.message.partition(":")[0]) == (13, "truth.hard[1].check.tool")

@@ -17,7 +17,7 @@ COMMON = """\
 money:
   kind: fact
   text: {en: "No sum above {{most}} yuan, {{why}}", zh: "不超过{{most}}元，{{why}}"}
-  check: {kind: number, unit: yuan, max: "{{most}}", if_absent: vacuous}
+  check: {kind: number, unit: yuan, max: "{{most}}", if_absent: nothing_claimed}
 phone:
   kind: fact
   id: phone-number
@@ -27,11 +27,11 @@ facts: {use: [money, phone]}
 named:
   kind: hard
   text: The place is named
-  check: {kind: said, any: "{{names}}"}
+  check: {kind: says, any: "{{names}}"}
   use: [phone]
 nice: {kind: soft, text: It is nice, weight: 0.5}
 asked: {kind: asked, text: What is asked for is there}
-once: {kind: policy, text: It looks once, check: {kind: called, tool: find, at_most: 1}}
+once: {kind: policy, text: It looks once, check: {kind: calls, tool: find, at_most: 1}}
 """
 CASE = """\
 id: short
@@ -110,7 +110,7 @@ def test_a_short_case_is_the_same_as_the_one_written_in_full(tmp_path):
           facts:
             - id: money
               text: No sum above 64 yuan, what the dearest place takes
-              check: {kind: number, unit: yuan, max: 64, if_absent: vacuous}
+              check: {kind: number, unit: yuan, max: 64, if_absent: nothing_claimed}
         """
     manifest = MANIFEST + "instructions: Be brief.\n"
     values = "{most: 64, why: what the dearest place takes}"
@@ -192,7 +192,7 @@ def test_a_mistake_in_a_requirement_is_told_with_its_line_and_that_of_the_case(t
 
 
 def test_a_tool_that_the_suite_has_not_is_told_where_the_requirement_stands(tmp_path):
-    common = "odd:\n  kind: fact\n  text: It is odd\n  check: {kind: called, tool: fnid}\n"
+    common = "odd:\n  kind: fact\n  text: It is odd\n  check: {kind: calls, tool: fnid}\n"
     (found,) = problems_of(tmp_path, short_case("[odd]"), common)
     assert found.startswith("requirements/all.yaml:4: truth.facts[0].check.tool: the suite has no tool 'fnid'")
     assert "search/a.yaml:7 uses it (did you mean 'find'?)" in found
@@ -297,7 +297,7 @@ truth:
   hard:
     - id: z1
       text: near
-      check: [{kind: said, any: [near]}, {kind: sayd}]
+      check: [{kind: says, any: [near]}, {kind: sayd}]
   user:
     - {asked: [where], say: near}
 """
@@ -313,7 +313,7 @@ def test_hard_and_soft_are_lists_of_implicit_requirements_and_a_list_of_answers_
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("{kind: sayd}", "{kind: said, al: [x]}", "a.yaml:9: truth.hard[0].check[1].al: is not a known field"),
+        ("{kind: sayd}", "{kind: says, al: [x]}", "a.yaml:9: truth.hard[0].check[1].al: is not a known field"),
         ("text: near", "text: near\n      severity: soft", "a.yaml:9: truth.hard[0].severity: leave it out"),
         ("- {id: z2, text: nice}", "z2: nice", "a.yaml:4: truth.soft: found {'z2': 'nice'}, expected a list"),
         ("say: near", "sya: near", "truth.user[0].sya: is not a known field (did you mean 'say'?)"),

@@ -14,10 +14,10 @@ id: good
 domains: [search]
 visible: {query: eat, context: {now: 2026-05-07T12:30:00+08:00}}
 truth:
-  explicit: [{id: e1, text: a place, check: {kind: said, any: [place]}}]
+  explicit: [{id: e1, text: a place, check: {kind: says, any: [place]}}]
   implicit:
-    - {id: z1, text: near, severity: hard, evidence: [{text: said so, relevance: strong}], check: {kind: said, any: [near]}}
-    - {id: z2, text: nice, severity: soft, weight: 1, levels: [{level: 1, check: {kind: said, any: [nice]}}]}
+    - {id: z1, text: near, severity: hard, evidence: [{text: said so, relevance: strong}], check: {kind: says, any: [near]}}
+    - {id: z2, text: nice, severity: soft, weight: 1, levels: [{level: 1, check: {kind: says, any: [nice]}}]}
   clarification: {max_turns: 1}
   tools: [{name: find, required: [query]}, {name: route}]
   user: {answers: [{asked: [where], say: near}]}
@@ -97,7 +97,7 @@ def test_evidence_may_be_left_out(tmp_path):
 
 def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):
     timeless = COMPLETE.replace("context: {now: 2026-05-07T12:30:00+08:00}", "context: {location: {lon: 1, lat: 2}}")
-    clock = timeless.replace("check: {kind: said, any: [near]}", 'check: {kind: clock_time, before: "20:00"}')
+    clock = timeless.replace("check: {kind: says, any: [near]}", 'check: {kind: clock_time, before: "20:00"}')
     manifest = MANIFEST.replace("coordinates: wgs84\n", "")
     found = findings(tmp_path, GOOD | {"suite.yaml": manifest, "good.yaml": clock})
     assert [(one.rule, one.problem.line) for one in found] == [("no-coordinates", 3), ("no-time", 7)]
@@ -223,8 +223,8 @@ ORDERS = [
 ]
 
 
-def with_matches(tmp_path, matches, kind="called"):
-    case = COMPLETE.replace("{kind: said, any: [place]}", f"{{kind: {kind}, tool: order, with: {matches}}}")
+def with_matches(tmp_path, matches, kind="calls"):
+    case = COMPLETE.replace("{kind: says, any: [place]}", f"{{kind: {kind}, tool: order, with: {matches}}}")
     rules = ("never-matches", "unknown-parameter")
     return [
         one
@@ -264,7 +264,7 @@ def with_matches(tmp_path, matches, kind="called"):
         ("{items: {op: same_items, values: [soup]}}", "found 'soup', but the schema allows object only"),
     ],
 )
-@pytest.mark.parametrize("kind", ["called", "not_called"])
+@pytest.mark.parametrize("kind", ["calls", "calls, at_most: 0"])
 def test_a_match_that_no_call_can_fulfil_is_an_error_at_its_line(tmp_path, matches, told, kind):
     (finding,) = with_matches(tmp_path, matches, kind)
     assert finding.severity == "error"
@@ -310,7 +310,7 @@ def test_an_output_that_no_agent_can_give_is_an_error(tmp_path):
         ("{kind: output, path: total, equals: -1}", "the schema allows at least 0"),
         ("{kind: output, path: lines.name, equals: x}", "lines is a list: it has no 'name'"),
     ):
-        case = text.replace("{kind: said, any: [place]}", check)
+        case = text.replace("{kind: says, any: [place]}", check)
         (finding,) = [one for one in findings(tmp_path, {**GOOD, "good.yaml": case}) if one.rule == "never-matches"]
         assert finding.severity == "error"
         assert told in str(finding.problem)

@@ -223,7 +223,7 @@ def _label(requirement: Requirement, kind: LabelKind, votes: Sequence[Vote], bef
             "why": why[:_LONGEST_WHY],
             "wanted": before.wanted or requirement.text,
             "quotes": quotes,
-            "vacuous": verdict == NOT_STATED,
+            "nothing_claimed": verdict == NOT_STATED,
         }
     )
 

@@ -267,7 +267,7 @@ def _fact_label(requirement: FactRequirement, row: _FactCheck) -> Label:
         value=float(held),
         why=_cut(row.reasoning),
         wanted=requirement.text,
-        vacuous=held and not row.elements_grounded and not row.elements_unfaithful,
+        nothing_claimed=held and not row.elements_grounded and not row.elements_unfaithful,
         by=_BY,
     )
 

@@ -32,7 +32,7 @@ def parse_literal(text: str) -> Json:
         text: the literal, of at most ``limits.LITERAL_CHARS`` characters.
 
     Raises:
-        ValueError: for what is none, or one that is refused: too long, too deep, a key that is no text or stands twice. The message says what was found where.
+        ValueError: the text is no literal, or a refused one: too long, too deep, a key that is no text or stands twice. The message says what was found where.
     """
     if len(text) > limits.LITERAL_CHARS:
         raise ValueError(f"has {len(text)} characters, more than the {limits.LITERAL_CHARS} that are read")

@@ -259,7 +259,7 @@ def _delivery(scene: MetricInput) -> Measure:
     answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
-    return _reading(read_label(deliver, scene.labels.get(DELIVER)))
+    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.soft))
 
 
 def _reading(reading: Reading) -> Measure:

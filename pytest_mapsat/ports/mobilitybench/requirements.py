@@ -82,7 +82,7 @@ def _all(*checks: JsonObject) -> JsonObject:
 
 def _said_by(tool: str, *checks: JsonObject) -> JsonObject:
     """Return the checks with the one that a tool said so: what is told without having asked is a guess."""
-    return _all({"kind": "called", "tool": tool, "answered": True}, *checks)
+    return _all({"kind": "calls", "tool": tool, "answered": True}, *checks)
 
 
 def _grounded(*claims: str) -> JsonObject:
@@ -98,11 +98,11 @@ def _told(endings: Iterable[str], names: Iterable[str] = (), besides: Iterable[s
 
 def _said(words: Iterable[str], about: Iterable[str] | None = None) -> JsonObject:
     words = list(words)
-    return {"kind": "said", "any": words, "about": words if about is None else list(about)}
+    return {"kind": "says", "any": words, "about": words if about is None else list(about)}
 
 
 def _unsaid(words: Iterable[str]) -> JsonObject:
-    return {"kind": "not_said", "phrases": list(words)}
+    return {"kind": "says", "none": list(words)}
 
 
 # -- places, weather, traffic
@@ -182,12 +182,12 @@ def _nearby(row: Row) -> Made:
     bare = [without_brackets(name) for name in names]
     # The name of a chain names none of its places.
     words = list(dict.fromkeys([*names, *(name for name in bare if name and bare.count(name) == 1)]))
-    some: JsonObject = {"kind": "recommends", "tool": tool, "quantifier": "any"}
+    some: JsonObject = {"kind": "recommends", "tool": tool}
     shown: JsonObject = {**some, "where": {"name": {"op": "present"}}, "turn": "any"}
     told = _any(shown, *([_said(words)] if words else []), _told(_SHOPS))
     explicit = [_requirement("deliver", "说出附近至少一个所找的地点", told)]
     if names:
-        listed = _any({**some, "names": list(dict.fromkeys(names))}, _told(_SHOPS, words))
+        listed = _any({**some, "any_of": list(dict.fromkeys(names))}, _told(_SHOPS, words))
         parts = dict.fromkeys(part for name in words for part in _parts_of(name))
         check = _said_by(tool, listed, _said(parts), _grounded("name"))
         explicit.append(_requirement("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", check))
@@ -229,7 +229,7 @@ def _weather(row: Row) -> Made:
         explicit.append(_requirement("temperature", f"气温：{listed}", _said_by("weather_query", _any(*each))))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
-    told_humidity = {**humidity, "if_absent": "vacuous"}
+    told_humidity = {**humidity, "if_absent": "nothing_claimed"}
     return explicit, [_requirement("figures", "说到的湿度与 weather_query 返回的一致", told_humidity)]
 
 
@@ -257,7 +257,7 @@ def _traffic(row: Row) -> Made:
             checks.append(_unsaid(other_words(TRAFFIC, told)))
         explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _said_by("traffic_status", _all(*checks))))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
-    share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "vacuous"}
+    share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "nothing_claimed"}
     return explicit, [_requirement("figures", "说到的百分比与 traffic_status 返回的一致", share)]
 
 
@@ -295,7 +295,7 @@ def _figure(row: Row, what: str, *, asked: bool) -> JsonObject | None:
 
 def _unless_surely(figure: JsonObject) -> JsonObject:
     """Return the check that passes where no such figure is told, fails where one surely is another, and stays open where one may be."""
-    absent = {**figure, "if_absent": "vacuous"}
+    absent = {**figure, "if_absent": "nothing_claimed"}
     return _all(absent, {**absent, "quantifier": "all"})
 
 
@@ -355,7 +355,7 @@ def _planned(row: Row) -> Made:
     if row.route is None:
         return explicit, []
     tool, facts = row.route.tool, []
-    called = {"kind": "called", "tool": tool, "answered": True}
+    called = {"kind": "calls", "tool": tool, "answered": True}
     if row.route.cut:
         explicit.append(_requirement("route", f"路线来自 {tool} 的结果（数据源中该结果不完整，不提供）", called))
     else:
@@ -399,7 +399,7 @@ def _called_with(row: Row, name: str) -> Checks:
         spelled = spellings_of_points(values)
     else:
         spelled = spellings_of_set(values, mobility_tools()[tool].match[name].synonyms)
-    return [{"kind": "called", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
+    return [{"kind": "calls", "tool": tool, "with": {name: {"op": "one_of", "values": spelled}}}]
 
 
 def _options(row: Row) -> Made:
@@ -422,7 +422,7 @@ def _lines(row: Row) -> Made:
     checks = [_any(*(_takes([kept_names(names, wanted) for names in rides]) for _, rides in good))]
     if avoid:
         names = dict.fromkeys(spoken for name in avoid for spoken in names_of_line(name))
-        checks.append(_any({"kind": "avoids", "names": avoid}, *([_unsaid(names)] if names else [])))
+        checks.append(_any({"kind": "recommends", "none_of": avoid}, *([_unsaid(names)] if names else [])))
     words = [*(f"不坐{line}" for line in wanted.avoid), *(f"要坐{line}" for line in wanted.take)]
     obeying = f"符合要求（{'，'.join(words)}），并且" if words else ""
     explicit.append(_requirement("lines", f"推荐的线路{obeying}是 bus_route 返回的某个方案的线路", *checks))

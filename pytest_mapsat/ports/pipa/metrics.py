@@ -14,8 +14,8 @@ from pytest_mapsat.metrics import (
     achieved,
     between,
     not_applicable,
+    read_label,
     read_labels,
-    read_named,
     weighted_share,
 )
 from pytest_mapsat.model import OBSERVATION, STATE, Metric, reply_of, step_name
@@ -41,7 +41,7 @@ def state_consistency(scene: MetricInput) -> Measure:
         for number, reply in enumerate(scene.trajectory.replies, 1)
         for place, _ in enumerate(reply.steps, 1)
     ]
-    readings = [read_named(name, scene.labels.get(name)) for name in names]
+    readings = [read_label(name, scene.labels.get(name)) for name in names]
     return weighted_share([(1.0, reading) for reading in readings], "no reply has a step")
 
 
@@ -56,7 +56,7 @@ def observation_alignment(scene: MetricInput) -> Measure:
     """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
     named = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
     sizes = Counter(reply_of(name) for name, _ in named)
-    weighted = [(1 / sizes[reply_of(name)], read_named(name, label)) for name, label in named]
+    weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in named]
     return weighted_share(weighted, "no reply names a thing that a tool returned")
 
 

@@ -32,7 +32,7 @@ _CHANGES = 50
 _CHANGE = 1000
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
 #: How a label ended, without what is said of it.
-_ENDED = ("requirement", "kind", "outcome", "value", "vacuous", "blame", "by", "idle")
+_ENDED = ("requirement", "kind", "outcome", "value", "nothing_claimed", "blame", "by", "idle")
 #: Labels in the order in which they are read: what is wrong, what is open, what is right.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "not_applicable": 3, "passed": 2}
 
@@ -110,7 +110,7 @@ class RequirementView:
             return "not judged"
         if self.state == "partial":
             return f"met in part ({self.label.value:g})"
-        met = "nothing claimed" if self.label.vacuous else "nothing had to change" if self.label.idle else "met"
+        met = "nothing claimed" if self.label.nothing_claimed else "nothing had to change" if self.label.idle else "met"
         words = {"failed": "broken", "passed": met}
         return words.get(self.label.outcome) or values.outcome_title(self.label.outcome)
 

@@ -63,13 +63,13 @@ def test_the_check_looks_at_its_own_types_and_subjects_only():
     assert finding(reply, claims=["phone"], about=["青石寺"]).passed is False
 
 
-def test_an_answer_that_claims_nothing_passes_vacuously():
+def test_an_answer_that_claims_nothing_passes():
     found = finding("请问您想什么时候去？", claims=["phone"])
-    assert (found.passed, found.vacuous) == (True, True)
+    assert (found.passed, found.nothing_claimed) == (True, True)
 
 
 @pytest.mark.parametrize(
-    ("reply", "text", "outcome", "vacuous"),
+    ("reply", "text", "outcome", "nothing_claimed"),
     [
         ("青石寺离这里1480米。", "结果中的距离应与工具返回一致", "passed", False),
         ("青石寺离这里1800米。", "结果中的距离应与工具返回一致", "unevaluated", False),
@@ -80,16 +80,16 @@ def test_an_answer_that_claims_nothing_passes_vacuously():
         ("好的。", "All statements agree with what the tools said", "passed", True),
     ],
 )
-def test_a_requirement_without_a_check_is_judged_by_the_claims_it_speaks_of(reply, text, outcome, vacuous):
+def test_a_requirement_without_a_check_is_judged_by_the_claims_it_speaks_of(reply, text, outcome, nothing_claimed):
     found = label(reply, text)
-    assert (found.outcome, found.vacuous) == (outcome, vacuous)
+    assert (found.outcome, found.nothing_claimed) == (outcome, nothing_claimed)
     assert found.why
 
 
 def test_the_truth_of_a_case_is_no_evidence():
     secret = {
         "intent": "Call 0571-66668888",
-        "explicit": [{"id": "e", "text": "0571-66668888", "check": {"kind": "said", "any": ["0571-66668888"]}}],
+        "explicit": [{"id": "e", "text": "0571-66668888", "check": {"kind": "says", "any": ["0571-66668888"]}}],
     }
     assert label("青石寺电话0571-66668888。", "电话真实", **secret).outcome == "failed"
 

@@ -69,7 +69,7 @@ def test_four_of_the_published_passes_hold_only_because_nothing_is_claimed():
     cases = [published_case(row) for row in published_rows("cases.jsonl").values()]
     verdicts = [judge.judge(case, dialogue(case)) for case in cases]
     labels = [label for verdict in verdicts for label in verdict.labels if label.kind == "fact"]
-    assert (len(labels), sum(label.value == 1 for label in labels), sum(label.vacuous for label in labels)) == (
+    assert (len(labels), sum(label.value == 1 for label in labels), sum(label.nothing_claimed for label in labels)) == (
         35,
         19,
         4,

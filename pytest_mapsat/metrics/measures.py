@@ -43,22 +43,19 @@ def between(least: float, most: float, why: str) -> Measure:
 def product(one: Measure, other: Measure) -> Measure:
     """Return the product of two measures, none below 0, unrounded.
 
-    A factor between bounds leaves the product between theirs, any other factor without a value leaves it without one. What does
-    not apply outweighs what is not known: no judge could give such a product a value.
+    Bounds multiply; a measure without any leaves the product without a value. What does not apply outweighs what is not known: no judge could
+    give such a product a value.
     """
-    if one.value is not None and other.value is not None:
-        return Measure(one.value * other.value)
     here, there = one.span, other.span
     if here is not None and there is not None:
         return between(here[0] * there[0], here[1] * there[1], one.why if one.value is None else other.why)
-    for outcome in ("not_applicable", "error", "unevaluated"):
-        for requirement in (one, other):
-            if requirement.outcome_class == outcome:
-                return Measure(None, requirement.outcome_class, requirement.why)
-    raise AssertionError("a measure without a value has a class")  # pragma: no cover
+    worst = min((one, other), key=lambda measure: _GRAVEST.index(measure.outcome_class))
+    return Measure(None, worst.outcome_class, worst.why)
 
 
 _BINARY_LEVELS = (0.0, 1.0)
+#: Of two measures without a value the one that stands first here says why a product has none.
+_GRAVEST = ("not_applicable", "error", "unevaluated", None)
 
 
 class Reading(NamedTuple):
@@ -70,7 +67,7 @@ class Reading(NamedTuple):
         outcome: the label's class; ``passed`` and ``failed`` stand beside a value.
         blame: who is to blame for a missing value or a failure; None where nobody is named.
         why: the reason in words.
-        vacuous: whether it holds because the answer makes no such claim.
+        nothing_claimed: whether it holds because the answer makes no such claim.
         bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
     """
 
@@ -79,7 +76,7 @@ class Reading(NamedTuple):
     outcome: Outcome
     blame: Blame | None = None
     why: str = ""
-    vacuous: bool = False
+    nothing_claimed: bool = False
     bounded: bool = False
 
     @property
@@ -106,15 +103,10 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
 
 def read_labels(requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
     """Return one reading per requirement, in the order of the requirements."""
-    return tuple([read_label(requirement, labels.get(requirement.id)) for requirement in requirements])
+    return tuple([read_label(one.id, labels.get(one.id), soft=one.soft) for one in requirements])
 
 
-def read_label(requirement: Requirement, label: Label | None) -> Reading:
-    """Return what ``label`` says of ``requirement``."""
-    return read_named(requirement.id, label, soft=requirement.soft)
-
-
-def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading:
+def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading:
     """Return what ``label`` says of what is named so: a requirement, a step, a thing.
 
     Levels are enforced (MapSatisfyBench 3.3): 0 or 1, and for a soft requirement also 0.25, 0.5, 0.75. A label that is missing,
@@ -135,7 +127,7 @@ def read_named(name: str, label: Label | None, *, soft: bool = False) -> Reading
         return _unread(name, f"the label's value is {value:g}, which is no level of such a requirement")
     if value == (0.0 if outcome == "passed" else 1.0):
         return _unread(name, f"the label says {outcome} and {value:g}")
-    return Reading(name, value, outcome, label.blame, label.why, label.vacuous)
+    return Reading(name, value, outcome, label.blame, label.why, label.nothing_claimed)
 
 
 def _unread(name: str, why: str) -> Reading:
@@ -149,23 +141,14 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no r
     that would turn out not to apply leaves it between these too.
 
     Args:
-        weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply leaves
-            numerator and denominator.
+        weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply counts nowhere.
         empty: what is said where none applies.
     """
-    applies = False
-    needed: list[tuple[float, Reading]] = []
-    unknown: list[Reading] = []
-    for weight, reading in weighted:
-        if reading.outcome == "not_applicable":
-            continue
-        applies = True
-        if weight > 0:
-            needed.append((weight, reading))
-            if reading.value is None:
-                unknown.append(reading)
+    applying = [(weight, reading) for weight, reading in weighted if reading.outcome != "not_applicable"]
+    needed = [(weight, reading) for weight, reading in applying if weight > 0]
+    unknown = [reading for _, reading in needed if reading.value is None]
     if not needed:
-        return not_applicable("all weights are 0" if applies else empty)
+        return not_applicable("all weights are 0" if applying else empty)
     if not unknown:
         return Measure(_share(needed, 0.0))
     worst = next((reading for reading in unknown if not reading.bounded), unknown[0])
@@ -179,9 +162,6 @@ def _share(weighted: Sequence[tuple[float, Reading]], unknown: float) -> float:
     """Return sum(w c) / sum(w), with ``unknown`` for each label that is not known."""
     # Divided by the greatest first, so that no sum of large weights overflows.
     greatest = max([weight for weight, _ in weighted])
-    weights: list[float] = []
-    earned: list[float] = []
-    for weight, reading in weighted:
-        weights.append(weight / greatest)
-        earned.append(weights[-1] * (unknown if reading.value is None else reading.value))
-    return math.fsum(earned) / math.fsum(weights)
+    weights = [weight / greatest for weight, _ in weighted]
+    levels = [unknown if reading.value is None else reading.value for _, reading in weighted]
+    return math.fsum([weight * level for weight, level in zip(weights, levels, strict=True)]) / math.fsum(weights)
