@@ -62,18 +62,10 @@ def compare(
     inconclusive: Literal["fail", "pass"] = "pass",
     covers: Callable[[str], bool] = lambda _: True,
 ) -> Comparison:
-    """Return a run held against an earlier one.
+    """Return a run held against an earlier one; of runs of different kinds only what differs.
 
-    Args:
-        baseline: the earlier run.
-        new: the run.
-        drops: how much means may fall.
-        common: compare what cases the runs share where they differ in part.
-        inconclusive: what an inconclusive comparison means; passed on.
-        covers: says whether the run has seen a whole domain, or with an empty name the whole suite; other drops are not decided.
-
-    Returns:
-        The comparison. Runs of different kinds are not compared: it then says what differs.
+    ``common``: compare what cases the runs share where they differ in part. ``inconclusive``: what an inconclusive comparison means; passed on.
+    ``covers``: says whether the run has seen a whole domain, or with an empty name the whole suite; other drops are not decided.
     """
     like = likeness(baseline, new)
     head = Comparison(
@@ -239,13 +231,7 @@ class Trials(NamedTuple):
 
 
 def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool) -> Trials:
-    """Return how the agent of two runs goes about its trials.
-
-    Args:
-        pairs: the cases that both runs have.
-        metrics: what a trial may differ in.
-        same_agent: whether both runs are of one agent with one source.
-    """
+    """Return how the agent of two runs goes about its trials, which may differ in these metrics."""
     baseline = min((len(pair.baseline) for pair in pairs), default=1)
     new = min((len(pair.new) for pair in pairs), default=1)
     unequal = [pair.id for pair in pairs if pair.varies(metrics)]
@@ -271,15 +257,9 @@ def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool
 def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[RuleResult, ...]:
     """Return what became of each drop, and of the cases that flipped where no rule is about them.
 
-    Args:
-        table: the cases that both runs have.
-        drops: the rules.
-        trials: how the agent goes about its trials.
-
-    Returns:
-        A result for each rule, in their order; the probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it
-        may is *failed* where the agent does not vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and
-        *inconclusive* where chance may. One that did not fall by more is *passed*.
+    The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent does not
+    vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and *inconclusive* where chance may. One that did not
+    fall by more is *passed*.
     """
     rules = list(drops)
     if not any(drop.metric == FLIPS and not drop.domain for drop in drops):
@@ -506,12 +486,8 @@ def _ways_sampled(column: Column, spread: Spread, cases: int | None, trials: int
 def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     """Return what the gate makes of several runs of one agent, each pair of them in both directions, as plain data.
 
-    Args:
-        sides: at least two runs, or one whose cases ran several trials, each of which is then taken for a run.
-        drops: the rules.
-
-    Returns:
-        How often the whole gate, and each rule, ended how; of each rule also the smallest drop that it sees four times in five, at the median.
+    A single run is taken for as many as its cases ran trials. Told is how often the whole gate, and each rule, ended how; of each rule also the smallest
+    drop that it sees four times in five, at the median.
 
     Raises:
         UsageError: there are too few runs, or they are not of one agent and one kind.

@@ -309,11 +309,7 @@ def _floor(
 ) -> Finding:
     """Return whether a threshold holds, undecided cases left out where they are allowed and could turn it.
 
-    Args:
-        rule: what must hold.
-        cards: all scorecards of the run.
-        allowed: the undecided cases that may be left out.
-        summaries: the means by domain and level that were made already.
+    ``summaries``: the means by domain and level that were made already.
     """
     some = members(cards, rule.domain)
     level = LEVEL if rule.level is None else rule.level / 100
@@ -404,17 +400,9 @@ def _spent(card: Scorecard, metric: str) -> float | None:
 def _ceiling(
     rule: Ceiling, cards: Sequence[Scorecard], baseline: Side | None, coverage: Coverage, agent: str
 ) -> Finding:
-    """Return whether a ceiling holds.
+    """Return whether a ceiling holds; of a relative one, as a multiple of what the earlier run spent.
 
-    Args:
-        rule: the most that may be spent.
-        cards: all scorecards of the run.
-        baseline: the earlier run, of whose spending a relative ceiling is a multiple.
-        coverage: how much of the suite has run.
-        agent: the spec of the run's agent, with its model where it names one.
-
-    Returns:
-        ``failed`` where more was spent; ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
+    It is ``inconclusive`` where the agent does not say what it spends, or there is nothing to take a multiple of.
     """
     if rule.relative and baseline is not None and baseline.manifest.agent != agent:
         changed = f"the agent or its model changed ({baseline.manifest.agent} -> {agent})"

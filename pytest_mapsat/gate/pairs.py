@@ -178,14 +178,10 @@ def pair_up(
     *,
     other_decisions: bool = False,
 ) -> tuple[Pair, ...]:
-    """Return the cases that both runs have, by id.
+    """Return the cases that both runs have, by id, without some.
 
-    Args:
-        baseline: the scorecards of the earlier run, by case.
-        new: those of the new one.
-        without: cases that are left out.
-        other_decisions: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
-            the decisions of the new run count for both.
+    ``other_decisions``: whether the labels of the runs rest on different decisions of people. A decision is about words: where both runs have the same,
+    the decisions of the new run count for both.
     """
     pairs = (
         Pair(case, tuple(baseline[case]), tuple(new[case]))
@@ -241,10 +237,8 @@ def blocks_of(
 ) -> list[list[Block]]:
     """Return what chance deals out between two runs: a unit for each case, or for the cases of a group.
 
-    Args:
-        columns: the columns that are asked about, of one table.
-        kinds: of each of them, what is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how
-            many cases flipped (``flips``); nothing (``none``).
+    Of each column is asked: its mean, with what is not known at the end at which the difference is ``most`` or ``least``; how many cases flipped
+    (``flips``); nothing (``none``).
     """
     dealt: dict[str, list[Block]] = {}
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
@@ -321,14 +315,7 @@ class Column:
 def changed_cases(
     pairs: Iterable[Pair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
-    """Return the cases that changed: those that fail now first, then the others that got worse, most first.
-
-    Args:
-        pairs: the cases that both runs have.
-        metrics: what counts as a change, the first most.
-        baseline_rule: the pass rule of the earlier run.
-        new_rule: that of the new one.
-    """
+    """Return the cases that changed: those that fail now first, then the others that got worse, most in the first of the metrics first."""
     found = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
     found.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from pytest_mapsat.metrics import PASS_RATE
-from pytest_mapsat.model import MSB_METRICS, GateOutcome, Metric, UsageError, did_you_mean, shown
+from pytest_mapsat.model import MSB_METRICS, PASSED, GateOutcome, Metric, UsageError, did_you_mean, shown
 
 Origin = Literal["command line", "ini"]
 
@@ -29,8 +29,6 @@ TOLERANCE = 1e-9
 
 _UNDER = "--mapsat-fail-under"
 _DROPS = "--mapsat-max-drop"
-#: The everyday name of the pass rate; those of metrics stand in them.
-_PASSED = "passed"
 _OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
 _LOWEST_LEVEL, _HIGHEST_LEVEL = 50, 100
 
@@ -131,14 +129,7 @@ _Rule = TypeVar("_Rule", bound=Rule)
 def parse_thresholds(
     texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS
 ) -> tuple[Threshold | Ceiling, ...]:
-    """Return the thresholds and ceilings of ``texts``, each as given to one ``--mapsat-fail-under``.
-
-    Args:
-        texts: lists like ``ar=0.65,navigation.ar=0.6@95,cost<=0.5``, each alone or with its origin (``command line`` or ``ini``).
-        metrics: those that there are.
-
-    Returns:
-        Them in the order given; one that is given twice with the same value stands once.
+    """Return thresholds and ceilings of lists like ``ar=0.65,navigation.ar=0.6@95,cost<=0.5``, each alone or with its origin.
 
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
@@ -198,14 +189,7 @@ def _ceiling(piece: str, origin: Origin) -> Ceiling:
 
 
 def parse_drops(texts: Iterable[str | tuple[str, str]], metrics: Sequence[Metric] = MSB_METRICS) -> tuple[Drop, ...]:
-    """Return the drops of ``texts``, each as given to one ``--mapsat-max-drop``.
-
-    Args:
-        texts: lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each alone or with its origin (``command line`` or ``ini``).
-        metrics: those that there are.
-
-    Returns:
-        The drops in the order given; one that is given twice with the same value stands once.
+    """Return the drops of lists like ``ar:0.02,navigation.ar:0.05@sampled,flips:1``, each alone or with its origin.
 
     Raises:
         UsageError: a text is not of that form, names no metric, contradicts another, or can never fail.
@@ -250,7 +234,7 @@ def _named(
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
     if metric not in {one.name for one in metrics}:  # a metric of others may be called as one of ours is in plain words
-        metric = next((one.name for one in metrics if one.plain == metric), PASS_RATE if metric == _PASSED else metric)
+        metric = {one.plain: one.name for one in reversed((*metrics, PASSED))}.get(metric, metric)
     if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
         raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
     return domain, metric
@@ -260,7 +244,7 @@ def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -
     names = (*gated(metrics), *besides)
     if metric.lower() in {one.name for one in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
-    hint = did_you_mean(metric.lower(), names)
+    hint = did_you_mean(metric.lower(), [*names, *(one.plain for one in (*metrics, PASSED) if one.plain and one.gated)])
     return f"no metric {shown(metric)}; {hint + ' ' if hint else ''}known are {', '.join(names)}"
 
 

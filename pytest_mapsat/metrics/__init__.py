@@ -5,7 +5,18 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import cluster_of, group, span_of, summarise
+from .aggregate import (
+    CaseRow,
+    PassRule,
+    case_rows,
+    cluster_of,
+    group,
+    pass_all,
+    pass_at,
+    span_of,
+    summarise,
+    trial_outcome,
+)
 from .measures import (
     Measure,
     Reading,
@@ -40,7 +51,6 @@ from .statistics import (
     votes_agree,
     wilson_interval,
 )
-from .trials import CaseRow, PassRule, case_rows, pass_all, pass_at, trial_outcome
 
 __all__ = [
     "DEFAULT_WEIGHTS",

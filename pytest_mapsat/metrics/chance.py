@@ -59,7 +59,7 @@ class Block:
 
 
 def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "down") -> list[float]:
-    """Return for each column how probable a difference at least as large is between two runs of one agent.
+    """Return for each column how probable a difference at least as large is between two runs of one agent; 1 where nothing differs.
 
     Several columns are corrected for by the step-down min-p procedure (Westfall and Young 1993, "Resampling-based multiple testing", algorithm 2.8),
     with the same ways for all of them: the probability of any false alarm is that of the alarm level.
@@ -68,9 +68,6 @@ def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "dow
         units: what chance deals out together: one case each, or the cases of a group, whose n-th trials belong together.
         columns: how many columns there are.
         tail: ``down``: only drops count; ``both``: any difference. Flips always count as such.
-
-    Returns:
-        A probability for each column; 1 for one in which nothing differs.
     """
     import numpy as np  # noqa: PLC0415  loaded when a run is compared
 
@@ -171,12 +168,7 @@ def _stepped_down(totals: np.ndarray, observed: np.ndarray) -> list[float]:
 
 
 def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float]:
-    """Return one column of units: the sums of the cases of each cluster; 0 for a cluster whose cases have no value.
-
-    Args:
-        values: one for each case, in an order that all columns share.
-        clusters: the cluster of each case.
-    """
+    """Return one column of units: the sums of the cases of each cluster; 0 for a cluster whose cases have no value."""
     sums: dict[str, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
         sums.setdefault(cluster, []).append(0.0 if value is None else value)
@@ -186,14 +178,9 @@ def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float
 def joint_level(columns: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES) -> float:
     """Return the level that each of several intervals needs for all of them together to hold at ``level``.
 
-    In every resample the farthest rank among all columns is taken; the level is the quantile of these (the max-statistic, on ranks: Beran 1988,
-    "Balanced simultaneous confidence sets", JASA 83). Columns that go together, as AR and SES do, cost hardly anything; those that do not cost
-    what Bonferroni's correction would.
-
-    Args:
-        columns: distances from the mean, one for each unit; 0 where it has no part.
-        level: how probably all intervals together are to hold.
-        resamples: how many resamples to draw.
+    A column holds distances from the mean. In every resample the farthest rank among all columns is taken; the level is the quantile of these (the
+    max-statistic, on ranks: Beran 1988, "Balanced simultaneous confidence sets", JASA 83). Columns that go together, as AR and SES do, cost hardly
+    anything; those that do not cost what Bonferroni's correction would.
     """
     different = list(dict.fromkeys(tuple(column) for column in columns if min(column) != max(column)))
     if len(different) <= 1:
@@ -210,19 +197,11 @@ def joint_level(columns: Sequence[Sequence[float]], *, level: float = LEVEL, res
 
 
 def sign_flip(columns: Sequence[Sequence[float]], *, tail: Tail = "both", resamples: int = RESAMPLES) -> list[float]:
-    """Return for each column how probable a mean at least as far from 0 is where both runs are of one agent.
+    """Return for each column how probable a mean at least as far from 0 is where both runs are of one agent; 1 where nothing differs.
 
     Which run a difference is counted from is then mere chance, so its sign is flipped: in every way for up to 13 units that differ, else in 10,000
     ways. That is exact at any size and for any distribution (Fisher 1935); for differences of -1, 0 and 1 it is McNemar's exact test. Several
     columns are corrected for by the step-down max-statistic (Westfall and Young 1993), which keeps the probability of any false alarm.
-
-    Args:
-        columns: one difference for each unit.
-        tail: ``down``: only drops count; ``both``: any difference.
-        resamples: how many ways are drawn where there are too many.
-
-    Returns:
-        A probability for each column; 1 for one without any difference.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -285,13 +264,7 @@ class Spread:
 
     @classmethod
     def of(cls, differences: Sequence[float], chances: Sequence[float | None], trials: int) -> Spread:
-        """Return the spread of some differences.
-
-        Args:
-            differences: one for each case.
-            chances: the variance that trials show in each; None where it ran once.
-            trials: trials of a case, the fewer of both runs.
-        """
+        """Return the spread of a difference for each case, with the variance that its trials show (None where it ran once)."""
         known = [chance for chance in chances if chance is not None]
         return cls(len(differences), variance(differences), mean(known) if known else None, trials)
 

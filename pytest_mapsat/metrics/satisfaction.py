@@ -62,10 +62,7 @@ DEFAULT_WEIGHTS = WeightTable()
 def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
     """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
 
-    Args:
-        case: the case.
-        labels: the verdict's labels by requirement id.
-        count: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
+    ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
     """
     requirements = case.truth.explicit
     if not requirements:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pytest_mapsat.model import (
     BESIDES,
+    PASSED,
     PROVENANCE_KINDS,
     RESERVED,
     UNDECIDED,
@@ -52,7 +53,7 @@ _SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 #: The share of cases whose item passed; an aggregate beside the metrics.
-PASS_RATE = "pass_rate"  # noqa: S105 - a rate, not a password
+PASS_RATE = PASSED.name
 
 #: The attribute that names the sources of a case's implicit requirements, joined by ", ".
 SOURCE_ATTRIBUTE = "requirement_source"
@@ -316,16 +317,8 @@ def item_outcome(
 ) -> ItemOutcome:
     """Return how the item ends under the asserted labels.
 
-    Args:
-        case: the case.
-        labels: the verdict's labels by requirement id.
-        asserted: members of ``ASSERTABLE``.
-        count: how many explicit requirements are met, for a verdict that does not say which.
-        success: the metric that is 1 where the case is done, and its name; None where the suite names none.
-
-    Returns:
-        ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing
-        that could be judged; else ``passed``. A soft requirement holds when it is satisfied in full.
+    It is ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing that could
+    be judged; else ``passed``. A soft requirement holds when it is satisfied in full. ``success``: the metric that is 1 where the case is done, by name.
     """
     readings = [
         (kind, reading)

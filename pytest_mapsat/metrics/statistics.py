@@ -58,10 +58,6 @@ def clustered(values: Sequence[float], clusters: Sequence[str]) -> list[float]:
     Cases of one cluster (the tasks of one user, say) are alike, and count as less than as many others. The mean over all cases is a ratio of
     two sums over clusters; each cluster stands in with its linearised share of it (Taylor linearisation, as in surveys: Wolter 2007,
     "Introduction to Variance Estimation", chapter 6). Clusters of one case each give the values back.
-
-    Args:
-        values: one for each case.
-        clusters: the name of the cluster of each.
     """
     if len(set(clusters)) == len(values):  # mostly: each case stands by itself
         return list(values)
@@ -92,18 +88,10 @@ def worth(values: Sequence[float], clusters: Sequence[str]) -> float:
 def bootstrap_intervals(
     samples: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> tuple[Interval | None, ...]:
-    """Return a bootstrap interval of the mean of each sample.
+    """Return a bootstrap interval of the mean of each sample; None where it has fewer than two values.
 
-    Samples of one size share their resamples, which makes many metrics of one run cheap.
-
-    Args:
-        samples: finite values, in any order.
-        level: how probably the interval holds the mean, between 0 and 1.
-        resamples: how many resamples to draw; fewer, but at least 1,000, are drawn for samples of more than a thousand.
-
-    Returns:
-        ``(low, high)`` per sample; None where it has fewer than two values. Where all values are equal the interval is that value:
-        it says that the sample does not vary, not that the next case cannot differ.
+    Samples of one size share their resamples, which makes many metrics of one run cheap; fewer, but at least 1,000, are drawn for samples of more
+    than a thousand. Where all values are equal the interval is that value: it says that the sample does not vary, not that the next case cannot differ.
     """
     intervals: list[Interval | None] = [None] * len(samples)
     by_size: dict[int, list[int]] = {}
@@ -127,15 +115,9 @@ def bootstrap_interval(sample: Sequence[float], *, level: float = LEVEL, resampl
 
 
 def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Interval | None:
-    """Return the Wilson score interval of a proportion (Wilson 1927, JASA 22).
+    """Return the Wilson score interval of a proportion (Wilson 1927, JASA 22); None for no cases.
 
-    Args:
-        share: the proportion, 0 to 1. A mean of per-case proportions gives an interval that is rather too wide than too narrow.
-        n: the number of cases; for cases that come in clusters, how many independent ones they are worth.
-        level: how probably the interval holds the proportion.
-
-    Returns:
-        ``(low, high)``, or None for no cases.
+    A mean of per-case proportions gives an interval that is rather too wide than too narrow. ``n``: cases; of clustered ones, how many they are worth.
     """
     if n <= 0:
         return None
@@ -149,14 +131,7 @@ def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Interval
 
 
 class Resampled:
-    """The resamples of one column of values.
-
-    Args:
-        values: at least two values.
-        sums: the sorted sums of the resamples, in whole numbers of ``1 / scale``.
-        scale: what the values were multiplied with.
-        observed: their own sum, likewise.
-    """
+    """The resamples of one column of values: their sorted sums in whole numbers of ``1 / scale``, and what the values themselves sum to."""
 
     def __init__(self, values: Sequence[float], sums: np.ndarray, scale: float, observed: float) -> None:
         self._values = values
@@ -266,14 +241,9 @@ def normal_quantile(share: float) -> float:
 
 @lru_cache(maxsize=256)
 def student_quantile(share: float, df: int) -> float:
-    """Return what ``share`` of Student's distribution lies below.
+    """Return what ``share``, from 0.5, of Student's distribution lies below; at most 100,000.
 
-    Args:
-        share: from 0.5, to 1, which is excluded.
-        df: degrees of freedom, from 1.
-
-    Returns:
-        The quantile; at most 100,000. Source: Abramowitz and Stegun 26.7.3, 26.7.4 (turned round by halving) and 26.7.5.
+    Source: Abramowitz and Stegun 26.7.3, 26.7.4 (turned round by halving) and 26.7.5.
     """
     if df > _MANY:
         z = normal_quantile(share)
@@ -314,14 +284,9 @@ def cohen_kappa(table: Table) -> float | None:
 
 
 def kappa_interval(tables: Sequence[Table], *, level: float = LEVEL) -> Interval | None:
-    """Return a bootstrap interval of kappa (percentile method): whole dialogues are drawn, as labels of one dialogue hang together.
+    """Return a bootstrap interval of kappa (percentile method) from a table for each dialogue: labels of one dialogue hang together.
 
-    Args:
-        tables: one table for each dialogue, all of the same categories.
-        level: how probably the interval holds kappa.
-
-    Returns:
-        ``(low, high)``; None for fewer than two dialogues, or where kappa is not defined in most resamples.
+    It is None for fewer than two dialogues, or where kappa is not defined in most resamples.
     """
     if len(tables) < 2 or not tables[0]:  # noqa: PLR2004  one dialogue has no spread
         return None

@@ -121,7 +121,7 @@ from .match import (
     values_at,
     values_of,
 )
-from .metric import MSB_METRICS, Metric, MetricName
+from .metric import MSB_METRICS, PASSED, Metric, MetricName
 from .people_labels import (
     Mark,
     PeopleLabels,
@@ -222,6 +222,7 @@ __all__ = [
     "KINDS",
     "MSB_METRICS",
     "OBSERVATION",
+    "PASSED",
     "PROVENANCE_KINDS",
     "RESERVED",
     "RUN_SCHEMA",

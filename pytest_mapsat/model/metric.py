@@ -45,3 +45,6 @@ MSB_METRICS = (
         name="cei", plain="per_token", title="cost efficiency", unit="SES per million tokens", earned=False, gated=False
     ),
 )
+
+#: The share of cases whose item passed: no metric of an episode, told and gated as one.
+PASSED = Metric(name="pass_rate", plain="passed", title="cases of which nothing asserted is broken")

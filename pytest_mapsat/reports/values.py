@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
+    PASSED,
     STATE,
     USER,
     Aggregate,
@@ -25,13 +26,13 @@ from pytest_mapsat.model import (
 
 from .text import printable
 
-PASS_RATE = "pass_rate"  # noqa: S105  a rate, not a password
+PASS_RATE = PASSED.name
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
 #: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
 
-_PLAIN = {**{metric.name: metric.plain for metric in MSB_METRICS if metric.plain}, PASS_RATE: "passed"}
+_PLAIN = {metric.name: metric.plain for metric in (*MSB_METRICS, PASSED) if metric.plain}
 _HEADLINES = frozenset(metric.name for metric in MSB_METRICS if metric.headline)
 
 #: What a group's dimension is called, in the order in which groups are shown; a suite's own attributes stand between.

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from saved_runs import card, run_text
+from saved_runs import card, run_data, run_text
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.cli import main
@@ -56,6 +56,16 @@ def refusal(folder, text):
 )
 def test_a_run_that_contradicts_itself_is_refused(tmp_path, text, said):
     assert said in refusal(tmp_path, text)
+
+
+def test_a_run_with_old_names_is_refused_with_the_new_ones(tmp_path):
+    data = run_data(card(ONE))
+    data["manifest"] = {**data["manifest"], "metrics": [{"name": "ar", "family": "msb"}]}
+    data["comparison"] = {"base": {"agent": "a:b"}, "new": {"agent": "a:b"}, "only_base": [], "outcome": "passed"}
+    told = refusal(tmp_path, json.dumps(data))
+    assert "manifest.metrics[0].family: is now metric_set" in told
+    assert "comparison.base: is now baseline" in told
+    assert "comparison.only_base: is now only_baseline" in told
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ def test_the_same_threshold_twice_stands_once():
         ("=0.5", "no metric ''"),
         ("ar=0.5,,ses=0.1", "found nothing between the commas"),
         ("", "found nothing between the commas"),
+        ("satisfed=0.5", "no metric 'satisfed'; did you mean 'satisfied'?"),
+        ("ar=0.5,satisfied=0.6", "ar is given twice, as 0.5 and 0.6"),
         ("ar=0.5,ar=0.6", "ar is given twice, as 0.5 and 0.6"),
     ],
 )
@@ -133,6 +135,11 @@ def test_a_mistake_in_a_drop_is_answered_kindly(text, message):
 )
 def test_a_threshold_takes_the_everyday_name_of_a_metric(plain, papers):
     assert parse_thresholds([plain]) == parse_thresholds([papers])
+
+
+def test_a_drop_takes_the_everyday_name_of_a_metric():
+    plain, papers = "navigation.satisfied:0.02,passed:0.1@sampled", "navigation.ar:0.02,pass_rate:0.1@sampled"
+    assert parse_drops([plain]) == parse_drops([papers])
 
 
 def test_a_metric_of_others_keeps_its_name_though_one_of_ours_is_called_so_in_everyday_words():

@@ -39,12 +39,12 @@ def test_the_interval_is_scipys_bca_at_the_level_that_a_small_sample_needs(n):
     assert high == pytest.approx(oracle.confidence_interval.high, abs=0.06 * width)
 
 
-@pytest.mark.parametrize("df", [1, 2, 3, 8, 37, 100, 101, 499])
 @pytest.mark.parametrize("share", [0.6, 0.975, 0.9999])
-def test_quantiles_agree_with_scipy(df, share):
+def test_quantiles_agree_with_scipy(share):
     from scipy.stats import norm, t
 
-    assert student_quantile(share, df) == pytest.approx(t.ppf(share, df), rel=1e-6)
+    for df in (1, 2, 3, 8, 37, 100, 101, 499):
+        assert student_quantile(share, df) == pytest.approx(t.ppf(share, df), rel=1e-6), df
     assert normal_quantile(share) == pytest.approx(norm.ppf(share), rel=1e-12)
     assert normal_share(normal_quantile(share)) == pytest.approx(share, rel=1e-12)
 

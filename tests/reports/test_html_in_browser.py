@@ -86,7 +86,7 @@ def page(browser, address):
 
 
 def view(browser, width, height=900):
-    size = {"width": width, "height": height, "deviceScaleRequirement": 1, "mobile": False}
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
