@@ -25,7 +25,6 @@ from pytest_mapsat.runs.runner import keep_answers, kept_lines
 from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .ahead import worth_a_word
-from .beginning import Beginning
 from .exit_status import ExitStatus
 from .gathering import Gathered, lines_of, unpacked, was_expected, why_none
 from .hooks import call_each
@@ -33,7 +32,7 @@ from .item_reports import Passes
 from .items import is_case
 from .progress import Progress, is_wanted
 from .registration import agent_spec
-from .reports import Reports
+from .run_files import Beginning, Reports
 from .settings import Settings
 from .suites import Collected, Suites
 
