@@ -236,7 +236,7 @@ def test_a_decision_is_exported_in_the_form_that_review_reads(page):
     (open_one,) = visible(page, "article.case .requirement.unevaluated")
     open_one.find_element("css selector", "input[value='0.5']").click()
     open_one.find_element("css selector", "input[name=why]").send_keys('near "enough"')
-    assert find(page, "#decided")[0].text == "1 decision"
+    assert find(page, "#decided")[0].text == "1 label"
     find(page, "#export")[0].click()
     for _ in range(50):
         if given := page.execute_script("return window.given"):
