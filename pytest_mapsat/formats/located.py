@@ -97,6 +97,7 @@ _WANTED = {
 _PATTERNS = {
     CASE_ID_PATTERN: "1 to 80 of A-Z a-z 0-9 _ . -",
     r"^([01]\d|2[0-3]):[0-5]\d$": "a time of day such as 18:30",
+    r"\w": "text with a letter or a digit",
 }
 _UNKNOWN = "is not a known field"
 _KNOWN = "known fields: "

@@ -31,7 +31,7 @@ def test_a_judge_that_is_right_about_all_answers_ends_with_0(root, capsys):
         "right": {"green": 1, "red": 0, "undecided": 0},
         "wrong": {"green": 0, "red": 1, "undecided": 0},
     }
-    assert found["labels"]["check"]["said"] == {
+    assert found["labels"]["check"]["says"] == {
         "right": {"passed": 5, "failed": 0, "undecided": 0},
         "wrong": {"passed": 0, "failed": 1, "undecided": 0},
     }

@@ -84,9 +84,9 @@ def test_a_case_file_that_was_put_aside_makes_the_run_invalid_where_the_suite_co
 @pytest.mark.parametrize(
     ("check", "told"),
     [
-        ({"kind": "says", "none": [" "]}, "phrases"),
-        ({"kind": "says", "none": ["..."]}, "phrases"),
-        ({"kind": "says", "any": ["\u3000"]}, "any"),
+        ({"kind": "says", "none": [" "]}, "none*text with a letter or a digit"),
+        ({"kind": "says", "none": ["..."]}, "none*text with a letter or a digit"),
+        ({"kind": "says", "any": ["\u3000"]}, "any*text with a letter or a digit"),
     ],
 )
 def test_a_phrase_in_which_there_is_nothing_to_find_is_refused(project: pytest.Pytester, check: Any, told: str) -> None:

@@ -12,7 +12,7 @@ DOMAINS = ("search", "navigation", "itinerary", "realtime", "ride_hailing", "loc
 
 #: What this judge can judge by itself.
 CHECKS = set(
-    "said not_said number clock_time recommends avoids order covers chooses called not_called asked grounded all any at_least travels rules_out".split()  # noqa: SIM905  a list of words
+    "says number clock_time recommends calls asked grounded all any at_least travels".split()  # noqa: SIM905  a list of words
 )
 MATCHES = set("equal one_of contains similar between within_m open_at bound present absent".split())  # noqa: SIM905  a list of words
 
@@ -49,6 +49,19 @@ def test_every_kind_of_check_and_of_match_is_in_use():
         _collect(case.truth.model_dump(by_alias=True), found)
     assert found["kind"] >= CHECKS
     assert found["op"] == MATCHES
+    recommended = {name for case in CASES.values() for name in _fields(case.truth.model_dump(by_alias=True))}
+    assert recommended >= {"any_of", "none_of", "all_of", "in_order", "turned_down", "where", "only", "tool"}
+
+
+def _fields(value):
+    """Yield the fields of ``recommends`` that say something, wherever such checks are."""
+    if isinstance(value, dict):
+        if value.get("kind") == "recommends":
+            yield from (name for name, given in value.items() if given)
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _fields(item)
 
 
 def _collect(value, found):
