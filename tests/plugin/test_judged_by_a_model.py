@@ -76,7 +76,7 @@ def test_a_model_that_cannot_be_asked_turns_nothing_and_makes_the_gate_invalid(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-@pytest.mark.parametrize(("options", "words"), [(["--mapsat-judge-votes=2"], "asks no model"), (["--mapsat-judge=llm:m", "--mapsat-judge-votes=100"], "at most 99")])  # fmt: skip
+@pytest.mark.parametrize(("options", "words"), [(["--mapsat-judge-votes=2"], "asks no model"), (["--mapsat-judge=llm:m", "--mapsat-judge-votes=100"], "from 1 to 99")])  # fmt: skip
 def test_votes_that_nobody_can_give_are_a_usage_error(project: pytest.Pytester, options, words) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -116,15 +116,6 @@ def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project,
     assert "the check short is not called again" in label(project)["why"]
 
 
-def test_a_check_that_forks_leaves_one_pytest(project: pytest.Pytester) -> None:
-    project.makeconftest(CONFTEST.replace("    words =", "    import os; os.fork()\n    words =", 1))
-    add_case(project)
-    result = project.runpytest_subprocess("--mapsat-agent=good:agent", "benchmark_cases/nav/brief.yaml", timeout=60)
-    result.assert_outcomes(skipped=1)  # nobody can judge by a check of which a copy came back
-    assert result.ret == 1
-    assert result.stdout.str().count("gate ") == 1
-
-
 @pytest.mark.parametrize(
     ("written", "message", "hint"),
     [

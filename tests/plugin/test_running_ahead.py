@@ -3,7 +3,6 @@
 import json
 import re
 import textwrap
-import threading
 
 import pytest
 import tiny_suite
@@ -202,13 +201,6 @@ def test_a_run_that_stops_starts_no_more_and_accounts_for_all(many):
     assert len(told["accounting"]["lost"]) == 11
     journal = (many.path / "run.json.journal").read_text().splitlines()
     assert sum("episode" in json.loads(line) for line in journal if line.strip()) == 1
-
-
-def test_an_agent_that_takes_the_hook_of_threads_away_fails_nobody(many):
-    hook = threading.excepthook
-    result = run(many, "unhooks", "--mapsat-concurrency=6")
-    result.assert_outcomes(passed=12)
-    assert threading.excepthook is hook
 
 
 def test_agents_that_hang_are_left_behind_and_the_process_ends(many):
