@@ -120,7 +120,8 @@ def read_settings(config: pytest.Config) -> Settings:
     _refuse_keys(config)
     _refuse_empty(config)
     rates: dict[str, int] = {}
-    request, tools = _request(config, rates), _tools(config)
+    tools = _tools(config)  # says what is wrong with --mapsat-on-miss before the request holds it
+    request = _request(config, rates)
     return Settings(
         request=request,
         cases=_cases(config),
@@ -307,7 +308,7 @@ def _tools(config: pytest.Config) -> str:
         raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
     if mode.startswith("simulate:"):
         try:
-            named_model(mode.partition(":")[2], f"--mapsat-on-miss={mode}")
+            named_model(_unrated("on-miss", mode, {}).partition(":")[2], f"--mapsat-on-miss={mode}")
         except UsageError as error:
             raise pytest.UsageError(str(error)) from None
     if mode == "record" and not tools:

@@ -86,10 +86,3 @@ def test_a_real_interrupt_stops_the_run(project: pytest.Pytester, where: str) ->
     output, _ = run.communicate(timeout=30)
     assert run.returncode == pytest.ExitCode.INTERRUPTED, output
     assert "KeyboardInterrupt" in output
-
-
-def test_the_interrupt_handler_is_the_former_one_after_the_run(project: pytest.Pytester) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    project.makeconftest(conftest("metrics", "signal.signal(signal.SIGINT, signal.SIG_IGN)"))
-    project.runpytest_inprocess("--mapsat-agent=good:agent").assert_outcomes(passed=3)
-    assert signal.getsignal(signal.SIGINT) is before
