@@ -338,8 +338,14 @@ class EventLoop:
         except self._asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            if isinstance(error, MemoryError):
+                for make_room in when_memory_is_used_up:  # the loop itself needs some to hand the error over
+                    make_room()
             return None, error
 
+
+#: What gives a process more memory once a coroutine has used up its own; an isolated agent's process puts its reserve here.
+when_memory_is_used_up: list[Callable[[], None]] = []
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5

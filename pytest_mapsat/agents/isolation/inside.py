@@ -31,6 +31,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, cast
 
+from pytest_mapsat.agents.callables import when_memory_is_used_up
 from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.returned import AgentFault, as_json, describe
@@ -478,6 +479,7 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connect
     if memory:
         most = memory << 20
         resource.setrlimit(resource.RLIMIT_DATA, (most, most + SPARE))
+        when_memory_is_used_up.append(make_room)
     faulthandler.enable()
     return Connection(line)
 
