@@ -60,8 +60,8 @@ _SCALARS = frozenset({int, float, bool, type(None)})
 def as_json(value: Any, other: Callable[[Any], Any] | None = None) -> Json:
     """Return a deep copy of the value as JSON data.
 
-    What JSON cannot hold is replaced by what ``other`` makes of it; without that, and where it is no JSON data either, by its type's name in
-    angle brackets: never by its ``repr``, which may show an address.
+    A value that JSON cannot hold is replaced by ``other(value)`` if that is JSON data, otherwise by the name of its type in angle brackets.
+    Its ``repr`` is never used: it may show an address.
     """
     return _Copy(other).of(value, 0)
 

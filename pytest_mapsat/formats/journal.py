@@ -211,6 +211,6 @@ def _entries(path: Path, name: str) -> Iterator[tuple[int, JsonObject]]:
         try:
             data = parse_json_line(raw.data, name, raw.number)
         except SuiteError:
-            continue  # torn: its writer was killed, and whoever wrote next began a line of its own
+            continue  # the writer was killed in the middle of this line; the next writer began a new one
         if isinstance(data, dict):
             yield raw.number, data

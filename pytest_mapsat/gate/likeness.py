@@ -44,7 +44,7 @@ _KINDS = {"asked": "asked", "hard": "hard", "soft": "soft", "fact": "facts", "po
 _FREE = fields_that_change("item", "run")
 
 
-#: Prompts for labels that only some metric sets read: whoever measures by one metric set more is compared on the others.
+#: Prompts for labels that only some metric sets read. They may differ: two runs are compared on the metric sets that both have.
 _BESIDE = tuple(f"/judge_{kind}" for kind in (STATE, OBSERVATION))
 
 

@@ -98,7 +98,7 @@ def _state(step: Step, tool: Tool | None, known: Known) -> Finding:
 
 
 def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
-    """Yield each thing that a tool had returned and a reply names: is what the reply makes of it right?"""
+    """Yield each thing that a tool returned and a reply names, with the finding whether the reply treats it rightly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
     for document in context.replies:
@@ -165,7 +165,7 @@ def _aligned(
         return Finding(False, f"it is recommended, and breaks {broken[True]}", wanted)
     if True in broken or None in broken:
         return Finding(
-            None, f"it is open whether it is recommended, or may be by {broken.get(True) or broken[None]}", wanted
+            None, f"unclear whether it is recommended, or whether {broken.get(True) or broken[None]} allows it", wanted
         )
     undecided = next((one for one in claims if one.matters and one.verdict != "supported"), None)
     if undecided is not None:

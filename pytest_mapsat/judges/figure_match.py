@@ -1,4 +1,4 @@
-"""Which figures a check speaks of, and whether they fit the values of the thing that they are said of."""
+"""Which figures of a reply a check is about, and whether they fit the values of the thing that they describe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HOURS = {"opening", "closing"}
 _Figure = TypeVar("_Figure", Quantity, Clock)
 _Check = TypeVar("_Check", Number, ClockTime)
 Outcome = Literal["fits", "misfit", "open", "given", "explained", "beside"]
-#: The figures that are said of a check's phrases, those that may be, and the sentences in which one of these stands.
+#: The figures that surely describe a check's phrases, those that may, and the sentences that contain one of these phrases.
 Nearby = tuple[set[Span], set[Span], set[int]]
 
 

@@ -258,7 +258,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     asked = sum(card.clarifications for card in run.cases)
     unclaimed = sum(card.nothing_claimed for card in run.cases)
     facts = sum(label.kind == "fact" and label.outcome == "passed" for card in run.cases for label in card.labels)
-    text = f"{replies} replies of the agent, {asked} of them questions"
+    text = f"{replies} repl{'y' if replies == 1 else 'ies'} of the agent, {asked} of them questions"
     if unclaimed:
         text += f"; {unclaimed} of {facts} facts passed because nothing was claimed"
     idle = sum(label.idle for card in run.cases for label in card.labels)

@@ -238,7 +238,7 @@ class _Gathering:
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
-        """Add the figures and times of a text, for what they are said of and for what the text belongs to."""
+        """Add the figures and times of a text, each for the thing that it describes and for the owner of the text."""
         for one in document.quantities:
             if one.unit == "min" and source.path == "history":
                 continue  # how long ago something was, or how long it took on another day
