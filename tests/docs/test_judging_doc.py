@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 @pytest.mark.parametrize("page", ["how-to/use-a-model.md", "how-to/read-a-run.md", "how-to/compare.md"])
 def test_every_command_that_is_shown_can_be_given(page):
-    shown = re.findall(r"^mapsat (.+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
+    shown = re.findall(r"^mapsat ([a-z].+)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
     assert shown
     for line in shown:
         name, *arguments = shlex.split(line, comments=True)
