@@ -15,10 +15,9 @@ from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError,
 from pytest_mapsat.resting import resting
 
 from . import limits
-from .files import printable, read_bytes, read_lines, require_file, shown_path
-from .jsontext import decode, located_json, parse_json
+from .files import printable, read_bytes, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
-from .replacing import replacing
+from .plain_data import decode, located_json, parse_json
 
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.
