@@ -155,7 +155,6 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError
     from pytest_mapsat.proof import Proof, prove
-    from pytest_mapsat.suite import read_answers
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return Proof(())
@@ -165,11 +164,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
         with suppress(SuiteError):
             suite.recordings(entry.id)  # what cannot be read is among the findings
             cases.append(suite.load(entry))
-    try:
-        answers = [placed.noun for placed in read_answers(suite)]
-    except SuiteError:
-        answers = []  # what is wrong with them is among the findings
-    return prove(cases, suite, answers)
+    return prove(cases, suite)
 
 
 def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> AnswersProof:

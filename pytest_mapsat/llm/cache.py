@@ -1,30 +1,41 @@
-"""Answers of models, kept by what they depend on. No fault is ever kept."""
+"""Answers of models, kept by what they depend on, and their ways in and out: an export of ours, and the JSON Lines of batch services. No fault is ever kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from zlib import crc32
 
 from pydantic import ValidationError
 
-from pytest_mapsat.formats import Lines, Located, limits, parse_json_line, read_lines, replacing, shown_path, validate
-from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, canonical_json, digest, shown
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    limits,
+    parse_json_line,
+    read_lines,
+    replacing,
+    require_file,
+    shown_path,
+    validate,
+)
+from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, canonical_json, shown
 from pytest_mapsat.store import Store, StoreError
 
-from .request import Answer, Request
+from .call import answer_of
+from .request import Answer, ModelError, Request
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
-MODES: tuple[Mode, ...] = ("auto", "only", "refresh", "off")
 
 _PREFIX = "answer/"
 #: Entries that are looked at for the nearest one.
 _MOST_COMPARED = 5_000
 #: Characters shown around the first that differs.
 _AROUND = 30
-#: One entry in an exported file, bytes.
+#: One entry in an exported file, or one result of a batch, bytes.
 _LINE_BYTES = 16 * limits.MIB
 
 
@@ -48,7 +59,7 @@ class Cache:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._sketches: dict[str, _Sketch] | None = None
+        self._lines: dict[str, tuple[str, frozenset[int]]] | None = None
 
     def find(self, request: Request) -> Answer | None:
         """Return the kept answer, marked as cached; None where there is none.
@@ -98,39 +109,27 @@ class Cache:
 
     def nearest(self, request: Request) -> str:
         """Return which kept entry comes nearest to a request that has none, and in what it differs; empty where nothing is kept."""
-        if self._sketches is None:
-            entries = (entry.request for _, entry in zip(range(_MOST_COMPARED), self.entries(), strict=False))
-            self._sketches = {one.key(): _Sketch.of(one) for one in entries}
-        asked = _Sketch.of(request)
-        near = [
-            (asked.likeness(sketch), key) for key, sketch in self._sketches.items() if sketch.purpose == asked.purpose
-        ]
-        if not near:
+        if self._lines is None:
+            kept = (entry.request for entry in islice(self.entries(), _MOST_COMPARED))
+            self._lines = {request.key(): (request.purpose, _lines(request)) for request in kept}
+        asked = _lines(request)
+        likeness = {
+            key: len(asked & lines) / len(asked | lines)
+            for key, (purpose, lines) in self._lines.items()
+            if purpose == request.purpose
+        }
+        if not likeness:
             return ""
-        _, key = min(near, key=lambda found: (-found[0], found[1]))
+        key = min(likeness, key=lambda key: (-likeness[key], key))
         entry = self._entry(key)
         return "" if entry is None else f"{key[:12]} differs in {'; '.join(_differences(entry.request, request))}"
 
 
-class _Sketch(NamedTuple):
-    """As much of a request as is needed to find the one most like it."""
-
-    purpose: str
-    parts: tuple[str, ...]
-    lines: frozenset[int]
-
-    @staticmethod
-    def of(request: Request) -> _Sketch:
-        parts = tuple(digest(part) for part in _parts(request).values())
-        text = "\n".join(canonical_json(message).replace("\\n", "\n") for message in request.messages)
-        return _Sketch(
-            request.purpose, parts, frozenset(crc32(line.encode("utf-8", "replace")) for line in text.split("\n"))
-        )
-
-    def likeness(self, other: _Sketch) -> float:
-        """Return a number that is greater the more two requests share; their words count most."""
-        lines = len(self.lines & other.lines) / (len(self.lines | other.lines) or 1)
-        return 10 * lines + sum(one == two for one, two in zip(self.parts, other.parts, strict=True))
+def _lines(request: Request) -> frozenset[int]:
+    """Return the lines of a request's messages and its other parts, each by a number: enough to find the one most like it."""
+    parts = [f"{name} {canonical_json(part)}" for name, part in _parts(request).items()]
+    messages = (canonical_json(message).replace("\\n", "\n").split("\n") for message in request.messages)
+    return frozenset(crc32(line.encode("utf-8", "replace")) for line in chain(parts, *messages))
 
 
 def _parts(request: Request) -> dict[str, Json]:
@@ -188,15 +187,11 @@ def export_entries(cache: Cache, path: Path) -> int:
         OSError: it cannot be written.
         StoreError: an entry is damaged.
     """
-    with replacing(path) as file:
-        return _write(cache, file)
-
-
-def _write(cache: Cache, file: IO[bytes]) -> int:
     count = 0
-    for entry in cache.entries():
-        file.write(canonical_json(_plain(entry)).encode() + b"\n")
-        count += 1
+    with replacing(path) as file:
+        for entry in cache.entries():
+            file.write(canonical_json(_plain(entry)).encode() + b"\n")
+            count += 1
     return count
 
 
@@ -223,3 +218,147 @@ def import_entries(cache: Cache, path: Path) -> Imported:
         else:
             known += 1
     return Imported(added, known, tuple(problems[: limits.PROBLEMS]))
+
+
+# -- batches: half the price, and any model by any means ------------------------------------------------------------------
+# A request is {"custom_id", "method", "url", "body"}, a result {"custom_id", "response": {"body": {"choices": [...], "usage"}}}; custom_id is the
+# key of the request.
+
+_METHOD, _URL = "POST", "/v1/chat/completions"
+#: The prefix by which litellm knows the service whose interface this is; the service itself does not.
+_OWN_PREFIX = "openai/"
+_OK = 200
+
+
+class Written(NamedTuple):
+    """Requests that were written, and those that the cache answers already."""
+
+    requests: int
+    cached: int
+
+
+class Taken(NamedTuple):
+    """What became of a file of results.
+
+    Attributes:
+        taken: answers that were kept.
+        known: requests that the cache had an answer to.
+        missing: keys of requests that still have none.
+        problems: what is wrong with rows, each in its line.
+    """
+
+    taken: int
+    known: int
+    missing: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+
+def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Written:
+    """Write the requests that the cache has no answer to, each once, in their order. The file is put in place whole.
+
+    Raises:
+        OSError: it cannot be written.
+        StoreError: the cache cannot be read.
+    """
+    seen: set[str] = set()
+    cached = 0
+    with replacing(path) as file:
+        for request in requests:
+            key = request.key()
+            if key in seen:
+                continue
+            seen.add(key)
+            if cache.find(request) is not None:
+                cached += 1
+                continue
+            body = request.body() | {"model": request.model.removeprefix(_OWN_PREFIX)}
+            row = {"custom_id": key, "method": _METHOD, "url": _URL, "body": body}
+            file.write(canonical_json(row).encode("utf-8", "replace") + b"\n")
+    return Written(len(seen) - cached, cached)
+
+
+def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
+    """Keep the answers that a file of results has for some requests. Rows that are no use are named, the rest counts.
+
+    Args:
+        path: the results, JSON Lines.
+        requests: what was asked, as ``write_batch`` was given it.
+        cache: where the answers are kept; one that is kept already stays.
+
+    Raises:
+        UsageError: there is no such file.
+        SuiteError: it cannot be read at all.
+        StoreError: the cache cannot be written.
+    """
+    name = shown_path(path)
+    require_file(path, name)
+    asked = {request.key(): request for request in requests}
+    rows = _Rows(asked, name)
+    for line in read_lines(path, _LINE_BYTES):
+        try:
+            rows.take(parse_json_line(line.data, name, line.number), line.number)
+        except SuiteError as error:
+            rows.problems += error.problems
+    taken = known = 0
+    missing = []
+    for key, request in asked.items():
+        if cache.find(request) is not None:
+            known += 1
+        elif key in rows.answers:
+            cache.keep(request, rows.answers[key])
+            taken += 1
+        else:
+            missing.append(key)
+    return Taken(taken, known, tuple(missing), tuple(rows.problems))
+
+
+class _Rows:
+    """The results of a file, as far as they have been read."""
+
+    def __init__(self, asked: Mapping[str, Request], name: str) -> None:
+        self._asked = asked
+        self._name = name
+        self._lines: dict[str, int] = {}
+        self.answers: dict[str, Answer] = {}
+        self.problems: list[Problem] = []
+
+    def take(self, row: Json, line: int) -> None:
+        key = row.get("custom_id") if isinstance(row, dict) else None
+        if not isinstance(key, str):
+            self._tell(line, f"found {shown(row)}, expected an object with custom_id and response")
+            return
+        request = self._asked.get(key)
+        if request is None:
+            self._tell(line, f"custom_id {shown(key)} is of no request of this run", "was another file meant?")
+            return
+        try:
+            answer = answer_of(_body(row), request)
+        except (ModelError, ValueError) as error:
+            self._tell(line, f"custom_id {key}: {error}")
+            return
+        first = self._lines.setdefault(key, line)
+        if first == line:
+            self.answers[key] = answer
+        elif self.answers.get(key) != answer:
+            self.answers.pop(key, None)
+            self._tell(line, f"custom_id {key} stands on line {first} too, with another answer; neither counts")
+
+    def _tell(self, line: int, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(self._name, line, message, hint))
+
+
+def _body(row: JsonObject) -> Json:
+    """Return the response of a row.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if row.get("error"):
+        raise ValueError(f"the service says: {shown(row['error'])}")
+    response = row.get("response")
+    if not isinstance(response, dict):
+        raise ValueError(f"found response {shown(response)}, expected an object with body")  # noqa: TRY004  one error for all that is wrong with a row
+    status = response.get("status_code", _OK)
+    if status != _OK:
+        raise ValueError(f"status {shown(status)}: {shown(response.get('body'))}")
+    return response.get("body")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Event
-from time import perf_counter
+from time import perf_counter, time
+from typing import Any
 from zlib import crc32
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store, store_folder
-from pytest_mapsat.turns import waiting
 
-from .budget import Budget, Limits, estimated_tokens
 from .cache import Cache, Mode
-from .call import call_model, has_price
-from .ceilings import note_ceiling
-from .errors import Kind, ModelError
-from .reading import answer_of
-from .request import Answer, Request
+from .call import answer_of, call_model, has_price
+from .request import Answer, Kind, ModelError, Request, note_ceiling
 
 #: What may go away by itself.
 _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"})
@@ -43,6 +42,26 @@ class Patience:
     longest_wait: float = 60.0
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a run may ask of models.
+
+    Attributes:
+        requests_a_minute: of all processes together; 0: any number.
+        tokens_a_minute: likewise, in and out.
+        max_cost: US dollars that the run may spend; None: any sum.
+    """
+
+    requests_a_minute: int = 0
+    tokens_a_minute: int = 0
+    max_cost: float | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to be kept."""
+        return self != Limits()
+
+
 @dataclass
 class LiteLLMClient:
     """The way to models for one process of a run.
@@ -59,17 +78,19 @@ class LiteLLMClient:
     budget: Budget | None = None
     patience: Patience = field(default_factory=Patience)
     _renewed: set[str] = field(default_factory=set)
-    _priced: dict[str, bool] = field(default_factory=dict)
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:
         """Return the model's answer; see ``ModelClient.ask``."""
-        found = self._cached(request)
-        if found is not None:
-            return found
+        if self.cache is not None and (self.mode != "refresh" or request.key() in self._renewed):
+            kept = self.cache.find(request)
+            if kept is not None:
+                return kept
         if self.mode == "only":
             raise ModelError("not_cached", self._why_not_cached(request), purpose=request.purpose)
         with waiting():
-            answer = self._ask_model(request, self.patience.seconds if timeout is None else timeout, cancelled)
+            answer = self._ask_model(
+                request, self.patience.seconds if timeout is None else timeout, cancelled or Event()
+            )
         if self.cache is None:
             return answer
         if self.mode == "refresh":
@@ -83,14 +104,9 @@ class LiteLLMClient:
 
     def close(self) -> None:
         """Close the store, where there is one."""
-        store = self.cache.store if self.cache is not None else self.budget.store if self.budget is not None else None
-        if store is not None:
-            store.close()
-
-    def _cached(self, request: Request) -> Answer | None:
-        if self.cache is None or (self.mode == "refresh" and request.key() not in self._renewed):
-            return None
-        return self.cache.find(request)
+        holder = self.cache or self.budget
+        if holder is not None:
+            holder.store.close()
 
     def _why_not_cached(self, request: Request) -> str:
         near = self.cache.nearest(request) if self.cache is not None else ""
@@ -98,7 +114,7 @@ class LiteLLMClient:
         said += f"; the nearest entry {near}" if near else ", which has none to anything like it"
         return f"{said}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
 
-    def _ask_model(self, request: Request, seconds: float, cancelled: Event | None) -> Answer:
+    def _ask_model(self, request: Request, seconds: float, cancelled: Event) -> Answer:
         used, attempt = 0.0, 1
         while True:
             tokens = self._admitted(request, cancelled)  # waiting for room is not the model's time
@@ -107,14 +123,14 @@ class LiteLLMClient:
                 return self._attempt(request, tokens, seconds - used, cancelled)
             except ModelError as error:
                 wait = self._pause(request, error, attempt)
-                used += perf_counter() - started + (wait or 0)
-                if wait is None or used >= seconds:
-                    raise self._in_all(error, attempt) from None
-            if (cancelled or Event()).wait(wait):
+                used += perf_counter() - started + wait
+                if error.kind not in _PASSING or attempt >= self.patience.attempts or used >= seconds:
+                    raise error.after(attempt) from None
+            if cancelled.wait(wait):
                 raise _cancelled(request)
             attempt += 1
 
-    def _admitted(self, request: Request, cancelled: Event | None) -> int:
+    def _admitted(self, request: Request, cancelled: Event) -> int:
         """Wait until a call may go out; return the tokens that were counted for it.
 
         Raises:
@@ -123,13 +139,8 @@ class LiteLLMClient:
         tokens = estimated_tokens(request)
         if self.budget is None:
             return tokens
-        if request.model not in self._priced:
-            self._priced[request.model] = self.budget.limits.max_cost is None or has_price(request.model)
-        priced = self._priced[request.model]
         try:
-            self.budget.check(request, priced=priced)
-            admitted = self.budget.wait_for(tokens, cancelled)
-            admitted = admitted and self.budget.reserve(request, tokens, priced=priced, cancelled=cancelled)
+            admitted = self.budget.admit(request, tokens, cancelled)
         except ModelError as error:
             note_ceiling(str(error))
             raise
@@ -137,7 +148,7 @@ class LiteLLMClient:
             raise _cancelled(request)
         return tokens
 
-    def _attempt(self, request: Request, tokens: int, seconds: float, cancelled: Event | None) -> Answer:
+    def _attempt(self, request: Request, tokens: int, seconds: float, cancelled: Event) -> Answer:
         usage, reserved = Usage(), tokens
         try:
             response = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
@@ -151,22 +162,12 @@ class LiteLLMClient:
                 self.budget.spend(usage, tokens, reserved)
         return answer
 
-    def _pause(self, request: Request, error: ModelError, attempt: int) -> float | None:
-        """Return the seconds until the next attempt; None where there is to be none."""
-        if error.kind not in _PASSING or attempt >= self.patience.attempts:
-            return None
+    def _pause(self, request: Request, error: ModelError, attempt: int) -> float:
+        """Return the seconds until the next attempt: spread by the request and not by chance, so that many processes do not come back at once."""
         if error.retry_after is not None:
             return error.retry_after
-        # Spread by the request and not by chance, so that many processes do not come back at once.
         spread = 1 + crc32(f"{request.key()} {attempt}".encode()) % 100 / 200
         return float(min(self.patience.first_wait * 2 ** (attempt - 1) * spread, self.patience.longest_wait))
-
-    @staticmethod
-    def _in_all(error: ModelError, attempts: int) -> ModelError:
-        if attempts == 1:
-            return error
-        said = f"{error} ({attempts} attempts)"
-        return ModelError(error.kind, said, purpose=error.purpose, retry_after=error.retry_after, usage=error.usage)
 
 
 def _cancelled(request: Request) -> ModelError:
@@ -202,3 +203,123 @@ def open_door(
         budget=Budget(store, run, limits) if store is not None and limits.any else None,
         patience=patience or Patience(),
     )
+
+
+# -- how fast and how much: shared by all processes of a run through the store -------------------------------------------
+
+_MINUTE = 60.0
+#: Characters of UTF-8 that make a token, at the least; and tokens of a reply that nobody has bounded.
+_BYTES_A_TOKEN = 3
+_REPLY_TOKENS = 500
+#: How often a call that has to wait for others looks again, and how long one is under way at most before it counts as lost, seconds.
+_GLANCE = 0.05
+_LOST = 600.0
+#: The calls of the last minute. Of this machine and not of the run: a service counts what comes from all of them.
+_CALLS = "calls"
+
+
+class Budget:
+    """The limits of one run, kept.
+
+    Args:
+        store: what the run's processes share.
+        run: names the run.
+        limits: what it may ask.
+        priced: whether the price of a model is known.
+    """
+
+    def __init__(self, store: Store, run: str, limits: Limits, priced: Callable[[str], bool] = has_price) -> None:
+        self.store = store
+        self._limits = limits
+        self._spent = f"run/{run}"
+        self._priced = cache(priced)
+
+    def admit(self, request: Request, tokens: int, cancelled: Event) -> bool:
+        """Wait until a call may go out, and count it as under way.
+
+        Under a ceiling it has to fit into what is left beside the calls under way; one that would go beyond goes out alone, so that of many
+        at once no more than one does.
+
+        Args:
+            request: what is to be asked.
+            tokens: what it will need, estimated.
+            cancelled: ends the waiting.
+
+        Returns:
+            Whether it may go out; not where the waiting was ended.
+
+        Raises:
+            ModelError: of kind ``ceiling``: what the run may spend is spent, or the ceiling cannot be kept as the model has no known price.
+        """
+        if self._limits.max_cost is not None and not self._priced(request.model):
+            why = f"the price of {request.model} is not known, so the ceiling cannot be kept; leave it out"
+            raise self._reached(request, why)
+        while (wait := self._taken(request, tokens)) > 0:
+            if cancelled.wait(wait):
+                return False
+        return True
+
+    def spend(self, usage: Usage, estimated: int, reserved: int = 0) -> None:
+        """Add what a call has cost. It is under way no more.
+
+        Args:
+            usage: what the service says.
+            estimated: the tokens that count where it does not say.
+            reserved: those with which the call was counted as one under way.
+        """
+        if self._limits.max_cost is None:
+            return
+        tokens = estimated if usage.input_tokens is None else usage.input_tokens + (usage.output_tokens or 0)
+        with self.store.alone():
+            spent = self._so_far()
+            mine = next((place for place, (size, _) in enumerate(spent["out"]) if size == reserved), None)
+            if mine is not None:
+                del spent["out"][mine]
+            total = {"cost": spent["cost"] + (usage.cost or 0.0), "tokens": spent["tokens"] + tokens}
+            self.store.put(self._spent, {**spent, **total})
+
+    def forget(self) -> None:
+        """Drop what the run has spent."""
+        self.store.delete(self._spent)
+
+    def _so_far(self) -> dict[str, Any]:
+        """Return what the run has spent, and its calls under way: tokens and time of each."""
+        return {"cost": 0.0, "tokens": 0, "out": [], **(self.store.get(self._spent) or {})}
+
+    def _taken(self, request: Request, tokens: int) -> float:
+        """Count a call now and return 0, or return the seconds until there may be room for it."""
+        limits = self._limits
+        with self.store.alone():
+            now, spent = time(), self._so_far()
+            if limits.max_cost is not None and spent["cost"] >= limits.max_cost:
+                raise self._reached(request, f"the run has spent {spent['cost']:.4f} USD")
+            out = [call for call in spent["out"] if now - _LOST < call[1] <= now]
+            if out and not self._fits(spent, tokens + sum(size for size, _ in out)):
+                return _GLANCE
+            calls = [call for call in self.store.get(_CALLS) or [] if now - _MINUTE < call[0] <= now]
+            used = tokens + sum(size for _, size in calls)
+            full = bool(limits.requests_a_minute) and len(calls) >= limits.requests_a_minute
+            # A call beyond the whole budget goes out alone.
+            full = full or (bool(limits.tokens_a_minute) and bool(calls) and used > limits.tokens_a_minute)
+            if full:
+                return float(max(calls[0][0] + _MINUTE - now, 0.01))
+            if limits.requests_a_minute or limits.tokens_a_minute:
+                self.store.put(_CALLS, [*calls, [now, tokens]])
+            if limits.max_cost is not None:
+                self.store.put(self._spent, {**spent, "out": [*out, [tokens, now]]})
+        return 0.0
+
+    def _fits(self, spent: dict[str, Any], coming: int) -> bool:
+        """Return whether so many tokens more stay below the ceiling, at the price of those that were used so far."""
+        cost, tokens, most = spent["cost"], spent["tokens"], self._limits.max_cost
+        return most is None or (tokens > 0 and cost + cost / tokens * coming <= most)
+
+    def _reached(self, request: Request, why: str) -> ModelError:
+        return ModelError("ceiling", f"--mapsat-max-cost={self._limits.max_cost:g}: {why}", purpose=request.purpose)
+
+
+def estimated_tokens(request: Request) -> int:
+    """Return about how many tokens a request will need, in and out; more rather than less."""
+    size = len(str(request.body()).encode("utf-8", "replace"))
+    reply = request.parameters.get("max_tokens", _REPLY_TOKENS)
+    return size // _BYTES_A_TOKEN + (reply if isinstance(reply, int) else _REPLY_TOKENS)

@@ -1,26 +1,19 @@
-"""What is asked of a model, and what comes back: plain values, the same for a live call, the cache and a batch file."""
+"""What is asked of a model, and what comes back: plain values, the same for a live call, the cache and a batch file; or why there is no answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from pytest_mapsat.model import Json, JsonObject, Noun, Usage, UsageError, did_you_mean, digest
+from pytest_mapsat.model import Blame, Json, JsonObject, MapsatError, Noun, Usage, UsageError, did_you_mean, digest
 
 #: Who asks; it decides whose the spending is, and who is blamed for a reply that is no use. Not part of the key.
 Purpose = Literal["agent", "user", "judge", "sandbox"]
-
-#: The parameters that a spec may set, as in ``llm:openai/gpt-4o?temperature=0``, and how each is read.
-_PARAMETERS: Mapping[str, type] = {
-    "temperature": float,
-    "top_p": float,
-    "max_tokens": int,
-    "seed": int,
-    "reasoning_effort": str,
-}
 
 
 class Request(Noun):
@@ -103,6 +96,92 @@ class ModelClient(Protocol):
             ModelError: there is none; the error says why, and who is to blame.
         """
         ...
+
+
+# -- no answer ----------------------------------------------------------------------------------------------------
+
+#: Outcomes of a call that brought no answer. The first group is of the way to the model, the second of the model's reply.
+Kind = Literal[
+    "no_key", "unknown_model", "unsupported", "rejected", "too_long", "rate_limited", "unavailable", "timeout", "cancelled", "not_cached", "ceiling",
+    "empty", "cut", "malformed", "refused",
+]  # fmt: skip
+#: Kinds that tell of the model's reply: an agent that is a model is to blame for them itself.
+OF_THE_REPLY: frozenset[Kind] = frozenset({"too_long", "empty", "cut", "malformed", "refused"})
+_BLAME: dict[Purpose, Blame] = {"user": "user", "judge": "judge", "sandbox": "sandbox"}
+
+
+class ModelError(MapsatError):
+    """A model gave no answer that can be used.
+
+    Attributes:
+        kind: what happened.
+        purpose: who asked.
+        retry_after: seconds that the service asks to wait; None: it did not say.
+        usage: what it cost all the same.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        purpose: Purpose,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        self.kind: Kind = kind
+        self.purpose: Purpose = purpose
+        self.retry_after = retry_after
+        self.usage = usage or Usage()
+        super().__init__(message)
+
+    def after(self, attempts: int) -> ModelError:
+        """Return the error as that of several attempts."""
+        if attempts == 1:
+            return self
+        words = f"{self} ({attempts} attempts)"
+        return ModelError(self.kind, words, purpose=self.purpose, retry_after=self.retry_after, usage=self.usage)
+
+    @property
+    def blame(self) -> Blame:
+        """Who is to blame: the user or the judge that asked; of an agent's calls the agent for its reply, else the infrastructure."""
+        if self.purpose == "agent":
+            return "agent" if self.kind in OF_THE_REPLY else "infrastructure"
+        return _BLAME[self.purpose]
+
+
+# -- ceilings: asked for by every episode, also where nobody is a model -----------------------------------------------
+
+_ceilings: ContextVar[list[str] | None] = ContextVar("mapsat_ceilings", default=None)
+
+
+@contextmanager
+def ceilings_met() -> Iterator[list[str]]:
+    """Give a list that fills with the ceilings, in words, that refuse a call meanwhile: one made in this context, or in a copy of it."""
+    met: list[str] = []
+    token = _ceilings.set(met)
+    try:
+        yield met
+    finally:
+        _ceilings.reset(token)
+
+
+def note_ceiling(words: str) -> None:
+    """Tell who listens in this context that a ceiling refuses a call."""
+    if (met := _ceilings.get()) is not None:
+        met.append(words)
+
+
+# -- a spec -------------------------------------------------------------------------------------------------------
+
+#: The parameters that a spec may set, as in ``llm:openai/gpt-4o?temperature=0``, and how each is read.
+_PARAMETERS: Mapping[str, type] = {
+    "temperature": float,
+    "top_p": float,
+    "max_tokens": int,
+    "seed": int,
+    "reasoning_effort": str,
+}
 
 
 def named_model(text: str, spec: str) -> tuple[str, dict[str, Json]]:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from scripted_models import said
 
-from pytest_mapsat.llm import Cache, Request
-from pytest_mapsat.llm.batch import read_batch, write_batch
+from pytest_mapsat.llm import Cache, Request, read_batch, write_batch
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.store import Store
 

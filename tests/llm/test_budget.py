@@ -11,20 +11,24 @@ from time import monotonic, sleep
 import pytest
 
 from pytest_mapsat.llm import Limits, ModelError, Request
-from pytest_mapsat.llm import budget as budgets
-from pytest_mapsat.llm.budget import Budget, estimated_tokens
+from pytest_mapsat.llm import client as clients
+from pytest_mapsat.llm.client import Budget, estimated_tokens
 from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store
 
 ASKED = Request(model="openai/m", messages=({"role": "user", "content": "hi"},))
 
 
+def budget_of(store: Store, limits: Limits) -> Budget:
+    return Budget(store, "run", limits, priced=lambda _model: True)
+
+
 def _spend(folder: Path, granted: object) -> None:
     """Ask as often as the run lets this process, each call for 10 tokens."""
-    budget = Budget(Store(folder), "run", Limits(max_cost=2.5))
+    budget = budget_of(Store(folder), Limits(max_cost=2.5))
     for _ in range(50):
         try:
-            assert budget.reserve(ASKED, 10, priced=True)
+            assert budget.admit(ASKED, 10, Event())
         except ModelError:
             return
         budget.spend(Usage(input_tokens=9, output_tokens=1, cost=0.125), 0, 10)
@@ -32,11 +36,11 @@ def _spend(folder: Path, granted: object) -> None:
 
 
 def _take(folder: Path, granted: object) -> None:
-    budget = Budget(Store(folder), "run", Limits(requests_a_minute=10))
+    budget = budget_of(Store(folder), Limits(requests_a_minute=10))
     over = Event()
     over.set()  # whoever has to wait gives up
     for _ in range(20):
-        granted.put(budget.wait_for(1, over))
+        granted.put(budget.admit(ASKED, 1, over))
 
 
 @pytest.mark.parametrize("work", [_spend, _take])
@@ -59,11 +63,11 @@ def test_four_processes_share_one_budget(tmp_path: Path, work: object) -> None:
 
 
 def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: Path) -> None:
-    budget, used = Budget(Store(tmp_path), "run", Limits(max_cost=0.2)), []
+    budget, used = budget_of(Store(tmp_path), Limits(max_cost=0.2)), []
 
     def call(number: int) -> None:
         try:
-            assert budget.reserve(ASKED, 500, priced=True)
+            assert budget.admit(ASKED, 500, Event())
         except ModelError:
             return
         used.append(number)
@@ -76,46 +80,46 @@ def test_of_many_calls_at_once_no_more_than_one_goes_beyond_a_ceiling(tmp_path: 
 
 
 def test_a_call_that_is_given_up_while_it_waits_for_others_never_goes_out(tmp_path: Path) -> None:
-    budget, over = Budget(Store(tmp_path), "run", Limits(max_cost=1)), Event()
-    assert budget.reserve(ASKED, 150, priced=True)
+    budget, over = budget_of(Store(tmp_path), Limits(max_cost=1)), Event()
+    assert budget.admit(ASKED, 150, Event())
     over.set()
-    assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
+    assert not budget.admit(ASKED, 150, over)
     budget.spend(Usage(input_tokens=1, cost=0.001), 0, 150)
-    assert budget.reserve(ASKED, 150, priced=True, cancelled=over)
+    assert budget.admit(ASKED, 150, over)
 
 
 def test_a_call_whose_process_was_killed_is_waited_for_no_longer_than_calls_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    budget, over = Budget(Store(tmp_path), "run", Limits(max_cost=1)), Event()
+    budget, over = budget_of(Store(tmp_path), Limits(max_cost=1)), Event()
     over.set()
-    assert budget.reserve(ASKED, 150, priced=True)
-    assert not budget.reserve(ASKED, 150, priced=True, cancelled=over)
-    monkeypatch.setattr(budgets, "_LOST", 0.0)
-    assert budget.reserve(ASKED, 150, priced=True, cancelled=over)
+    assert budget.admit(ASKED, 150, Event())
+    assert not budget.admit(ASKED, 150, over)
+    monkeypatch.setattr(clients, "_LOST", 0.0)
+    assert budget.admit(ASKED, 150, over)
 
 
 def test_tokens_of_a_minute_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "_MINUTE", 0.3)
+    monkeypatch.setattr(clients, "_MINUTE", 0.3)
     store = Store(tmp_path)
-    budget = Budget(store, "run", Limits(tokens_a_minute=100))
+    budget = budget_of(store, Limits(tokens_a_minute=100))
     started = monotonic()
-    assert budget.wait_for(60)
-    assert budget.wait_for(40)
+    assert budget.admit(ASKED, 60, Event())
+    assert budget.admit(ASKED, 40, Event())
     assert monotonic() - started < 0.25
-    assert budget.wait_for(500)  # more than a minute's worth goes out alone
+    assert budget.admit(ASKED, 500, Event())  # more than a minute's worth goes out alone
     assert monotonic() - started >= 0.3
     store.close()
 
 
 def test_a_finished_run_leaves_nothing_behind(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    budget = Budget(store, "run", Limits(max_cost=1))
+    budget = budget_of(store, Limits(max_cost=1))
     budget.spend(Usage(cost=0.5), 3)
-    budget.check(ASKED, priced=True)
+    budget.admit(ASKED, 1, Event())
     budget.spend(Usage(cost=0.5), 3)
     with pytest.raises(ModelError, match=r"has spent 1.0000 USD"):
-        budget.check(ASKED, priced=True)
+        budget.admit(ASKED, 1, Event())
     budget.forget()
     assert list(store.names()) == []
     store.close()

@@ -1,4 +1,4 @@
-"""Requests for a go-ahead: how often the rules tell one, on messages written blind; docs/how-to/simulate-the-user.md has the figures of the first judging."""
+"""Requests for a go-ahead: how often the rules tell one, on messages written blind; tests/natural/README.md has the figures of the first judging."""
 
 import json
 from pathlib import Path
