@@ -24,8 +24,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .checks import ChecksJudge
 from .extra_labels import besides
+from .judge import ChecksJudge
 from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
 
 BY = "recorded"
