@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import (
@@ -38,7 +38,6 @@ from .context import Context
 from .evidence import UNITS, is_unit
 from .extra_labels import besides
 from .findings import SHOWN_AT_MOST, cite
-from .judge import ChecksJudge
 from .labels import UNDECIDED, kinds, too_long, unjudgeable
 from .llm_material import (
     RELATIONS,
@@ -52,6 +51,9 @@ from .llm_material import (
     material_of,
     visible,
 )
+
+if TYPE_CHECKING:
+    from .judge import ChecksJudge
 
 #: The prompts in use, by file name: instructions, the material, and the second asking.
 PROMPTS = ("judge", "judge_dialogue", "judge_again")
