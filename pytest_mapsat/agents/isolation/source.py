@@ -20,11 +20,11 @@ from threading import Event, Lock
 from time import perf_counter
 from typing import IO, Any, Literal
 
-from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Session
+from pytest_mapsat.agents.source import AgentContext, Conversation, Session
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
@@ -535,7 +535,7 @@ class IsolatedSource:
         return process.ready
 
 
-class IsolatedConversation:
+class IsolatedConversation(Conversation):
     """One episode with an agent in its process."""
 
     def __init__(  # noqa: PLR0917  # one caller
