@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.on_demand import fetched
+from pytest_mapsat.interpreter import fetched
 
 from .reply import Reply
 

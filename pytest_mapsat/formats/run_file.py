@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from pytest_mapsat.interpreter import resting
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, Trajectory, Turn, shown
-from pytest_mapsat.resting import resting
 
 from . import limits
 from .files import printable, read_bytes, read_lines, replacing, require_file, shown_path

@@ -7,10 +7,10 @@ import traceback
 from collections.abc import Callable
 from threading import Event, Thread
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import PythonCheck, shown
 from pytest_mapsat.registry import AddedCheck, added_checks
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, plain, words_of
 
 from .context import Context
