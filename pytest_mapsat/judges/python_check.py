@@ -10,6 +10,7 @@ from functools import cached_property
 from threading import Event, Thread
 from typing import NoReturn
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Context,
     Ending,
@@ -25,7 +26,6 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import AddedCheck, added_checks
 from pytest_mapsat.sandbox import End, Row, State, frozen
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, plain, words_of
 
 from .findings import Finding

@@ -12,10 +12,10 @@ from typing import Any, TextIO
 
 import pytest
 
+from pytest_mapsat.interpreter import computing
 from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
 from pytest_mapsat.runs.episodes import Key, Wanted
-from pytest_mapsat.turns import computing
 from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 
@@ -200,7 +200,7 @@ class AheadOfItems:
         grades: bool,
         plan: Plan,
         load: Callable[[CaseParam], Case],
-        give_up: Callable[[], None],
+        give_up: Callable[[], int],
         user_reads: bool = False,
         stolen: bool = False,
     ) -> None:

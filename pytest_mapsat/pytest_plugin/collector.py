@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import pytest
 
-from pytest_mapsat.resting import resting
+from pytest_mapsat.interpreter import resting
 
 #: New objects after which the collector comes. Python's own 700 are those of one episode.
 _OBJECTS = 20_000

@@ -32,7 +32,7 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Played, Runner
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -260,11 +260,11 @@ class MapsatSession:
         self.config.pluginmanager.register(ahead, "mapsat-ahead")
         return ahead
 
-    def _give_up(self) -> None:
-        """End the waiting for episodes that nobody wants any more."""
-        leave_behind()
+    def _give_up(self) -> int:
+        """End the waiting for episodes that nobody wants any more; return how many were left behind in a reply."""
         if self._runner is not None and self._runner.elsewhere is not None:
             self._runner.elsewhere.stop()
+        return leave_behind()
 
     def _planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
@@ -275,12 +275,10 @@ class MapsatSession:
             return None
         nodeid, flights = self._nodeid(param), self.episodes.flights
 
-        def play(left_behind: Callable[[Played], None]) -> Played:
-            return runner.play(param.suite, case, trial=param.trial, left_behind=left_behind)
-
         def began() -> Callable[[], None]:
             return partial(flights.end, flights.begin(nodeid, param.id, param.trial))
 
+        play = partial(runner.play, param.suite, case, trial=param.trial)
         grade = partial(runner.grade, param.suite, nodeid=nodeid, line=param.entry.line)
         return Planned(wanted.key, play, grade, printed.context(), began)
 
