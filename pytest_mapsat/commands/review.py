@@ -55,7 +55,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _required(text: str) -> tuple[dict[str, float], float]:
-    from pytest_mapsat.proof.agreement import parse_required
+    from pytest_mapsat.proof import parse_required
 
     try:
         return parse_required(text)
@@ -199,8 +199,8 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
+    from pytest_mapsat import proof
     from pytest_mapsat.formats import shown_path
-    from pytest_mapsat.proof import agreement as proof
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
     from pytest_mapsat.runs.saved import read_saved

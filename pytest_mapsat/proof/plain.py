@@ -41,7 +41,6 @@ from pytest_mapsat.model import (
     Trajectory,
     Verdict,
     WhichReply,
-    leaves,
     values_at,
 )
 from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
@@ -647,14 +646,6 @@ class _Reader:
             return None
         turns = self._judged.trajectory.turns
         return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
-
-
-def checks_of(requirement: Requirement) -> Iterator[Check]:
-    """Yield the parts of all checks of a requirement."""
-    if requirement.check is not None:
-        yield from leaves(requirement.check)
-    for rule in requirement.levels if isinstance(requirement, ImplicitRequirement) else ():
-        yield from leaves(rule.check)
 
 
 def _needed(check: All | AnyOf | AtLeast) -> int:
