@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
             found = import_entries(cache, options.file)
             for problem in found.problems:
                 tell(problem)
-            said = f"{folder}: {found.added} answers added, {found.known} known already, {len(found.problems)} lines of no use"
-            told = {"added": found.added, "known": found.known, "problems": list(map(str, found.problems))}
+            said = f"{folder}: {found.taken} answers added, {found.known} known already, {len(found.problems)} lines of no use"
+            told = {"added": found.taken, "known": found.known, "problems": list(map(str, found.problems))}
             return max(_tell(options, told, said), int(bool(found.problems)))
         models = Counter((entry.request.model, entry.request.purpose) for entry in cache.entries())
         told = {
