@@ -10,7 +10,6 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import perf_counter
-from typing import Protocol
 
 from pytest_mapsat.episode import LeftBehind, leave_behind
 from pytest_mapsat.model import Scorecard
@@ -28,36 +27,23 @@ _LAST = 0.5
 _GLANCE = 0.1
 
 
-class Playing(Protocol):
-    """How an episode is played."""
-
-    def __call__(self, left_behind: Callable[[Played], None]) -> Played:
-        """Play it on this thread, which is there for it alone.
-
-        Args:
-            left_behind: is called by another thread instead, where the agent outlives its time; ``LeftBehind`` is raised here then.
-        """
-        ...
-
-
 @dataclass(eq=False)
 class Planned:
     """An episode that somebody will ask for.
 
     Attributes:
         key: names it.
-        play: plays it.
+        play: plays it on this thread, which is there for it alone. Where the agent outlives its time, another thread calls what is given with what
+            has been played, and ``LeftBehind`` is raised here.
         grade: judges and scores it.
         context: the context in which it is played.
-        began: is called when it begins, and returns what is called when it has been played.
         outcome: what has come of it.
     """
 
     key: Hashable
-    play: Playing
+    play: Callable[[Callable[[Played], None]], Played]
     grade: Callable[[Played], Scorecard]
     context: Context
-    began: Callable[[], Callable[[], None]]
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
 
     def cancel(self) -> None:
@@ -223,12 +209,10 @@ class Ahead:
 
     def _run(self, planned: Planned) -> bool:
         """Play an episode; return whether another thread has taken the place of this one meanwhile."""
-        ended = planned.began()
         replaced = False
 
         def left_behind(played: Played) -> None:
             nonlocal replaced
-            ended()
             if self._wanted:
                 replaced = True
                 with self._changed:
@@ -240,10 +224,8 @@ class Ahead:
         except LeftBehind:
             return replaced
         except BaseException as error:  # noqa: BLE001  raised again by whoever asks
-            ended()
             self._failed(planned, error)
         else:
-            ended()
             self._finish(planned, played)
         return False
 

@@ -45,7 +45,7 @@ def offer(ahead, key, agent, *, grade=None, timeout=60.0):
         )
         return Played(CASE, trajectory, 0.0)
 
-    ahead.offer(Planned(key, play, grade or (lambda played: played.trajectory), copy_context(), lambda: meanwhile))
+    ahead.offer(Planned(key, play, grade or (lambda played: played.trajectory), copy_context()))
 
 
 def test_episodes_begin_in_order_and_as_many_as_may_be_under_way(ahead):
