@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import socket
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from math import isfinite
 from pathlib import Path
-from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -38,10 +35,9 @@ from pytest_mapsat.model import (
     json_size,
     shown,
 )
+from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
-
-from .reply import Reply, Unavailable
+from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 # -- anything, as JSON data of our own ---------------------------------------------------------------------------------
 
@@ -123,9 +119,6 @@ _READ = 20_000
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: An absolute path of at least two parts; not the path of a URL.
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
-_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
-_STANDARD = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
-_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 
 
 class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
@@ -149,11 +142,11 @@ def scrubbed(text: str, most: int = _SHOWN) -> str:
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
     """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any; in detail, what it was raised from."""
-    frames = _frames(error)
-    where = f" ({frames[-1]})" if frames else ""
+    places = [f"{_module_file(frame)}:{line} in {frame.f_code.co_name}" for frame, line in frames_of(error)]
+    where = f" ({places[-1]})" if places else ""
     cause = error.__cause__
     because = [] if cause is None else [f"because of {type(cause).__name__}: {_words(cause)}"]
-    detail = "\n".join((*frames[-_FRAMES:], *because))
+    detail = "\n".join((*places[-_FRAMES:], *because))
     return Fault(blame=blame, message=f"{type(error).__name__}: {_words(error)}{where}", detail=detail)
 
 
@@ -182,25 +175,6 @@ def _words(error: BaseException) -> str:
         return scrubbed(call_stranger(str, error)) or "no message"
     except StrangerError:
         return "its message cannot be read"
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, in installed code."""
-    frames = [
-        (frame, line)
-        for frame, line in walk_tb(error.__traceback__)
-        if not frame.f_code.co_filename.startswith(_OURS) and not _is_standard(frame.f_code.co_filename)
-    ]
-    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
-    return [_place(frame, line) for frame, line in own or frames]
-
-
-def _is_standard(filename: str) -> bool:
-    return filename.startswith((*_STANDARD, "<frozen ")) and not filename.startswith(_INSTALLED)
-
-
-def _place(frame: FrameType, line: int) -> str:
-    return f"{_module_file(frame)}:{line} in {frame.f_code.co_name}"
 
 
 def _module_file(frame: FrameType) -> str:

@@ -155,7 +155,6 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
     """Return what the checks make of mutants of all cases that can be loaded; the others are among the findings."""
     from pytest_mapsat.model import SuiteError
     from pytest_mapsat.proof import Proof, prove
-    from pytest_mapsat.suite import read_answers
 
     if any(finding.severity == "error" and finding.rule != "case" for finding in findings):
         return Proof(())
@@ -165,18 +164,14 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
         with suppress(SuiteError):
             suite.recordings(entry.id)  # what cannot be read is among the findings
             cases.append(suite.load(entry))
-    try:
-        answers = [placed.noun for placed in read_answers(suite)]
-    except SuiteError:
-        answers = []  # what is wrong with them is among the findings
-    return prove(cases, suite, answers)
+    return prove(cases, suite)
 
 
 def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> AnswersProof:
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import AnswersProof, JudgedAnswer
+    from pytest_mapsat.proof import AnswersProof, JudgedDialogue
     from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
     from pytest_mapsat.suite import read_answers
 
@@ -194,7 +189,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     cases = {case: suite.load(entries[case]) for case in dict.fromkeys(card.id for card in judged.cases)}
     by_trial = answers_by_trial(answers)
     proof = AnswersProof(
-        tuple(JudgedAnswer(by_trial[card.id, card.trial], cases[card.id], card) for card in judged.cases)
+        tuple(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], card) for card in judged.cases)
     )
     if options.calibrate:
         _calibrate(suite, proof)
@@ -217,7 +212,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
             f"--calibrate: answer {first.answer} to {first.case} labels {first.requirement} {first.should}, and its check, which reads no prose, says {first.said} "
             f"({first.why}){more}: mend the label or the check first"
         )
-    judgings = [judging_of(judged.answer, judged.case, judged.card) for judged in proof.judged]
+    judgings = [judging_of(dialogue) for dialogue in proof.judged]
     counted = calibrate({suite.manifest.name: judgings})
     own = signed(counted.model_copy(update={"red_of_right": None, "green_of_wrong": None}))
     path = suite.root / CALIBRATION

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _required(text: str) -> tuple[dict[str, float], float]:
-    from pytest_mapsat.proof.agreement import parse_required
+    from pytest_mapsat.proof import parse_required
 
     try:
         return parse_required(text)
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
+    from pytest_mapsat import proof
     from pytest_mapsat.formats import shown_path
-    from pytest_mapsat.proof import agreement as proof
     from pytest_mapsat.runs.people_labels import agreement_of
     from pytest_mapsat.runs.regrade import open_suites
     from pytest_mapsat.runs.saved import read_saved

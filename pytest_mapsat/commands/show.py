@@ -96,7 +96,7 @@ def _claims(
     path: Path, suites: Sequence[Suite], case: str | None, trial: int | None
 ) -> Iterator[tuple[Trajectory, Judged]]:
     """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
-    from pytest_mapsat.agents.recorded import open_recorded
+    from pytest_mapsat.agents import open_recorded
     from pytest_mapsat.judges import Context
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.runs.regrade import places_in

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .channel import Limits
 from .dialogue import run_episode, without_sandbox
-from .threads import LeftBehind, leave_behind, shutdown
+from .threads import leave_behind, shutdown
 
-__all__ = ["LeftBehind", "Limits", "leave_behind", "run_episode", "shutdown", "without_sandbox"]
+__all__ = ["Limits", "leave_behind", "run_episode", "shutdown", "without_sandbox"]

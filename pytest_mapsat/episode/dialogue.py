@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -40,7 +39,7 @@ from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
 from .channel import Channel, Limits, port
-from .threads import Caller, Here, Overdue, leased
+from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
@@ -66,11 +65,10 @@ def run_episode(
     trial: int = 1,
     identity: str = "",
     form: bool = False,
-    left_behind: Callable[[Trajectory], None] | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
-    Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt, and LeftBehind.
+    Whatever breaks is told in the trajectory's ending and fault; nothing is raised but KeyboardInterrupt.
 
     Args:
         case: the case; the agent sees its visible half only.
@@ -81,14 +79,11 @@ def run_episode(
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
-        left_behind: given where the calling thread is there for this dialogue alone: the agent is called on it, without a hand-over. Where it
-            outlives its time, another thread ends the episode and gives its trajectory to this function; whenever the agent is done, LeftBehind
-            is raised here.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
     identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, left_behind).run()
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -110,37 +105,25 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
         return without_sandbox(case, source, str(error), trial=trial)
 
 
+@dataclass
 class _Dialogue:
     """One episode under way."""
 
-    def __init__(  # noqa: PLR0917  # one caller
-        self,
-        case: Case,
-        source: AgentSource,
-        user: User,
-        sandbox: Sandbox,
-        limits: Limits,
-        trial: int,
-        identity: str,
-        form: bool,
-        left_behind: Callable[[Trajectory], None] | None,
-    ) -> None:
-        self._case = case
-        self._source = source
-        self._user = user
-        self._sandbox = sandbox
-        self._limits = limits
-        self._trial = trial
-        self._identity = identity
-        self._channel = Channel(sandbox, limits)
-        self._turns = [Turn(role="user", text=case.visible.query)]
-        self._wants_form = form
-        self._form: Form | None = None
-        self._warnings: tuple[str, ...] = ()
-        self._end: _End | None = None
-        self._left_behind = left_behind
-        self._began_reply = 0.0
-        self._deadline = 0.0
+    _case: Case
+    _source: AgentSource
+    _user: User
+    _sandbox: Sandbox
+    _limits: Limits
+    _trial: int
+    _identity: str
+    _wants_form: bool
+    _form: Form | None = None
+    _warnings: tuple[str, ...] = ()
+    _deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._channel = Channel(self._sandbox, self._limits)
+        self._turns = [Turn(role="user", text=self._case.visible.query)]
 
     def run(self) -> Trajectory:
         """Return what happened."""
@@ -149,9 +132,6 @@ class _Dialogue:
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
             # Where the sandbox broke, this is what the source made of it.
             end = self._broken() or _End("infrastructure_error", _fault_of(error, "infrastructure"))
-        return self._trajectory(end)
-
-    def _trajectory(self, end: _End) -> Trajectory:
         return Trajectory(
             case=self._case.id,
             trial=self._trial,
@@ -172,21 +152,21 @@ class _Dialogue:
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
-            with closing(conversation), self._caller(conversation) as caller:
-                self._end = self._dialogue(conversation, caller, session)
-                if self._wants_form and self._end.fault is None:
-                    self._fill(conversation, caller, session)
-        return self._end
+            with closing(conversation), leased() as worker:
+                end = self._dialogue(conversation, worker, session)
+                if self._wants_form and end.fault is None:
+                    self._fill(conversation, worker, session)
+        return end
 
-    def _dialogue(self, conversation: Conversation, caller: Caller, session: Session) -> _End:
+    def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
             Session.remember(session, self._turns)  # its own name may be another's by now
-            end = self._agent_turn(conversation, caller) or self._user_turn()
+            end = self._agent_turn(conversation, worker) or self._user_turn()
             if end is not None:
                 return end
         return _End("max_turns")
 
-    def _fill(self, conversation: Conversation, caller: Caller, session: Session) -> None:
+    def _fill(self, conversation: Conversation, worker: Worker, session: Session) -> None:
         """Ask the agent for its form. Whatever happens, the episode stays as it ended: what the form cost, called and thought is dropped."""
         from pytest_mapsat.agents import form_of, form_request  # noqa: PLC0415 (only where it is asked for)
 
@@ -198,57 +178,31 @@ class _Dialogue:
         Session.remember(session, (*self._turns, Turn(role="user", text=request)))
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
-                reply = caller.run(conversation.fill, request, timeout=self._deadline - perf_counter())
+                reply = worker.run(conversation.fill, request, timeout=self._deadline - perf_counter())
             if reply is not None:
                 self._form, warning = form_of(reply, said)
                 self._warnings = (warning,) if warning else ()
         except Overdue:
-            self._leave_form(conversation)
+            conversation.cancel()
+            late = f"it was not filled in when the {self._limits.timeout:g} s of the episode were over"
+            self._warnings = (f"form: missing: {late}",)
         except Exception as error:  # noqa: BLE001  # of an agent, or of a service that it asks
             fault = error.fault if isinstance(error, AgentFault) else _fault_of(error, "agent")
             self._warnings = (f"form: missing: {fault.message}",)
 
-    def _leave_form(self, conversation: Conversation) -> None:
-        conversation.cancel()
-        self._warnings = (
-            f"form: missing: it was not filled in when the {self._limits.timeout:g} s of the episode were over",
-        )
-
-    def _caller(self, conversation: Conversation) -> AbstractContextManager[Caller]:
-        """Give a way to call the agent: on another thread, or on this one where it is there for that."""
-        left_behind = self._left_behind
-        return (
-            leased() if left_behind is None else nullcontext(Here(lambda: left_behind(self._abandoned(conversation))))
-        )
-
-    def _abandoned(self, conversation: Conversation) -> Trajectory:
-        """End the episode for the thread that is left behind in it."""
-        if self._end is not None:
-            self._leave_form(conversation)
-            return self._trajectory(self._end)
-        try:
-            end = self._overdue(conversation)
-            end = self._close_turn(None, end) or end
-        except Exception as error:  # noqa: BLE001  # as in run
-            end = _End("infrastructure_error", _fault_of(error, "infrastructure"))
-        return self._trajectory(end)
-
-    def _agent_turn(self, conversation: Conversation, caller: Caller) -> _End | None:
-        self._began_reply = perf_counter()
+    def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
+        began = perf_counter()
         self._channel.open()
-        reply, end = self._reply(conversation, caller)
-        return self._close_turn(reply, end)
-
-    def _close_turn(self, reply: Reply | None, end: _End | None) -> _End | None:
+        reply, end = self._reply(conversation, worker)
         steps = self._channel.close()
         end = self._broken() or end
         if end is None or steps:
-            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - self._began_reply))
+            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))
         return end
 
-    def _reply(self, conversation: Conversation, caller: Caller) -> tuple[Reply | None, _End | None]:
+    def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
         try:
-            reply: Reply = caller.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
+            reply: Reply = worker.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
             self._check_size(reply)
         except Overdue:
             return None, self._overdue(conversation)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_mapsat.on_demand import fetched
-
 from . import limits
-from .calibration import read_calibration, signed
+from .dialogues import (
+    Layout,
+    PublishedCall,
+    PublishedDialogue,
+    PublishedMessage,
+    layout_of,
+    layouts,
+    read_dialogues,
+)
 from .files import (
     READ_ERRORS,
     RawLine,
@@ -16,47 +20,28 @@ from .files import (
     printable,
     read_bytes,
     read_lines,
+    replacing,
     require_file,
     shown_path,
+    umask,
     unreadable,
 )
 from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
-from .jsontext import located_json, parse_json, parse_json_line
 from .located import DataPath, Lines, Located, dotted, validate
-from .nounlines import Placed, append_lines, read_nouns
-from .replacing import replacing, umask
+from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
+from .plain_data import (
+    TableRow,
+    check_columns,
+    located_json,
+    parse_json,
+    parse_json_line,
+    parse_literal,
+    parse_yaml,
+    read_csv,
+    scalar,
+)
+from .redaction import MARK, Secrets, is_obvious, redacted, without_secrets
 from .run_file import is_complete_run, read_cards, read_run, save_run, scorecard_line, with_attempt, write_run
-from .secrets import MARK, Secrets, is_obvious, redacted, without_secrets
-from .yamltext import parse_yaml, scalar
-
-if TYPE_CHECKING:
-    from .csvtext import TableRow, check_columns, read_csv
-    from .dialogues import (
-        Layout,
-        PublishedCall,
-        PublishedDialogue,
-        PublishedMessage,
-        layout_of,
-        layouts,
-        read_dialogues,
-    )
-else:
-    _DIALOGUES = (
-        "Layout",
-        "PublishedCall",
-        "PublishedDialogue",
-        "PublishedMessage",
-        "layout_of",
-        "layouts",
-        "read_dialogues",
-    )
-    __getattr__ = fetched(
-        __name__,
-        {
-            "csvtext": ("TableRow", "check_columns", "read_csv"),
-            "dialogues": _DIALOGUES,
-        },
-    )
 
 __all__ = [
     "MARK",
@@ -79,6 +64,7 @@ __all__ = [
     "append_lines",
     "check_columns",
     "content_digest",
+    "document_of",
     "dotted",
     "is_complete_run",
     "is_journal",
@@ -87,9 +73,11 @@ __all__ = [
     "layouts",
     "limits",
     "located_json",
+    "noun_of",
     "open_bytes",
     "parse_json",
     "parse_json_line",
+    "parse_literal",
     "parse_yaml",
     "printable",
     "read_bytes",

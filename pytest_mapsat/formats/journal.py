@@ -17,8 +17,8 @@ from pytest_mapsat.model import JsonObject, Problem, Scorecard, SuiteError, cano
 
 from . import limits
 from .files import open_bytes, read_lines, shown_path
-from .jsontext import parse_json_line
 from .located import Lines, Located, validate
+from .plain_data import parse_json_line
 
 JOURNAL_SCHEMA = "mapsat-journal/1"
 _HEAD = 200

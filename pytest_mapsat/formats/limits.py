@@ -25,7 +25,7 @@ GZIP_BYTES = 1024 * MIB
 #: Lines of a JSONL file or a table, blank ones included.
 LINES = 5_000_000
 #: A Python literal in a cell.
-LITERAL_CHARS = 1 * MIB
+LITERAL_CHARS = 8 * MIB
 #: Columns of a table.
 COLUMNS = 1_000
 #: What a workbook may unpack to, the files in it, and the rows of one sheet.

@@ -11,14 +11,13 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from pytest_mapsat.interpreter import resting
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, Trajectory, Turn, shown
-from pytest_mapsat.resting import resting
 
 from . import limits
-from .files import printable, read_bytes, read_lines, require_file, shown_path
-from .jsontext import decode, located_json, parse_json
+from .files import printable, read_bytes, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
-from .replacing import replacing
+from .plain_data import decode, located_json, parse_json
 
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.on_demand import fetched
+from pytest_mapsat.interpreter import fetched
 
 from .request import OF_THE_REPLY, Answer, ModelClient, ModelError, Request, ToolCall, ceilings_met, named_model
 

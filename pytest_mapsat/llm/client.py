@@ -11,9 +11,9 @@ from time import perf_counter, time
 from typing import Any
 from zlib import crc32
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store, store_folder
-from pytest_mapsat.turns import waiting
 
 from .cache import Cache, Mode
 from .call import answer_of, call_model, has_price

@@ -1,133 +1,70 @@
-"""Changes of an oracle dialogue: wrong in one known way, or harmless; of its words, its calls, and crossed with labelled answers."""
+"""Changes of an oracle dialogue: wrong in one known way, or harmless; of its words and of its calls."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import cycle, pairwise, permutations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle, pairwise
 
 from pytest_mapsat.model import (
-    All,
     Case,
     Check,
-    ClockTime,
     Json,
     JsonObject,
     Number,
-    OpenAt,
-    PeopleLabels,
     Quote,
     Recommends,
-    Requirement,
     SameEnd,
     Says,
     Step,
     Trajectory,
-    mark_value,
 )
 from pytest_mapsat.reports import call_text
-from pytest_mapsat.sandbox import End, SandboxSuite, differences, make_sandbox, net_changes, satisfies, tables_of
+from pytest_mapsat.sandbox import End, SandboxSuite, differences, make_sandbox, net_changes, tables_of
 
-from .plain import (
-    PHONE,
-    UNITS,
-    Clock,
-    Figure,
-    Mutant,
-    OracleRun,
-    PlainDialogue,
-    Thing,
-    checks_of,
-    clocks,
-    figures,
-    folded,
-    has,
-    is_returned,
-    sentences,
-)
+from .plain import PHONE, UNITS, Figure, Mutant, OracleRun, clocks, figures, folded, has
 
 _TOLD = ("address", "phone", "hours")
 
 
 def another_place(run: OracleRun) -> Iterator[Mutant]:
-    """Another place that the tools returned, with what its own recording says of it."""
-    for old, new in _swaps(run):
-        if not _is_closed(run, new):
-            yield _swapped(run, old, new, with_recording=True)
-
-
-def closed_shop(run: OracleRun) -> Iterator[Mutant]:
-    """Another place that is closed now, with what its own recording says of it."""
-    for old, new in _swaps(run):
-        if _is_closed(run, new):
-            yield _swapped(run, old, new, with_recording=True)
-
-
-def wrong_entity_right_words(run: OracleRun) -> Iterator[Mutant]:
-    """The name of another place, and all the rest as it was."""
-    for old, new in _swaps(run):
-        if any(value in run.text for key in _TOLD for value in old.values(key)):
-            yield _swapped(run, old, new, with_recording=False)
-
-
-def _swaps(run: OracleRun) -> Iterator[tuple[Thing, Thing]]:
-    """Yield what is named and what could wrongly stand in its place: of the same sort, and not named."""
+    """Another place that the tools returned, with what its own recording says of it, and under its name what is true of the first."""
     for old in run.named:
         for new in run.things:
             same_sort = {tool for tool, _ in old.recordings} & {tool for tool, _ in new.recordings}
-            if new not in run.named and same_sort and old.name not in new.name and new.name not in old.name:
-                yield old, new
-
-
-def _is_closed(run: OracleRun, thing: Thing) -> bool:
-    moment, hours = run.case.visible.context.now, thing.values("hours")
-    if moment is None:
-        return False
-    now = OpenAt(op="open_at", time=moment[11:16])
-    return bool(hours) and all(satisfies(now, value) is False for value in hours)
-
-
-def _swapped(run: OracleRun, old: Thing, new: Thing, *, with_recording: bool) -> Mutant:
-    text = run.text.replace(old.name, new.name)
-    for key in _TOLD if with_recording else ():
-        others = sorted(new.values(key))
-        for value in sorted(old.values(key)):
-            text = text.replace(value, others[0]) if others else text
-    return Mutant(f"{old.name} became {new.name}", run.saying(text))
-
-
-def unasked_detour(run: OracleRun) -> Iterator[Mutant]:
-    """One more stop that nobody asked for."""
-    for new in run.things:
-        if new not in run.named:
-            text = run.and_then(f"On the way, stop at {new.name} first.", f"路上先去{new.name}。")
-            yield Mutant(f"a stop at {new.name} was added", run.saying(text))
+            if new in run.named or not same_sort or old.name in new.name or new.name in old.name:
+                continue
+            renamed = text = run.text.replace(old.name, new.name)
+            for key in _TOLD:
+                others = sorted(new.values(key))
+                for value in sorted(old.values(key)) if others else ():
+                    text = text.replace(value, others[0])
+            yield Mutant(f"{old.name} became {new.name}", run.saying(text))
+            if text != renamed:
+                yield Mutant(f"the name {old.name} alone became {new.name}", run.saying(renamed))
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
-    """Another place is proposed beside the answer."""
+    """A further place: proposed beside the answer, before it, or as a stop on the way."""
     for new in run.things:
-        if new not in run.named:
-            text = run.and_then(f"I also recommend {new.name}.", f"另外也推荐{new.name}。")
-            yield Mutant(f"{new.name} was proposed as well", run.saying(text))
-
-
-def other_first(run: OracleRun) -> Iterator[Mutant]:
-    """Another place is recommended before the answer."""
-    for new in run.things:
-        if new not in run.named:
-            text = f"首选{new.name}。{run.text}" if run.chinese else f"Your best choice is {new.name}. {run.text}"
-            yield Mutant(f"{new.name} was recommended first", run.saying(text))
+        if new in run.named:
+            continue
+        name = new.name
+        beside = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
+        first = f"首选{name}。{run.text}" if run.chinese else f"Your best choice is {name}. {run.text}"
+        stop = run.and_then(f"On the way, stop at {name} first.", f"路上先去{name}。")
+        yield Mutant(f"{name} was proposed as well", run.saying(beside))
+        yield Mutant(f"{name} was recommended first", run.saying(first))
+        yield Mutant(f"a stop at {name} was added", run.saying(stop))
 
 
 def swapped_order(run: OracleRun) -> Iterator[Mutant]:
     """Two places in each other's position."""
     placed = sorted(run.named, key=lambda thing: run.text.index(thing.name))
-    for one, other in pairwise(placed):
-        text = run.text.replace(one.name, "\0").replace(other.name, one.name).replace("\0", other.name)
-        yield Mutant(f"{one.name} and {other.name} changed places", run.saying(text))
+    for first, second in pairwise(placed):
+        text = run.text.replace(first.name, "\0").replace(second.name, first.name).replace("\0", second.name)
+        yield Mutant(f"{first.name} and {second.name} changed places", run.saying(text))
 
 
 #: A fifth less or more: further off than any tolerance of a check should forgive.
@@ -203,7 +140,7 @@ _ROLES = {
 def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
     for requirement in run.case.truth.requirements:
-        for check in checks_of(requirement):
+        for check in requirement.leaves:
             if (
                 not isinstance(check, Number)
                 or not (lead := _lead(run, check))
@@ -239,44 +176,6 @@ def _speaks_of(run: OracleRun, check: Number, requirement: str) -> bool:
     return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))
 
 
-#: Ways to travel, each as a trip, as an activity and as a manner; a word is replaced by one of the same column.
-_ENGLISH_MODES = (("walk", "walking", "on foot"), ("drive", "driving", "by car"), ("bus ride", "riding", "by bus"))
-_ENGLISH_ALSO = {"by bike": 2, "bike ride": 0, "cycling": 1, "cycle": 0, "tram": 0, "ride": 0, "by taxi": 2}
-_CHINESE_MODES = (("步行", "走路", "走过去"), ("开车", "驾车", "自驾"), ("公交", "坐公交", "乘公交"))
-_CHINESE_ALSO = {"车程": 0, "骑车": 0, "骑行": 0, "地铁": 0, "打车": 0}
-_DENIALS = ("no ", "not ", "n't ", "without ", "-free", "不", "没", "无", "未", "别")
-#: Characters before a quote in which a denial would already stand.
-_LATIN_LEAD = 12
-
-
-def other_mode(run: OracleRun) -> Iterator[Mutant]:
-    """Another way to travel, wherever the answer speaks of one."""
-    modes, also = (_CHINESE_MODES, _CHINESE_ALSO) if run.chinese else (_ENGLISH_MODES, _ENGLISH_ALSO)
-    for new in modes:
-        columns = {word: column for mode in modes if mode is not new for column, word in enumerate(mode)} | also
-        text = _replaced(run.text, {word: new[column] for word, column in columns.items()}, words=not run.chinese)
-        if text != run.text:
-            yield Mutant(f"the way to travel became {new[0]}", run.saying(text))
-
-
-def _replaced(text: str, table: dict[str, str], *, words: bool) -> str:
-    """Return the text with every word of the table replaced, the longest first, none of the new ones again."""
-    result, position = [], 0
-    by_length = sorted(table, key=lambda word: (-len(word), word))
-    while position < len(text):
-        found = next((word for word in by_length if _stands(text, position, word, words=words)), "")
-        result.append(table[found] if found else text[position])
-        position += len(found) or 1
-    return "".join(result)
-
-
-def _stands(text: str, position: int, word: str, *, words: bool) -> bool:
-    if text[position : position + len(word)].lower() != word:
-        return False
-    around = text[position - 1 : position] + text[position + len(word) : position + len(word) + 1]
-    return not (words and any(char.isalnum() for char in around))
-
-
 def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
     """The sentence, or the clause, that carries the words a label rests on is not there."""
     spans = {_sentence(run, quote) for quote in run.evidence} | {_clause(run, quote) for quote in run.evidence}
@@ -299,27 +198,6 @@ def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
     return start, (end - 1 if before >= 0 else end) if behind < 0 else behind + (len(comma) if before < 0 else 0)
 
 
-def negated_constraint(run: OracleRun) -> Iterator[Mutant]:
-    """The words that a label rests on are denied."""
-    for quote in run.evidence:
-        around = run.text[max(quote.start - _LATIN_LEAD, 0) : quote.end]
-        if any(denial in around.lower() for denial in _DENIALS):
-            continue  # denied twice, it would be true again
-        start = quote.start
-        denied = _denial(run, quote)
-        text = run.replaced(start, quote.end, denied + quote.text)
-        meaning = run.replaced(start, quote.end, "")
-        yield Mutant(f"{quote.text} became {denied}{quote.text}", run.saying(text), meaning)
-
-
-def _denial(run: OracleRun, quote: Quote) -> str:
-    if not run.chinese:
-        return "not "
-    if any(quote.text == thing.name for thing in run.named):
-        return "不推荐"
-    return "不是" if quote.text[0].isdigit() else "没有"
-
-
 def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
     """A question at the end that nobody needs."""
     for english, chinese in (
@@ -332,131 +210,56 @@ def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
 def dropped_call(run: OracleRun) -> Iterator[Mutant]:
     """A tool was never called."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls):
-        turns = [
-            turn.model_copy(update={"steps": tuple(step for step in turn.steps if not _calls(step, tool))})
-            for turn in run.trajectory.turns
-        ]
-        yield Mutant(f"{tool} was never called", run.with_turns(turns))
+        yield Mutant(f"{tool} was never called", run.with_calls(tool, lambda _: None))
 
 
 def other_argument(run: OracleRun) -> Iterator[Mutant]:
     """A tool was called for another way to travel."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls if "mode" in step.arguments):
         modes = {str(step.arguments.get("mode")) for step in run.trajectory.calls if step.tool == tool}
-        new = next(mode for mode in ("transit", "walking", "driving") if mode not in modes)
-        turns = [
-            turn.model_copy(
-                update={"steps": tuple(_with_mode(step, new) if _calls(step, tool) else step for step in turn.steps)}
-            )
-            for turn in run.trajectory.turns
-        ]
-        yield Mutant(f"{tool} was called for the mode {new}", run.with_turns(turns))
-
-
-def _calls(step: Step, tool: str) -> bool:
-    return step.kind == "call" and step.tool == tool
-
-
-def _with_mode(step: Step, mode: str) -> Step:
-    return step.model_copy(update={"arguments": {**step.arguments, "mode": mode}})
+        for new in [mode for mode in ("transit", "walking", "driving") if mode not in modes][:1]:
+            other = {"mode": new}
+            turned = run.with_calls(tool, lambda arguments, other=other: {**arguments, **other})  # type: ignore[misc]  # bound now
+            yield Mutant(f"{tool} was called for the mode {new}", turned)
 
 
 WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
-        another_place,
-        closed_shop,
-        wrong_entity_right_words,
-        unasked_detour,
-        second_choice,
-        other_first,
-        swapped_order,
-        value_off,
-        clock_shifted,
-        invented_phone,
-        number_made_up,
-        other_mode,
-        dropped_constraint,
-        negated_constraint,
-        unneeded_question,
-        dropped_call,
-        other_argument,
+        another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, number_made_up,
+        dropped_constraint, unneeded_question, dropped_call, other_argument,
     )
-}
-
-
-_SYNONYMS = {
-    "english": (
-        ("I suggest", "I recommend"), ("recommend", "suggest"), ("Take", "Go for"), ("Go to", "Head to"), ("is there in", "will be there in"),
-        ("costs", "comes to"), ("about", "roughly"), ("until", "till"), ("close to", "near"),
-    ),
-    "chinese": (("推荐", "建议"), ("建议", "推荐"), ("大约", "约"), ("约", "大约"), ("左右", "上下"), ("现在", "目前"), ("请", "您可以"), ("可以", "能")),
 }  # fmt: skip
+
+
+#: Manners before and behind an answer, in English and in Chinese.
 _MANNERS = (
-    ("Sure, happy to help!", "Have a lovely day!", "好的，很高兴为您服务！", "祝您一切顺利！"),
-    ("Thank you for asking.", "I hope that this helps.", "感谢您的提问。", "希望对您有帮助。"),
+    (("Sure, happy to help!", "Have a lovely day!"), ("好的，很高兴为您服务！", "祝您一切顺利！")),
+    (("Thank you for asking.", "I hope that this helps."), ("感谢您的提问。", "希望对您有帮助。")),
 )
-#: Sentences with the name of a place, and whether they stand before the answer.
-_TURNED_DOWN = {
-    "english": (
-        ("{0} is closed, so don't go there.", True), ("{0} is nearer, but it is already closed.", True), ("I would not go to {0}.", False),
-        ("{0} won't fit you, unfortunately.", False), ("Don't bother with {0}: it is fully booked.", True), ("{0} is no good for you.", False),
-        ("Skip {0}, it does not suit you.", False), ("I ruled out {0}.", False), ("{0} would not work for you.", True),
-        ("{0} is not suitable.", False), ("Avoid {0}.", False), ("{0} doesn't meet your needs.", False),
-    ),
-    "chinese": (
-        ("{0}已经打烊，就不要去了。", True), ("{0}虽然更近，但是不适合您。", True), ("不推荐{0}。", False), ("{0}不符合您的要求。", False),
-        ("{0}满了，去不了。", False), ("{0}已排除。", False), ("{0}就不考虑了。", True), ("别去{0}，那里没有位置。", False), ("没选{0}，因为不合适。", False),
-        ("{0}去不成。", False), ("{0}太远，不建议。", True), ("{0}不行。", False),
-    ),
-}  # fmt: skip
-#: A sentence that begins like this depends on the one before it, and cannot move.
-_DEPENDS = re.compile(
-    r"\s*(?:it|this|that|there|from|then|both|they|you|the|if|at|两|再|这|那|从|如果|回来|步行|然后|之后|路上|现在|有|外面)",
-    re.IGNORECASE,
+#: Sentences that turn a place down, in English and in Chinese; the first two stand before the answer.
+_TURNED_DOWN = (
+    ("{0} is closed, so don't go there.", "{0}已经打烊，就不要去了。"),
+    ("{0} is nearer, but it is already closed.", "{0}虽然更近，但是不适合您。"),
+    ("I would not go to {0}.", "不推荐{0}。"),
+    ("{0} is not suitable.", "{0}不符合您的要求。"),
 )
-_DIGITS = "零一二三四五六七八九"
-_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
-_ARABIC_INDIC = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
-_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_SMALL = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
-    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_WRITTEN_OUT_BELOW = 100
 
 
 def politeness(run: OracleRun) -> Iterator[Mutant]:
     """Manners before and behind."""
-    for before, behind, before_zh, behind_zh in _MANNERS:
-        text = f"{before_zh}{run.text}{behind_zh}" if run.chinese else f"{before} {run.text} {behind}"
-        yield Mutant("polite words around", run.saying(text))
-
-
-def reordered_sentences(run: OracleRun) -> Iterator[Mutant]:
-    """The last sentence that stands alone comes first; not where a check looks at an order."""
-    ordered = any(
-        isinstance(check, Recommends) and check.in_order
-        for requirement in run.case.truth.requirements
-        for check in checks_of(requirement)
-    )
-    texts = [run.text[start:end].strip() for start, end in run.sentences]
-    alone = [index for index, text in enumerate(texts) if index and not _DEPENDS.match(text)]
-    if ordered or not alone:
-        return
-    first = texts.pop(alone[-1])
-    joined = ("" if run.chinese else " ").join([first, *texts])
-    yield Mutant(f"said first: {first}", run.saying(joined))
+    for languages in _MANNERS:
+        before, behind = languages[run.chinese]
+        yield Mutant("polite words around", run.saying(run.space.join((before, run.text, behind))))
 
 
 def turned_down(run: OracleRun) -> Iterator[Mutant]:
     """Another place is named and turned down with its reason, before or behind the answer."""
-    reasons = _TURNED_DOWN["chinese" if run.chinese else "english"]
     others = [thing.name for thing in run.things if thing not in run.named and _may_be_named(run, thing.name)]
-    for name, (reason, first) in zip(cycle(others), reasons, strict=False) if others else ():
-        said = reason.format(name)
-        parts = (said, run.text) if first else (run.text, said)
-        yield Mutant(f"turned down: {said}", run.saying(("" if run.chinese else " ").join(parts)))
+    for index, (name, languages) in enumerate(zip(cycle(others), _TURNED_DOWN, strict=False)):
+        sentence = languages[run.chinese].format(name)
+        parts = (run.text, sentence) if index > 1 else (sentence, run.text)
+        yield Mutant(f"turned down: {sentence}", run.saying(run.space.join(parts)))
 
 
 def _may_be_named(run: OracleRun, name: str) -> bool:
@@ -464,7 +267,7 @@ def _may_be_named(run: OracleRun, name: str) -> bool:
     words = (
         phrase
         for requirement in run.case.truth.requirements
-        for check in checks_of(requirement)
+        for check in requirement.leaves
         for phrase in _phrases(check)
     )
     return not any(phrase in name or name in phrase for phrase in words)
@@ -484,51 +287,25 @@ def pasted_results(run: OracleRun) -> Iterator[Mutant]:
         yield Mutant("all results of the tools were appended", run.saying(f"{run.text}\n{pasted}"))
 
 
-def emphasis(run: OracleRun) -> Iterator[Mutant]:
-    """Names and figures in bold, in italics, between spaces."""
-    names = [re.escape(thing.name) for thing in sorted(run.named, key=lambda thing: -len(thing.name))]
-    pattern = re.compile("|".join([*names, r"[0-9]+(?:[.:][0-9]+)?"]))
-    for mark in ("**", "*"):
-        text = pattern.sub(rf"{mark}\g<0>{mark}", run.text)
-        yield Mutant(f"{mark} around names and figures", run.saying(text))
-
-
 def layout(run: OracleRun) -> Iterator[Mutant]:
-    """A bullet list, a numbered list, one sentence a line, double spaces."""
+    """A bullet list, a numbered list, one sentence a line, double spaces, names in bold."""
     texts = [run.text[start:end].strip() for start, end in run.sentences]
     yield Mutant("a bullet list", run.saying("\n".join(f"- {text}" for text in texts)))
     yield Mutant("a numbered list", run.saying("\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1))))
     yield Mutant("paragraphs", run.saying("\n\n".join(texts)))
     if " " in run.text:
         yield Mutant("double spaces", run.saying(run.text.replace(" ", "  ")))
-
-
-def synonyms(run: OracleRun) -> Iterator[Mutant]:
-    """A word for another that means the same."""
-    for old, new in _SYNONYMS["chinese" if run.chinese else "english"]:
-        text = run.text.replace(old, new) if run.chinese else re.sub(rf"\b{old}\b", new, run.text)
-        if text != run.text and not (run.chinese and "大" + old in run.text):
-            yield Mutant(f"{old} became {new}", run.saying(text))
-
-
-def approximate(run: OracleRun) -> Iterator[Mutant]:
-    """Figures that say how long or how far are called approximate."""
-    for figure in figures(run.text):
-        exact = figure.dimension in ("length", "time")
-        if exact and not re.search(r"(?:about |大?约)$", run.text[: figure.start]):
-            about = "约" if run.chinese else "about "
-            yield Mutant(
-                f"{about.strip()} before {_old(run, figure)}",
-                run.saying(run.replaced(figure.start, figure.start, about)),
-            )
+    names = sorted((re.escape(thing.name) for thing in run.named), key=lambda name: (-len(name), name))
+    if names:
+        yield Mutant("names in bold", run.saying(re.sub("|".join(names), r"**\g<0>**", run.text)))
 
 
 def other_units(run: OracleRun) -> Iterator[Mutant]:
     """The same length or time in another unit."""
     for figure in figures(run.text):
-        new = _converted(figure, chinese=run.chinese)
-        if new:
-            yield _rewritten(run, figure, new)
+        if new := _converted(figure, chinese=run.chinese):
+            old = run.text[figure.start : figure.end]
+            yield Mutant(f"{old} became {new}", run.saying(run.replaced(figure.start, figure.end, new)))
 
 
 def _converted(figure: Figure, *, chinese: bool) -> str:
@@ -545,72 +322,9 @@ def _converted(figure: Figure, *, chinese: bool) -> str:
     return ""
 
 
-def other_clock(run: OracleRun) -> Iterator[Mutant]:
-    """The same clock time by twelve hours, or in words."""
-    for clock in clocks(run.text):
-        for new in _clock_forms(clock.minutes, chinese=run.chinese):
-            yield _rewritten(run, clock, new)
-
-
-def _clock_forms(minutes: int, *, chinese: bool) -> list[str]:
-    hour, minute = divmod(minutes, 60)
-    twelve = (hour - 1) % 12 + 1
-    if not chinese:
-        half = "pm" if hour >= 12 else "am"  # noqa: PLR2004  noon
-        return [f"{twelve}:{minute:02d} {half}", f"{twelve}:{minute:02d} {half[0]}.m."] + (
-            [] if minute else [f"{twelve} {half}"]
-        )
-    part = "凌晨" if hour < 6 else "上午" if hour < 12 else "中午" if hour == 12 else "下午" if hour < 18 else "晚上"  # noqa: PLR2004
-    rest = "" if not minute else "半" if minute == 30 else f"{minute}分"  # noqa: PLR2004
-    han = "" if not minute else "半" if minute == 30 else f"{_in_chinese(minute, leading_zero=True)}分"  # noqa: PLR2004
-    return [f"{part}{twelve}点{rest}", f"{hour}点{rest}", f"{part}{_in_chinese(twelve)}点{han}"]
-
-
-def other_digits(run: OracleRun) -> Iterator[Mutant]:
-    """The same figures in the digits of another script, or written out."""
-    figure = re.compile(r"[0-9]+(?:[.:][0-9]+)*")
-    for name, table in (("full-width digits", _FULL_WIDTH), ("Arabic digits", _ARABIC_INDIC)):
-        text = figure.sub(lambda match, table=table: match.group().translate(table), run.text)  # type: ignore[misc]  # bound now
-        if text != run.text:
-            yield Mutant(name, run.saying(text))
-    for one in figures(run.text):
-        if (
-            one.value == int(one.value)
-            and one.value < _WRITTEN_OUT_BELOW
-            and one.unit not in ("count", "celsius", "star")
-        ):
-            written = _in_chinese(int(one.value)) if run.chinese else _in_english(int(one.value))
-            yield _rewritten(run, one, _old(run, one).replace(f"{one.value:g}", written, 1))
-
-
-def _in_chinese(value: int, *, leading_zero: bool = False) -> str:
-    tens, ones = divmod(value, 10)
-    if not tens:
-        return ("零" if leading_zero else "") + _DIGITS[ones].replace("二", "二" if leading_zero else "两")
-    return ("" if tens == 1 else _DIGITS[tens]) + "十" + (_DIGITS[ones] if ones else "")
-
-
-def _in_english(value: int) -> str:
-    tens, ones = divmod(value, 10)
-    if value < len(_SMALL):
-        return _SMALL[value]
-    return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
-
-
-def _old(run: OracleRun, one: Figure | Clock) -> str:
-    return run.text[one.start : one.end]
-
-
-def _rewritten(run: OracleRun, one: Figure | Clock, new: str) -> Mutant:
-    return Mutant(f"{_old(run, one)} became {new}", run.saying(run.replaced(one.start, one.end, new)))
-
-
 HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator
-    for operator in (
-        politeness, reordered_sentences, turned_down, pasted_results, emphasis, layout, synonyms, approximate, other_units, other_clock, other_digits,
-    )
-}  # fmt: skip
+    operator.__name__: operator for operator in (politeness, turned_down, pasted_results, layout, other_units)
+}
 
 
 #: A call as it is made again: the index of its turn, the tool, the arguments.
@@ -633,7 +347,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
     end = End(tables_of(case, suite), oracle)
-    checks = [check for requirement in case.truth.requirements for check in checks_of(requirement)]
+    checks = [check for requirement in case.truth.requirements for check in requirement.leaves]
     ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
     for at, (_, step) in enumerate(made):
         if not step.changed:
@@ -691,310 +405,3 @@ def _played(case: Case, suite: SandboxSuite, oracle: Trajectory, calls: Sequence
         for index, turn in enumerate(oracle.turns)
     )
     return oracle.model_copy(update={"turns": turns, "setup": sandbox.setup})
-
-
-#: Shorter words, and pieces of Chinese names, tell no thing from another.
-_WORD, _PIECE = 4, 2
-#: How far, relatively, two figures of one value may lie apart.
-_TOLERANCE = 0.02
-_CLOSING = ".!?。！？"
-
-Amount = Figure | Clock
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """A mutant of which the labels tell what is true.
-
-    Attributes:
-        mutant: the oracle's dialogue with another last reply.
-        violates: the requirements that it surely breaks; none where it is harmless.
-        holds: the requirements that it surely keeps, where it is harmless.
-    """
-
-    mutant: Mutant
-    violates: tuple[str, ...] = ()
-    holds: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """A labelled reply: its words, and the requirements that hold and do not."""
-
-    id: str
-    text: str
-    kept: tuple[str, ...]
-    broken: tuple[str, ...]
-
-    @classmethod
-    def of(cls, answer: PeopleLabels) -> _Answer:
-        kept = tuple(name for name, mark in answer.labels.items() if mark_value(mark) == 1)
-        broken = tuple(name for name, mark in answer.labels.items() if mark_value(mark) == 0)
-        return cls(answer.id, answer.text or "", kept, broken)
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """The labelled replies to one case.
-
-    Attributes:
-        run: its oracle, whose calls the replies are based on.
-        right: those that keep all that the case requires.
-        wrong: the others.
-    """
-
-    run: OracleRun
-    right: tuple[_Answer, ...]
-    wrong: tuple[_Answer, ...]
-
-    @classmethod
-    def of(cls, run: OracleRun, answers: Iterable[PeopleLabels]) -> Answers:
-        """Return the answers to the run's case that are one reply, sorted by what their labels say."""
-        required = {requirement.id for requirement in run.case.truth.required}
-        told = [_Answer.of(one) for one in answers if one.case == run.case.id and one.text is not None]
-        right = tuple(one for one in told if required <= {*one.kept})
-        return cls(run, right, tuple(one for one in told if required & {*one.broken}))
-
-
-def paraphrase(answers: Answers) -> Iterator[Crossing]:
-    """A right answer, as it was written."""
-    for one in answers.right:
-        yield Crossing(Mutant(f"the right answer {one.id}", answers.run.saying(one.text)), holds=one.kept)
-
-
-def wrong_answer(answers: Answers) -> Iterator[Crossing]:
-    """A wrong answer, as it was written."""
-    for one in answers.wrong:
-        yield Crossing(Mutant(f"the wrong answer {one.id}", answers.run.saying(one.text)), violates=one.broken)
-
-
-def crossed_figure(answers: Answers) -> Iterator[Crossing]:
-    """The wrong figure of an answer in a right one, in place of the true figure that the wrong answer does not have."""
-    for bad, wrong in _with_a_wrong_figure(answers):
-        for good in answers.right:
-            told = [
-                one for one in _amounts(good.text) if _sort(one) == _sort(wrong) and _was_meant(answers.run, bad, one)
-            ]
-            missing = [one for one in told if not any(_same(one, other) for other in _amounts(bad.text))]
-            if len(missing) == 1 and (text := _with_value(good.text, missing[0], wrong)):
-                changed = f"in {good.id}, {_words_of(good.text, missing[0])} became what {bad.id} says: {_words_of(bad.text, wrong)}"
-                yield Crossing(Mutant(changed, answers.run.saying(text)), violates=bad.broken)
-
-
-def crossed_sentence(answers: Answers) -> Iterator[Crossing]:
-    """The sentence of an answer that gives a wrong figure of a thing by its name, behind a right answer."""
-    for bad, wrong in _with_a_wrong_figure(answers):
-        for start, end in sentences(bad.text):
-            said = bad.text[start:end].strip()
-            if start <= wrong.start < end and _stands_alone(said) and len(_names_in(said, answers.run)) == 1:
-                for good in answers.right:
-                    yield Crossing(_with(answers.run, good, said), violates=bad.broken)
-
-
-def swapped_things(answers: Answers) -> Iterator[Crossing]:
-    """Two things of one kind change names throughout a right answer: what it turned down is chosen now."""
-    run = answers.run
-    for good in answers.right:
-        for one, other in permutations(_names_in(good.text, run), 2):
-            broken = tuple(
-                requirement.id
-                for requirement in run.case.truth.requirements
-                if requirement.id in good.kept and _asks_for(requirement, one, other, good.text)
-            )
-            if broken and _alike(run, one, other) and not _otherwise_named(good.text, one, other):
-                text = good.text.replace(one, "\0").replace(other, one).replace("\0", other)
-                mutant = Mutant(f"in {good.id}, {one} and {other} changed names", run.saying(text))
-                yield Crossing(mutant, violates=broken)
-
-
-def crossed_rejection(answers: Answers) -> Iterator[Crossing]:
-    """What a right answer says of a thing that it cannot propose, behind another right answer that does not name it."""
-    run = answers.run
-    for source in answers.right:
-        for start, end in sentences(source.text):
-            said = source.text[start:end].strip()
-            named = _names_in(said, run)
-            if len(named) != 1 or not _stands_alone(said) or not _excluded(run, named[0], source.text):
-                continue
-            for good in answers.right:
-                if good is not source and not _pieces(named[0], "") & _all_pieces(good.text):
-                    yield Crossing(_with(run, good, said), holds=good.kept)
-
-
-#: Operators by kind.
-CROSSED: dict[str, Callable[[Answers], Iterator[Crossing]]] = {
-    operator.__name__: operator
-    for operator in (paraphrase, wrong_answer, crossed_figure, crossed_sentence, swapped_things, crossed_rejection)
-}
-
-
-# -- figures -----------------------------------------------------------------------------------------------------------
-
-
-def _with_a_wrong_figure(answers: Answers) -> Iterator[tuple[_Answer, Amount]]:
-    """Yield the answers that break one fact only, and have one figure of its sort that neither the tools, the user nor a right answer has."""
-    facts = {requirement.id for requirement in answers.run.case.truth.facts}
-    known = list(_amounts(_evidence(answers.run)))
-    known += [one for good in answers.right for one in _amounts(good.text)]
-    for bad in answers.wrong:
-        strange = [one for one in _amounts(bad.text) if not _is_known(one, known)]
-        if (
-            len(bad.broken) == 1
-            and facts.issuperset(bad.broken)
-            and len(strange) == 1
-            and _is_spoken_of(answers.run, bad, strange[0])
-        ):
-            yield bad, strange[0]
-
-
-def _checks(run: OracleRun, bad: _Answer) -> list[Number | ClockTime]:
-    """Return the checks that hold the figures of the fact that an answer breaks against those that tools returned."""
-    fact = next(requirement for requirement in run.case.truth.facts if requirement.id == bad.broken[0])
-    return [check for check in checks_of(fact) if isinstance(check, Number | ClockTime) and check.bounds]
-
-
-def _is_spoken_of(run: OracleRun, bad: _Answer, one: Amount) -> bool:
-    """Return whether the fact that an answer breaks speaks of figures of a sort, so that a wrong one of it broke it."""
-    sorts = {"clock" if isinstance(check, ClockTime) else UNITS[check.unit][0] for check in _checks(run, bad)}
-    return sorts == {_sort(one)}
-
-
-def _was_meant(run: OracleRun, bad: _Answer, one: Amount) -> bool:
-    """Return whether a figure is one that tools returned where the broken fact's check looks."""
-    dialogue = PlainDialogue(run.trajectory, run.things)
-    return any(is_returned(check, one, dialogue) for check in _checks(run, bad))
-
-
-def _evidence(run: OracleRun) -> str:
-    """Return all that the tools returned, the user said and the agent was shown, as text."""
-    results = [json.dumps(call.result, ensure_ascii=False) for call in run.trajectory.calls]
-    said = [turn.text for turn in run.trajectory.turns if turn.role == "user"]
-    return "\n".join([*results, *said, run.case.visible.model_dump_json()])
-
-
-def _amounts(text: str) -> list[Amount]:
-    phones = [match.span() for match in PHONE.finditer(text)]
-    told: list[Amount] = [*figures(text), *clocks(text)]
-    return [one for one in told if not any(low <= one.start < high for low, high in phones)]
-
-
-def _sort(one: Amount) -> str:
-    return "clock" if isinstance(one, Clock) else one.dimension
-
-
-def _same(one: Amount, other: Amount) -> bool:
-    if isinstance(one, Clock) or isinstance(other, Clock):
-        return isinstance(one, Clock) and isinstance(other, Clock) and one.minutes == other.minutes
-    return one.dimension == other.dimension and abs(one.base - other.base) <= _TOLERANCE * abs(other.base)
-
-
-def _is_known(one: Amount, known: Sequence[Amount]) -> bool:
-    """Return whether a known figure has the value; a bare number in a result may be of any unit."""
-    if isinstance(one, Clock):
-        return any(_same(one, other) for other in known)
-    scales = [scale for dimension, scale in UNITS.values() if dimension == one.dimension]
-    bare = [other.value for other in known if isinstance(other, Figure) and other.unit == "count"]
-    return any(_same(one, other) for other in known) or any(
-        abs(one.base - value * scale) <= _TOLERANCE * abs(value * scale) for value in bare for scale in scales
-    )
-
-
-def _with_value(text: str, old: Amount, new: Amount) -> str:
-    """Return a text with another value where a figure stands, in the figure's own unit."""
-    words = _words_of(text, old)
-    if isinstance(old, Clock) or isinstance(new, Clock):
-        written = f"{new.minutes // 60:02d}:{new.minutes % 60:02d}" if isinstance(new, Clock) else ""
-        return f"{text[: old.start]}{written}{text[old.end :]}" if written else ""
-    before, after = f"{old.value:g}", f"{new.base / UNITS[old.unit][1]:g}"
-    if before not in words or before == after:
-        return ""
-    return f"{text[: old.start]}{words.replace(before, after, 1)}{text[old.end :]}"
-
-
-def _words_of(text: str, one: Amount) -> str:
-    return text[one.start : one.end]
-
-
-# -- things ------------------------------------------------------------------------------------------------------------
-
-
-def _names_in(text: str, run: OracleRun) -> list[str]:
-    """Return the names of things in a text, in full, none of them part of another one."""
-    found = [thing.name for thing in run.things if thing.name in text]
-    return [name for name in found if not any(name in other for other in found if other != name)]
-
-
-def _asks_for(requirement: Requirement, one: str, other: str, text: str) -> bool:
-    """Return whether a requirement that a text keeps asks for one thing, the only such one that the text names, and not for another."""
-    return any(
-        _is(one, names) and not _is(other, names) and sum(name in text for name in names) == 1
-        for names in _wanted(requirement)
-    )
-
-
-def _wanted(requirement: Requirement) -> Iterator[tuple[str, ...]]:
-    """Yield the names of which a requirement asks that nothing else is proposed."""
-    for check in _needed(requirement.check) if requirement.check is not None else ():
-        if isinstance(check, Recommends) and check.any_of and (check.only or not check.of_results):
-            yield check.any_of
-
-
-def _needed(check: Check) -> Iterator[Check]:
-    """Yield the parts of a check without each of which it fails."""
-    if isinstance(check, All):
-        for part in check.checks:
-            yield from _needed(part)
-    else:
-        yield check
-
-
-def _alike(run: OracleRun, one: str, other: str) -> bool:
-    """Return whether two things are of one kind, by the same tool, so that an answer that proposes one proposes the other only beside it."""
-    things = [thing for thing in run.things if thing.name in (one, other)]
-    tools = [{tool for tool, _ in thing.recordings} for thing in things]
-    return bool(tools[0] & tools[-1]) and things[0].values("kind") == things[-1].values("kind")
-
-
-def _excluded(run: OracleRun, name: str, text: str) -> bool:
-    """Return whether a requirement forbids that a thing is proposed, so that a right answer which names it turns it down or compares it."""
-    for requirement in run.case.truth.required:
-        for names in _wanted(requirement):
-            if not _is(name, names) and any(wanted in text for wanted in names):
-                return True
-        needed = _needed(requirement.check) if requirement.check is not None else ()
-        if any(isinstance(check, Recommends) and check.forbids and _is(name, check.none_of) for check in needed):
-            return True
-    return False
-
-
-def _is(name: str, names: Iterable[str]) -> bool:
-    return folded(name) in map(folded, names)
-
-
-def _otherwise_named(text: str, one: str, other: str) -> bool:
-    """Return whether a text has pieces of two names outside them, so that swapping the names would not swap all that is said."""
-    rest = text.replace(one, "\n").replace(other, "\n")
-    return bool((_pieces(one, other) | _pieces(other, one)) & _all_pieces(rest))
-
-
-def _pieces(name: str, other: str) -> set[str]:
-    """Return the words, or pairs of Chinese characters, of a name that another one does not have."""
-    return _all_pieces(name) - _all_pieces(other)
-
-
-def _all_pieces(text: str) -> set[str]:
-    words = "".join(char if char.isalnum() else " " for char in folded(text)).split()
-    found = {word for word in words if word.isascii() and len(word) >= _WORD}
-    for word in words:
-        if not word.isascii():
-            found |= {word[place : place + _PIECE] for place in range(len(word) - 1)}
-    return found
-
-
-def _stands_alone(said: str) -> bool:
-    """Return whether words are a whole sentence of running text: no row of a table, no item, no question."""
-    return said[-1:] in _CLOSING and said[-1] not in "?？" and "|" not in said and said[:1].isalpha()
-
-
-def _with(run: OracleRun, good: _Answer, said: str) -> Mutant:
-    return Mutant(f"behind {good.id}: {said}", run.saying(f"{good.text.rstrip()}\n\n{said}"))

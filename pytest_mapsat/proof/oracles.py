@@ -35,7 +35,7 @@ from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import fits, make_sandbox, play_reference
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
-from .plain import checks_of, play_oracle
+from .plain import play_oracle
 
 _CALL = 120
 _KEYS = 8
@@ -115,7 +115,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     reading = [
         requirement
         for requirement in case.truth.requirements
-        if any(isinstance(one, _OF_THE_END) for one in checks_of(requirement))
+        if any(isinstance(one, _OF_THE_END) for one in requirement.leaves)
     ]
     if not reading:
         return
@@ -142,7 +142,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
             continue
-        if any(isinstance(one, EndState) for one in checks_of(requirement)):
+        if any(isinstance(one, EndState) for one in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             yield (
                 "error",

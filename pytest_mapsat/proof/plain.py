@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     Grounded,
     ImplicitRequirement,
     Json,
+    JsonObject,
     Label,
     Match,
     Not,
@@ -35,12 +36,11 @@ from pytest_mapsat.model import (
     Recommends,
     Requirement,
     Says,
+    Step,
     Tool,
     Trajectory,
-    Turn,
     Verdict,
     WhichReply,
-    leaves,
     values_at,
 )
 from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
@@ -190,13 +190,11 @@ class Mutant:
     Attributes:
         changed: what was changed, in words.
         trajectory: the changed dialogue.
-        meaning: what is left of the last reply's text once denied words are taken out; the text itself where nothing is denied.
         made_up: the check on figures for which a figure was added that nothing bears out.
     """
 
     changed: str
     trajectory: Trajectory
-    meaning: str | None = None
     made_up: Number | None = None
 
 
@@ -225,6 +223,11 @@ class OracleRun:
     def chinese(self) -> bool:
         """Whether the last reply is in Chinese."""
         return any("\u4e00" <= char <= "\u9fff" for char in self.text)
+
+    @property
+    def space(self) -> str:
+        """What stands between two sentences of its language."""
+        return "" if self.chinese else " "
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
@@ -262,10 +265,19 @@ class OracleRun:
         """Return the dialogue with another last reply."""
         turns = list(self.trajectory.turns)
         turns[self.last] = turns[self.last].model_copy(update={"text": text})
-        return self.with_turns(turns)
+        return self.trajectory.model_copy(update={"turns": tuple(turns)})
 
-    def with_turns(self, turns: list[Turn]) -> Trajectory:
-        """Return the dialogue with other turns."""
+    def with_calls(self, tool: str, change: Callable[[JsonObject], JsonObject | None]) -> Trajectory:
+        """Return the dialogue with other arguments in the calls of a tool, and without those for which there are none."""
+        turns = []
+        for turn in self.trajectory.turns:
+            steps: list[Step] = []
+            for step in turn.steps:
+                if step.kind != "call" or step.tool != tool:
+                    steps.append(step)
+                elif (arguments := change(step.arguments)) is not None:
+                    steps.append(step.model_copy(update={"arguments": arguments}))
+            turns.append(turn.model_copy(update={"steps": tuple(steps)}))
         return self.trajectory.model_copy(update={"turns": tuple(turns)})
 
     def replaced(self, start: int, end: int, by: str) -> str:
@@ -274,7 +286,7 @@ class OracleRun:
 
     def and_then(self, english: str, chinese: str) -> str:
         """Return the last reply with one more sentence, in its language."""
-        return f"{self.text}{chinese}" if self.chinese else f"{self.text} {english}"
+        return f"{self.text}{self.space}{chinese if self.chinese else english}"
 
 
 #: What stands around figures; None: it does not matter.
@@ -299,19 +311,14 @@ class PlainDialogue:
     Attributes:
         trajectory: the dialogue.
         things: what has a name in the results that the dialogue had before any change.
-        meaning: what stands for the text of the last reply, where words of it are denied.
     """
 
     trajectory: Trajectory
     things: tuple[Thing, ...]
-    meaning: str | None = None
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
-        texts = [turn.text for turn in self.trajectory.replies if turn.text.strip()]
-        if self.meaning is not None and texts:
-            texts[-1] = self.meaning
-        return tuple(folded(text) for text in texts)
+        return tuple(folded(turn.text) for turn in self.trajectory.replies if turn.text.strip())
 
     def read(self, turn: WhichReply) -> tuple[str, ...]:
         """Return the folded replies that a check reads."""
@@ -468,13 +475,6 @@ def fits_anything(check: Number, dialogue: PlainDialogue) -> bool:
     return not told or _figure_fits(check, told[-1].base, _known(check, dialogue) if check.bounds else None)
 
 
-def is_returned(check: Number | ClockTime, one: Figure | Clock, dialogue: PlainDialogue) -> bool:
-    """Return whether a figure is one of those that tools returned where a check looks for them."""
-    if isinstance(one, Clock):
-        return isinstance(check, ClockTime) and one.minutes in _known_times(check, dialogue)
-    return isinstance(check, Number) and any(abs(one.base - value) < _ROUNDING for value in _known(check, dialogue))
-
-
 def _is_meant(text: str, one: Figure | Clock, around: Around) -> bool:
     """Return whether a figure stands where one of those stood that a check is about: behind or before the same words."""
     if around is None:
@@ -594,7 +594,7 @@ class _Reader:
         self._labels = run.labels
         self._judged = Context.of(run.case, run.trajectory, run.tools, vocabulary=run.vocabulary)
         self._before = PlainDialogue(run.trajectory, run.things)
-        self._after = PlainDialogue(mutant.trajectory, run.things, mutant.meaning)
+        self._after = PlainDialogue(mutant.trajectory, run.things)
         self._made_up = mutant.made_up
         self._strict = False
 
@@ -646,14 +646,6 @@ class _Reader:
             return None
         turns = self._judged.trajectory.turns
         return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
-
-
-def checks_of(requirement: Requirement) -> Iterator[Check]:
-    """Yield the parts of all checks of a requirement."""
-    if requirement.check is not None:
-        yield from leaves(requirement.check)
-    for rule in requirement.levels if isinstance(requirement, ImplicitRequirement) else ():
-        yield from leaves(rule.check)
 
 
 def _needed(check: All | AnyOf | AtLeast) -> int:

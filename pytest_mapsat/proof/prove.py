@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
@@ -10,11 +9,11 @@ from operator import itemgetter
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import Case, JsonObject, Label, PeopleLabels, Trajectory, trajectory_digest
+from pytest_mapsat.model import Case, JsonObject, Label, Trajectory, trajectory_digest
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 from pytest_mapsat.suite import Suite
 
-from .mutants import CROSSED, HARMLESS, WRONG, Answers, write_changes
+from .mutants import HARMLESS, WRONG, write_changes
 from .plain import Mutant, OracleRun, play_oracle, violated
 
 #: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
@@ -46,9 +45,7 @@ class Trial:
     @property
     def missed(self) -> tuple[str, ...]:
         """The violated requirements that the judge calls as good as on the oracle."""
-        return tuple(
-            requirement for requirement in self.violates if requirement not in (*self.lowered, *self.undecided)
-        )
+        return tuple(name for name in self.violates if name not in (*self.lowered, *self.undecided))
 
     @property
     def passed(self) -> bool:
@@ -72,10 +69,20 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Mutants, judged."""
+class Proof:
+    """All mutants of a suite, judged.
+
+    Attributes:
+        trials: the mutants of the oracles, case by case, each case's oracle first.
+        untried: the cases that could not be tried, with the reason.
+        requirements: the requirements of each case that was tried.
+        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
+    """
 
     trials: tuple[Trial, ...]
+    untried: Mapping[str, str] = field(default_factory=dict)
+    requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    idle: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def wrong(self) -> tuple[Trial, ...]:
@@ -91,11 +98,6 @@ class Trials:
     def killed(self) -> tuple[Trial, ...]:
         """The wrong mutants that the judge calls wrong in every violated requirement."""
         return tuple(trial for trial in self.wrong if trial.passed and not trial.open)
-
-    @property
-    def undecided(self) -> tuple[Trial, ...]:
-        """The trials, wrong and harmless, that the judge leaves open."""
-        return tuple(trial for trial in self.trials if trial.open)
 
     @property
     def survived(self) -> tuple[Trial, ...]:
@@ -122,34 +124,12 @@ class Trials:
         }
 
 
-@dataclass(frozen=True)
-class Proof(Trials):
-    """All trials of a suite: ``trials`` are those of mutants of the oracles, case by case, each case's oracle first.
-
-    Attributes:
-        crossed: the mutants that are made of labelled answers, judged.
-        untried: the cases that could not be tried, with the reason.
-        requirements: the requirements of each case that was tried.
-        idle: changes that surely break no check, and so count for nothing: case, kind, what was changed.
-    """
-
-    crossed: Trials = Trials(())
-    untried: Mapping[str, str] = field(default_factory=dict)
-    requirements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    idle: tuple[tuple[str, str, str], ...] = ()
-
-    def to_json(self) -> JsonObject:
-        """Return the counts and the survivors as JSON data, those of labelled answers apart."""
-        return {**super().to_json(), "answers": self.crossed.to_json()}
-
-
-def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[PeopleLabels] = ()) -> Proof:
-    """Judge mutants of the oracle dialogues and of the labelled answers of some cases.
+def prove(cases: Iterable[Case], suite: Suite) -> Proof:
+    """Judge mutants of the oracle dialogues of some cases.
 
     Args:
         cases: the cases.
         suite: their suite.
-        answers: its labelled answers.
 
     Raises:
         SuiteError: a recording of a case cannot be read.
@@ -158,23 +138,19 @@ def prove(cases: Iterable[Case], suite: Suite, answers: Sequence[PeopleLabels] =
         "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
     )
     trials: list[Trial] = []
-    crossed: list[Trial] = []
     untried: dict[str, str] = {}
     requirements: dict[str, tuple[str, ...]] = {}
     idle: list[tuple[str, str, str]] = []
     for case in cases:
         trajectory = play_oracle(case, suite)
-        reason = _unfit(case, trajectory)
-        if reason:
+        if reason := _unfit(case, trajectory):
             untried[case.id] = reason
             continue
         requirements[case.id] = tuple(requirement.id for requirement in case.truth.requirements)
-        verdict = judge.judge(case, trajectory)
-        run = OracleRun(case, suite.tools, trajectory, verdict, suite.vocabulary)
-        trials += _tried(run, judge, idle)
-        trials += _written(run, suite, judge)
-        crossed += _crossed(Answers.of(run, answers), judge)
-    return Proof(tuple(trials), Trials(tuple(crossed)), untried, requirements, tuple(idle))
+        run = OracleRun(case, suite.tools, trajectory, judge.judge(case, trajectory), suite.vocabulary)
+        trials += _changes_of_words(run, judge, idle)
+        trials += _changes_of_writes(run, suite, judge)
+    return Proof(tuple(trials), untried, requirements, tuple(idle))
 
 
 def _unfit(case: Case, trajectory: Trajectory) -> str:
@@ -185,74 +161,43 @@ def _unfit(case: Case, trajectory: Trajectory) -> str:
     return "" if any(turn.text.strip() for turn in trajectory.replies) else "its oracle says nothing"
 
 
-def _tried(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
+def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, str]]) -> Iterator[Trial]:
+    """Yield the oracle and its mutants, judged; those that surely break no check go to ``idle``."""
     open_ = tuple(label.requirement for label in run.verdict.labels if label.value is None)
     accused = tuple(label.requirement for label in run.verdict.labels if label.value == 0)
     yield Trial("oracle", run.case.id, "nothing", (), accused, open_, _why(run.labels, accused))
     seen = {trajectory_digest(run.trajectory)}
-    for kind, mutant, harmless in _mutants(run):
-        digest = trajectory_digest(mutant.trajectory)
-        if digest in seen:
-            continue
-        seen.add(digest)
-        broken = () if harmless else violated(run, mutant)
-        if harmless or broken:
-            yield _trial(run, judge, kind, mutant, broken)
-        else:
-            idle.append((run.case.id, kind, mutant.changed))
+    for kind, operator in (WRONG | HARMLESS).items():
+        for mutant in islice(operator(run), MOST):
+            digest = trajectory_digest(mutant.trajectory)
+            if digest in seen:
+                continue
+            seen.add(digest)
+            broken = () if kind in HARMLESS else violated(run, mutant)
+            if broken or kind in HARMLESS:
+                yield _trial(run, judge, kind, mutant, broken)
+            else:
+                idle.append((run.case.id, kind, mutant.changed))
 
 
-def _written(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
+def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:
     """Yield the mutants of what the oracle writes. Each ends otherwise than it, so that one of the case's requirements at least must break."""
     required = tuple(requirement.id for requirement in run.case.truth.required)
-    for kind, mutants in groupby(
-        sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0)), itemgetter(0)
-    ):
+    changes = sorted(write_changes(run.case, suite, run.trajectory), key=itemgetter(0))
+    for kind, mutants in groupby(changes, itemgetter(0)):
         for _, mutant in islice(mutants, MOST):
             trial = _trial(run, judge, kind, mutant, required)
             broken = tuple(name for name in required if name in (*trial.lowered, *trial.undecided))
             yield replace(trial, violates=broken or required)
 
 
-def _mutants(run: OracleRun) -> Iterator[tuple[str, Mutant, bool]]:
-    for operators, harmless in ((WRONG, False), (HARMLESS, True)):
-        for kind, operator in operators.items():
-            yield from ((kind, mutant, harmless) for mutant in islice(operator(run), MOST))
-
-
 def _trial(run: OracleRun, judge: Judge, kind: str, mutant: Mutant, broken: tuple[str, ...]) -> Trial:
     labels = {label.requirement: label for label in judge.judge(run.case, mutant.trajectory).labels}
     before = {name: label.value for name, label in run.labels.items() if label.value is not None}
-    lowered = tuple(name for name, value in before.items() if _value(labels, name) < value)
     undecided = tuple(name for name in before if labels[name].value is None)
+    lowered = tuple(name for name, value in before.items() if (now := labels[name].value) is not None and now < value)
     deciding = [name for name in broken if name not in lowered] if broken else lowered
     return Trial(kind, run.case.id, mutant.changed, broken, lowered, undecided, _why(labels, deciding))
-
-
-def _crossed(answers: Answers, judge: Judge) -> Iterator[Trial]:
-    """Yield the mutants that are made of the labelled answers to a case, judged."""
-    seen: set[str] = set()
-    for kind, operator in CROSSED.items():
-        for crossing in islice(operator(answers), MOST):
-            digest = trajectory_digest(crossing.mutant.trajectory)
-            if digest in seen:
-                continue
-            seen.add(digest)
-            verdict = judge.judge(answers.run.case, crossing.mutant.trajectory)
-            labels = {label.requirement: label for label in verdict.labels}
-            told = crossing.violates or crossing.holds
-            lowered = tuple(name for name in told if _value(labels, name) < 1)
-            undecided = tuple(name for name in told if labels[name].value is None)
-            deciding = [name for name in told if (name in lowered) is not bool(crossing.violates)]
-            why = _why(labels, deciding)
-            changed = crossing.mutant.changed
-            yield Trial(kind, answers.run.case.id, changed, crossing.violates, lowered, undecided, why)
-
-
-def _value(labels: Mapping[str, Label], name: str) -> float:
-    """Return the value of a label; an undecided one says no less than before."""
-    value = labels[name].value
-    return 1.0 if value is None else value
 
 
 def _why(labels: Mapping[str, Label], names: Iterable[str]) -> dict[str, str]:
@@ -267,68 +212,45 @@ _SHOWN = 60
 def table(proof: Proof) -> Iterator[str]:
     """Yield the lines of the report, as wide as the terminal where no word is longer."""
     title = "mutants by case and requirement (killed: wrong; alarms: harmless; undec.: left open)"
+    head = f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'killed':>7} {'alarms':>7} {'undec.':>6}"
     yield from wrap(title, columns(), hang=2)
-    yield _head()
+    yield head
     for case, requirements in proof.requirements.items():
-        yield from _case(case, requirements, [trial for trial in proof.trials if trial.case == case])
-    yield ""
-    yield from _by_kind("mutants by kind", proof)
-    if proof.crossed.trials:
-        yield ""
-        yield from _by_kind("mutants made of labelled answers, by kind", proof.crossed)
+        trials = [trial for trial in proof.trials if trial.case == case]
+        yield _row(case, *_counts(trials))
+        for requirement in requirements:
+            yield _row(f"  {requirement}", *_counts_of(requirement, trials))
+    yield from ("", "mutants by kind", head)
+    for kind in dict.fromkeys(trial.kind for trial in proof.trials):
+        yield _row(kind, *_counts([trial for trial in proof.trials if trial.kind == kind]))
     yield from _idle(proof)
-    for trials in (proof, proof.crossed):
-        yield from _listed("survived", trials.survived)
-        yield from _listed("false alarm", trials.false_alarms)
+    yield from _listed("survived", proof.survived)
+    yield from _listed("false alarm", proof.false_alarms)
     for case, why in proof.untried.items():
         yield from wrap(f"not tried: case {case}: {printable(why)}", columns(), hang=2)
     yield ""
     yield from _summary(proof)
 
 
-def _by_kind(title: str, trials: Trials) -> Iterator[str]:
-    yield title
-    yield _head()
-    for kind in dict.fromkeys(trial.kind for trial in trials.trials):
-        yield _row(kind, *_counts([trial for trial in trials.trials if trial.kind == kind]))
-
-
-def _case(case: str, requirements: Sequence[str], trials: Sequence[Trial]) -> Iterator[str]:
-    wrong = Counter(requirement for trial in trials for requirement in trial.violates)
-    missed = Counter(requirement for trial in trials for requirement in trial.missed)
-    alarms = Counter(requirement for trial in trials if not trial.violates for requirement in trial.lowered)
-    unsure = Counter(
-        requirement for trial in trials for requirement in trial.violates if requirement in trial.undecided
-    )
-    open_ = Counter(requirement for trial in trials if not trial.violates for requirement in trial.undecided)
-    yield _row(case, *_counts(trials))
-    for requirement in requirements:
-        killed = wrong[requirement] - missed[requirement] - unsure[requirement]
-        yield _row(
-            requirement,
-            wrong[requirement],
-            killed,
-            alarms[requirement],
-            unsure[requirement] + open_[requirement],
-            indented=True,
-        )
-
-
 def _counts(trials: Sequence[Trial]) -> tuple[int, int, int, int]:
-    wrong = [trial for trial in trials if trial.violates]
-    killed = sum(trial.passed and not trial.open for trial in wrong)
-    alarms = sum(not trial.passed for trial in trials if not trial.violates)
-    return len(wrong), killed, alarms, sum(trial.open for trial in trials)
+    """Return how many trials are wrong, killed, false alarms and undecided."""
+    proof = Proof(tuple(trials))
+    return len(proof.wrong), len(proof.killed), len(proof.false_alarms), sum(trial.open for trial in trials)
 
 
-def _head() -> str:
-    return f"{'':{columns() - _NUMBERS}} {'wrong':>7} {'killed':>7} {'alarms':>7} {'undec.':>6}"
+def _counts_of(requirement: str, trials: Sequence[Trial]) -> tuple[int, int, int, int]:
+    """Return the same of one requirement."""
+    wrong = [trial for trial in trials if requirement in trial.violates]
+    harmless = [trial for trial in trials if not trial.violates]
+    killed = sum(requirement not in (*trial.missed, *trial.undecided) for trial in wrong)
+    alarms = sum(requirement in trial.lowered for trial in harmless)
+    return len(wrong), killed, alarms, sum(requirement in trial.undecided for trial in (*wrong, *harmless))
 
 
-def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int, *, indented: bool = False) -> str:
+def _row(name: str, wrong: int, killed: int, alarms: int, undecided: int) -> str:
     width = columns() - _NUMBERS
+    lead = name[: len(name) - len(name.lstrip())]
     name = cut(printable(name.strip()), width - 2)
-    lead = "  " if indented else ""
     pad = " " * (width - len(lead) - cell_width(name))
     numbers = [f"{wrong or '-':>7}", f"{killed if wrong else '-':>7}", f"{alarms or '-':>7}", f"{undecided or '-':>6}"]
     return f"{lead}{name}{pad} {' '.join(numbers)}"
@@ -340,11 +262,10 @@ def _idle(proof: Proof) -> Iterator[str]:
         yield ""
         yield from wrap(f"not counted: in case {case} no check is surely broken by", columns(), hang=2)
         kinds: dict[str, list[str]] = {}
-        for _, kind, changed in (one for one in proof.idle if one[0] == case):
-            kinds.setdefault(kind, []).append(changed)
+        for _, kind, changed in (change for change in proof.idle if change[0] == case):
+            kinds.setdefault(kind, []).append(cut(printable(changed), _SHOWN))
         for kind, changes in kinds.items():
-            text = f"{kind}: {'; '.join(cut(printable(change), _SHOWN) for change in changes)}"
-            yield from wrap(text, columns(), indent="  ", hang=2)
+            yield from wrap(f"{kind}: {'; '.join(changes)}", columns(), indent="  ", hang=2)
 
 
 def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
@@ -358,21 +279,15 @@ def _listed(what: str, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _summary(proof: Proof) -> Iterator[str]:
-    yield from _totals(proof, "")
-    if proof.crossed.trials:
-        yield from _totals(proof.crossed, " made of labelled answers")
-
-
-def _totals(trials: Trials, made: str) -> Iterator[str]:
-    wrong, harmless = len(trials.wrong), len(trials.harmless)
-    killed, alarms = len(trials.killed), len(trials.false_alarms)
-    unsure, open_ = (sum(trial.open for trial in listed) for listed in (trials.wrong, trials.harmless))
-    for said in (
-        f"{killed} of {wrong} wrong mutants{made} killed{_share(killed, wrong)}",
+    wrong, harmless = len(proof.wrong), len(proof.harmless)
+    killed, alarms = len(proof.killed), len(proof.false_alarms)
+    unsure, open_ = (sum(trial.open for trial in trials) for trials in (proof.wrong, proof.harmless))
+    for line in (
+        f"{killed} of {wrong} wrong mutants killed{_share(killed, wrong)}",
         f"{alarms} false alarms on {harmless} harmless ones{_share(alarms, harmless)}",
         f"undecided: {unsure} wrong{_share(unsure, wrong)}, {open_} harmless{_share(open_, harmless)}",
     ):
-        yield from wrap(said, columns(), hang=2)
+        yield from wrap(line, columns(), hang=2)
 
 
 def _share(part: int, whole: int) -> str:

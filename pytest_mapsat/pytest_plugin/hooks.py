@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 import pytest
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import MapsatError
-from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 if TYPE_CHECKING:

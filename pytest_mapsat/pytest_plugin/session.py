@@ -18,13 +18,13 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
+from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
-from pytest_mapsat.resting import resting
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
@@ -36,7 +36,7 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Played, Runner
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -248,11 +248,11 @@ class MapsatSession:
         self.config.pluginmanager.register(upcoming, "mapsat-ahead")
         return upcoming
 
-    def give_up(self) -> None:
-        """End the waiting for episodes that nobody wants any more."""
-        leave_behind()
+    def give_up(self) -> int:
+        """End the waiting for episodes that nobody wants any more; return how many were left behind in a reply."""
         if self._runner is not None and self._runner.elsewhere is not None:
             self._runner.elsewhere.stop()
+        return leave_behind()
 
     def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
@@ -262,15 +262,10 @@ class MapsatSession:
         if self.episodes.has(wanted):
             return None
 
-        def play(left_behind: Callable[[Played], None]) -> Played:
+        def play() -> Played:
             number = flights.begin(param.id, param.trial)
-
-            def left(played: Played) -> None:
-                flights.end(number)
-                left_behind(played)
-
             try:
-                return runner.play(param.suite, case, trial=param.trial, left_behind=left)
+                return runner.play(param.suite, case, trial=param.trial)
             finally:
                 flights.end(number)
 

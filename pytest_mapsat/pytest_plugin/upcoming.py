@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
+from pytest_mapsat.interpreter import computing
 from pytest_mapsat.judges import asks_model
 from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead
 from pytest_mapsat.runs.episodes import Key, Wanted
-from pytest_mapsat.turns import computing
 from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.on_demand import fetched
+from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
     from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording

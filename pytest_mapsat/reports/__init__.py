@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.on_demand import fetched
-
-from .changes import Line, change_lines
-from .dialogue import dialogue_data, dialogue_lines
-from .failure import again_command, failure_text
-from .junit import properties
-from .live import Tally, UnderWay, live_line
-from .terminal import summary_lines
-from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
+from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
-    from .data import Report
+    from .changes import Line, change_lines
+    from .data import Report, properties
+    from .dialogue import dialogue_data, dialogue_lines
+    from .failure import again_command, failure_text
     from .html import opening
+    from .live import Tally, UnderWay, live_line
     from .paper import figures, write_figures
     from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
+    from .terminal import summary_lines
+    from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "data": ("Report",),
-            "html": ("opening",),
+            "changes": ("Line", "change_lines"),
+            "data": ("Report", "properties"),
+            "dialogue": ("dialogue_data", "dialogue_lines"),
+            "failure": ("again_command", "failure_text"),
             "paper": ("figures", "write_figures"),
+            "html": ("opening",),
+            "live": ("Tally", "UnderWay", "live_line"),
             "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
+            "terminal": ("summary_lines",),
+            "text": ("call_text", "cell_width", "columns", "cut", "harmless", "printable", "wrap"),
         },
     )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
 
 from .text import cut, printable, wrap
-from .values import dimension_title, metric_word, outcome_title, span_text
+from .view import dimension_title, metric_word, outcome_title, span_text
 
 _MINUS = "\N{MINUS SIGN}"
 _QUOTES, _QUOTE, _REASON = 3, 160, 400

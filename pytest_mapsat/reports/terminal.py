@@ -11,14 +11,16 @@ from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, USER, Aggregate, 
 
 from .changes import Line, change_lines, rule_lines
 from .text import cell_width, cut, printable, wrap
-from .values import (
+from .view import (
     PASS_RATE,
     card_name,
     gated_metrics,
+    leading,
     mean_text,
     metric_title,
     metric_word,
     missed,
+    row_name,
     sample_text,
     short_mean_text,
     span_text,
@@ -295,14 +297,9 @@ def _asked_model(run: Run, width: int) -> Iterator[Line]:
     yield from _wrapped("judge    ", text, width)
 
 
-def _leading(run: Run) -> str:
-    """Return the metric that cases are told by: the first of the table."""
-    return next(iter(gated_metrics(run)), "")
-
-
 def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     """Name the cases that failed and those that earned least, a line each, with what the first trial of them says that is so."""
-    name = _leading(run)
+    name = leading(run)
     rows = [(row, _value(row, name)) for row in cases]
     scored = [(row, value) for row, value in rows if value is not None and (value < 1 or row.outcome == "failed")]
     scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].agent))
@@ -314,7 +311,7 @@ def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
         )
         label = "worst" if not number else ""
         trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
-        told = f"{_row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {printable(reason)}"
+        told = f"{row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {printable(reason)}"
         yield Line(cut(f"{label:8} {told}", width), "")
 
 
@@ -324,13 +321,9 @@ def _value(row: CaseRow, name: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _row_name(row: CaseRow) -> str:
-    return f"{row.id} [{printable(row.agent)}]" if row.agent else row.id
-
-
 def _open(run: Run, width: int) -> Iterator[Line]:
     """Name the cases whose first metric is not known, those that keep an item open first."""
-    name = _leading(run)
+    name = leading(run)
     cards = [card for card in run.cases if name in card.bounds]
     cards.sort(key=lambda card: (not card.unknown, card.key))
     for number, card in enumerate(cards[:_WORST]):
@@ -353,10 +346,10 @@ def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
     for row in rows:
         if row.flaky and row.trials > 1:
             again = f", {row.reruns} run again" if row.reruns else ""
-            named.append(f"{_row_name(row)} ({row.passed} of {row.trials} trials passed{again})")
+            named.append(f"{row_name(row)} ({row.passed} of {row.trials} trials passed{again})")
         elif row.flaky:
             attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
-            named.append(f"{_row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
+            named.append(f"{row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
     if named:
         yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
 

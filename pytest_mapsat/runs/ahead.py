@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from threading import Condition, Thread
 from time import perf_counter
 
-from pytest_mapsat.episode import LeftBehind, leave_behind
+from pytest_mapsat.episode import leave_behind
+from pytest_mapsat.interpreter import computing
 from pytest_mapsat.model import Scorecard
-from pytest_mapsat.turns import computing
 
 from .request import CeilingReachedError
 from .runner import Played
@@ -33,15 +33,14 @@ class Planned:
 
     Attributes:
         key: names it.
-        play: plays it on this thread, which is there for it alone. Where the agent outlives its time, another thread calls what is given with what
-            has been played, and ``LeftBehind`` is raised here.
+        play: plays it.
         grade: judges and scores it.
         context: the context in which it is played.
         outcome: what has come of it.
     """
 
     key: Hashable
-    play: Callable[[Callable[[Played], None]], Played]
+    play: Callable[[], Played]
     grade: Callable[[Played], Scorecard]
     context: Context
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
@@ -60,10 +59,10 @@ class Ahead:
     Args:
         width: how many episodes may be under way, those that run elsewhere in this process included.
         grades: whether episodes are graded on their threads too, as is worth while where the judge waits for a model.
-        give_up: ends the waiting of episodes that nobody wants any more.
+        give_up: ends the waiting of episodes that nobody wants any more, and returns how many were left behind.
     """
 
-    def __init__(self, width: int, *, grades: bool, give_up: Callable[[], None] = leave_behind) -> None:
+    def __init__(self, width: int, *, grades: bool, give_up: Callable[[], int] = leave_behind) -> None:
         self._width = width
         self._give_up = give_up
         self._grades = grades
@@ -95,7 +94,8 @@ class Ahead:
             self._queue.append(planned)
             # One that is idle may have been woken for an earlier episode and not have taken it yet.
             if len(self._queue) > self._idle and self._threads < self._width:
-                self._start()
+                self._threads += 1
+                Thread(target=self._work, name="mapsat-ahead", daemon=True).start()
             self._changed.notify()
 
     def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | None:
@@ -165,11 +165,10 @@ class Ahead:
         self._wanted = False
         with self._changed:
             self._wait(_PATIENCE)
-        if self._threads:
-            self._give_up()
+        left = self._give_up() if self._threads else 0
         with self._changed:
             self._wait(_LAST)
-            return self._threads
+        return left
 
     def _wait(self, seconds: float) -> None:
         until = perf_counter() + seconds
@@ -178,20 +177,12 @@ class Ahead:
 
     # -- the threads -----------------------------------------------------------------------
 
-    def _start(self, first: Callable[[], None] = lambda: None) -> None:
-        self._threads += 1
-        Thread(target=self._work, args=(first,), name="mapsat-ahead", daemon=True).start()
-
-    def _work(self, first: Callable[[], None]) -> None:
-        with computing():
-            first()
+    def _work(self) -> None:
         while (planned := self._next()) is not None:
             with computing():
-                replaced = planned.context.run(self._run, planned)
+                planned.context.run(self._run, planned)
             # Kept until the next one comes, it would keep a dialogue and its agent alive.
             del planned
-            if replaced:
-                return
         with self._changed:
             self._threads -= 1
             self._changed.notify_all()
@@ -207,41 +198,18 @@ class Ahead:
             self._busy += 1
             return self._queue.popleft()
 
-    def _run(self, planned: Planned) -> bool:
-        """Play an episode; return whether another thread has taken the place of this one meanwhile."""
-        replaced = False
-
-        def left_behind(played: Played) -> None:
-            nonlocal replaced
+    def _run(self, planned: Planned) -> None:
+        """Play an episode; one that was given up has no outcome."""
+        try:
+            played = planned.play()
             if self._wanted:
-                replaced = True
-                with self._changed:
-                    self._threads -= 1
-                    self._start(lambda: planned.context.copy().run(self._finish, planned, played))
-
-        try:
-            played = planned.play(left_behind)
-        except LeftBehind:
-            return replaced
+                planned.outcome.set_result(planned.grade(played) if self._grades else played)
         except BaseException as error:  # noqa: BLE001  raised again by whoever asks
-            self._failed(planned, error)
-        else:
-            self._finish(planned, played)
-        return False
-
-    def _finish(self, planned: Planned, played: Played) -> None:
-        try:
-            planned.outcome.set_result(planned.grade(played) if self._grades else played)
-        except BaseException as error:  # noqa: BLE001  as above
-            self._failed(planned, error)
-        else:
+            planned.outcome.set_exception(error)
+            if isinstance(error, CeilingReachedError):
+                self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
+        finally:
             self._freed()
-
-    def _failed(self, planned: Planned, error: BaseException) -> None:
-        planned.outcome.set_exception(error)
-        self._freed()
-        if isinstance(error, CeilingReachedError):
-            self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
 
     def _freed(self) -> None:
         with self._changed:

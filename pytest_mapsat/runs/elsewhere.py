@@ -28,6 +28,7 @@ from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
     InfrastructureError,
@@ -44,7 +45,6 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.turns import waiting
 from pytest_mapsat.users import make_user
 
 from .request import door_for

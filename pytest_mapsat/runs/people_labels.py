@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
     digest,
     wording_digest,
 )
-from pytest_mapsat.proof import Agreement, Held, play_oracle
+from pytest_mapsat.proof import Agreement, JudgedDialogue, play_oracle
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, is_labels, open_suite, read_answers, read_label_file
 
@@ -138,7 +138,7 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
         case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
     }
     found = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
-    held = tuple(Held(cases[card.id], card, truth) for card, truth in found if truth)
+    held = tuple(JudgedDialogue(cases[card.id], card, truth) for card, truth in found if truth)
     if not held:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
     return Agreement(held, len(run.cases) - len(held))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -151,16 +151,13 @@ class Runner:
         """
         return self.grade(suite, self.play(suite, case, trial=trial), nodeid=nodeid, line=line)
 
-    def play(
-        self, suite: Suite, case: Case, *, trial: int = 1, left_behind: Callable[[Played], None] | None = None
-    ) -> Played:
+    def play(self, suite: Suite, case: Case, *, trial: int = 1) -> Played:
         """Play one episode of a case: everything up to its trajectory.
 
         Args:
             suite: the suite.
             case: one of its cases.
             trial: counts the episodes of the case from 1.
-            left_behind: given where the calling thread is there for this episode alone; see ``run_episode``.
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
@@ -179,7 +176,6 @@ class Runner:
 
         if self.elsewhere is not None and self.source.kind == "agent":
             return played(self.elsewhere.play(case, suite, self.source, trial=trial))
-        left = None if left_behind is None else lambda trajectory: left_behind(played(trajectory))
         limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
@@ -187,10 +183,7 @@ class Runner:
                 sandbox = self._answering(suite, case)
             except InfrastructureError as error:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
-            trajectory = run_episode(
-                case, self.source, user, sandbox, limits, trial=trial, form=options.form, left_behind=left
-            )
-            return played(trajectory)
+            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=options.form))
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

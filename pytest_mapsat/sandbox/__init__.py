@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_mapsat.on_demand import fetched
+from pytest_mapsat.interpreter import fetched
 
 from .canonical import (
     DAY_WORDS,

@@ -8,6 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
     InfrastructureError,
@@ -26,7 +27,6 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.turns import waiting
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
 
 from .resolver import Answer, Resolver

@@ -129,10 +129,6 @@ class TestAgentsThatReturnNoReply:
         assert said in trajectory.fault.message
         assert len(trajectory.replies) == 0
 
-    def test_a_reply_with_the_former_name_of_its_output_is_refused_with_the_one_of_today(self):
-        fault = play(lambda message: Reply("x", claims={"total": 3})).fault
-        assert "Reply(claims=...) is now Reply(output=...)" in fault.message
-
     @pytest.mark.parametrize(
         "reply", ["x" * 10_000_000, Reply("", thoughts=["x" * 2_000_000]), Reply("", output={"note": "x" * 2_000_000})]
     )

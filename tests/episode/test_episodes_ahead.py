@@ -10,8 +10,7 @@ import pytest
 from episodes import CASE, recorded_sandbox
 
 from pytest_mapsat.agents import source_of
-from pytest_mapsat.episode import LeftBehind, Limits, run_episode
-from pytest_mapsat.model import Turn
+from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.runs.runner import Played
@@ -32,18 +31,9 @@ def ahead():
 def offer(ahead, key, agent, *, grade=None, timeout=60.0):
     """Offer an episode of the case with an agent; its card is the trajectory unless something grades it."""
 
-    def play(left_behind):
-        user = make_user("scripted", CASE)
-        limits = Limits(timeout=timeout)
-        trajectory = run_episode(
-            CASE,
-            source_of(agent, "mymod:agent"),
-            user,
-            recorded_sandbox(),
-            limits,
-            left_behind=lambda trajectory: left_behind(Played(CASE, trajectory, 0.0)),
-        )
-        return Played(CASE, trajectory, 0.0)
+    def play():
+        user, limits = make_user("scripted", CASE), Limits(timeout=timeout)
+        return Played(CASE, run_episode(CASE, source_of(agent, "mymod:agent"), user, recorded_sandbox(), limits), 0.0)
 
     ahead.offer(Planned(key, play, grade or (lambda played: played.trajectory), copy_context()))
 
@@ -191,22 +181,6 @@ def test_a_ceiling_lets_nothing_more_begin():
         ahead.ask(0, meanwhile)
     assert ahead.ask(2, meanwhile) is None
     assert ahead.room == 0
-
-
-def test_a_thread_that_was_left_behind_learns_of_it_when_its_agent_is_done():
-    ended = []
-    limits = Limits(timeout=0.1)
-    with pytest.raises(LeftBehind):
-        run_episode(
-            CASE,
-            source_of(lambda message: time.sleep(0.3) or "too late", "mymod:agent"),
-            make_user("scripted", CASE),
-            recorded_sandbox(),
-            limits,
-            left_behind=ended.append,
-        )
-    assert ended[0].turns == (Turn(role="user", text=CASE.visible.query),)
-    assert ended[0].ending == "timeout"
 
 
 def test_a_recursion_limit_that_an_agent_leaves_behind_is_put_back(ahead):

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from pytest_mapsat import turns
-from pytest_mapsat.turns import Turns
+from pytest_mapsat import interpreter
+from pytest_mapsat.interpreter import Turns
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_turn_within_a_turn_is_the_same_and_who_has_none_gives_none(pool):
 
 
 def test_who_has_waited_while_nobody_was_called_goes_on_without(pool, monkeypatch):
-    monkeypatch.setattr(turns, "_PATIENCE", 0.01)
+    monkeypatch.setattr(interpreter, "_PATIENCE", 0.01)
     ours, ended = Turns(), threading.Event()
 
     def holds():
@@ -85,38 +85,3 @@ def test_a_turn_is_given_back_whatever_is_raised(pool):
     with pytest.raises(SystemExit):
         pool.submit(breaks).result(10)
     pool.submit(computed, ours).result(10)
-
-
-class InterruptedOnceCalled:
-    """A lock whose waiter is interrupted in the moment in which it is called."""
-
-    def __init__(self):
-        self.called = threading.Event()
-
-    def acquire(self, timeout=None):
-        if timeout is not None:
-            assert self.called.wait(10)
-            raise KeyboardInterrupt
-
-    def release(self):
-        self.called.set()
-
-
-def test_who_is_interrupted_once_it_is_called_keeps_nobody_waiting(pool, monkeypatch):
-    monkeypatch.setattr(turns, "_PATIENCE", 60)
-    ours, held, waits = Turns(), threading.Event(), threading.Event()
-
-    def holds():
-        with ours.computing():
-            held.set()
-            assert waits.wait(10)
-
-    holder = pool.submit(holds)
-    assert held.wait(10)
-    threading.Timer(0.05, waits.set).start()
-    with monkeypatch.context() as patched:
-        patched.setattr(turns, "Lock", InterruptedOnceCalled)
-        with pytest.raises(KeyboardInterrupt), ours.computing():
-            pass
-    holder.result(10)
-    assert pool.submit(computed, ours).result(10)

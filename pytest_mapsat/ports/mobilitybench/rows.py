@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 
-from pytest_mapsat.formats import TableRow
+from pytest_mapsat.formats import TableRow, parse_literal
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
 from pytest_mapsat.suite import ImportLog, tools_of
-
-from .literals import parse_literal
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767

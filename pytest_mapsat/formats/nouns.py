@@ -1,4 +1,4 @@
-"""Files of nouns, one JSON object a line: read with their lines, and added to."""
+"""Files of nouns, one JSON object a line: read with their lines, and added to; and the calibration table of a judge that reads prose."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from pytest_mapsat.model import JsonObject, Problem, SuiteError, UsageError
+from pytest_mapsat.model import (
+    CALIBRATION_SCHEMA,
+    Calibration,
+    JsonObject,
+    Problem,
+    SuiteError,
+    UsageError,
+    digest,
+)
 
 from . import limits
-from .files import NOT_REGULAR, printable, read_lines, require_file, shown_path
-from .jsontext import parse_json_line
+from .files import NOT_REGULAR, printable, read_bytes, read_lines, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
+from .plain_data import parse_json_line
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -41,6 +49,21 @@ class Placed(Generic[ModelT]):
         return Problem(self.path, self.lines.at(part), f"{where}{message}", hint)
 
 
+def document_of(raw: bytes, path: str, line: int, problems: list[Problem]) -> Located | None:
+    """Return the data of one line of a JSONL file, or None after adding to ``problems`` why it cannot be read."""
+    try:
+        return Located(parse_json_line(raw, path, line), Lines(line))
+    except SuiteError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def noun_of(model: type[ModelT], raw: bytes, path: str, line: int, problems: list[Problem]) -> ModelT | None:
+    """Return the noun on one line of a JSONL file, or None after adding to ``problems`` what is wrong with it."""
+    document = document_of(raw, path, line, problems)
+    return None if document is None else validate(model, document, path, problems)
+
+
 def read_nouns(path: Path, model: type[ModelT], name: str = "") -> tuple[Placed[ModelT], ...]:
     """Read a JSONL file.
 
@@ -55,22 +78,17 @@ def read_nouns(path: Path, model: type[ModelT], name: str = "") -> tuple[Placed[
     """
     name = name or shown_path(path)
     require_file(path, name)
-    found: list[Placed[ModelT]] = []
+    nouns: list[Placed[ModelT]] = []
     problems: list[Problem] = []
     for line in read_lines(path, limits.DIALOGUE_BYTES, name):
-        try:
-            data = parse_json_line(line.data, name, line.number)
-        except SuiteError as error:
-            problems.extend(error.problems)
-        else:
-            noun = validate(model, Located(data, Lines(line.number)), name, problems)
-            if noun is not None:
-                found.append(Placed(noun, name, Lines(line.number)))
+        noun = noun_of(model, line.data, name, line.number, problems)
+        if noun is not None:
+            nouns.append(Placed(noun, name, Lines(line.number)))
         if len(problems) >= limits.PROBLEMS:
             break
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return tuple(found)
+    return tuple(nouns)
 
 
 def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
@@ -96,3 +114,31 @@ def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
             lines = b"\n" + lines  # somebody's editor left the last line open
         file.write(lines)
         os.fsync(handle)
+
+
+def signed(calibration: Calibration) -> Calibration:
+    """Return a table with the digest of its content."""
+    return calibration.model_copy(update={"digest": digest(calibration.model_copy(update={"digest": ""}).to_json())})
+
+
+def read_calibration(path: Path) -> Calibration:
+    """Return the table in a file.
+
+    Raises:
+        SuiteError: it cannot be read, is of another version, is cut short, or was changed by hand.
+    """
+    place = shown_path(path)
+    again = "compute it again: mapsat lint SUITE --answers --calibrate"
+    try:
+        data = json.loads(read_bytes(path, limits.MIB))
+        if not isinstance(data, dict):
+            raise TypeError("expected a JSON object")  # noqa: TRY301 - told as the others are
+        if (version := data.get("schema")) != CALIBRATION_SCHEMA:
+            raise SuiteError(Problem(place, 0, f"found schema {version!r:.80}, expected {CALIBRATION_SCHEMA}", again))
+        calibration = Calibration.model_validate(data)
+    except (ValueError, TypeError, RecursionError) as error:
+        what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise SuiteError(Problem(place, 0, f"is no calibration table: {what:.200}", again)) from error
+    if signed(calibration).digest != calibration.digest:
+        raise SuiteError(Problem(place, 0, "was changed by hand: its digest is another", again))
+    return calibration

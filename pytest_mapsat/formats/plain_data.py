@@ -1,0 +1,431 @@
+"""The texts of files as plain data, read strictly: JSON, YAML, Python literals, CSV. Nothing is evaluated, everything has a limit."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pytest_mapsat.model import Json, Problem, SuiteError, did_you_mean, shown
+
+from . import limits
+from .files import read_lines, shown_path
+from .located import Lines, Located
+
+if TYPE_CHECKING:
+    import yaml
+
+_ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
+
+
+def decode(raw: bytes, path: str, first_line: int = 1) -> str:
+    """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
+    if (nul := raw.find(b"\0")) >= 0:
+        line = first_line + raw.count(b"\n", 0, nul)
+        raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))
+    try:
+        return raw.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = first_line + raw.count(b"\n", 0, error.start)
+        message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
+        raise SuiteError(Problem(path, line, message, "save the file as UTF-8 text")) from error
+
+
+# -- JSON: no duplicate keys, no NaN, no half characters, bounded depth
+
+
+def parse_json_line(raw: bytes, path: str, line: int) -> Json:
+    """Return the data of one line of a JSONL file.
+
+    Args:
+        raw: the line's bytes.
+        path: the file, for errors.
+        line: its 1-based number, for errors.
+
+    Raises:
+        SuiteError: that names the line and what is wrong with it.
+    """
+    text = decode(raw, path, line)
+    return located_json(text, path, line, hint=_ONE_A_LINE if text.rstrip() in ("[", "{") else "")
+
+
+def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, hint: str = "") -> Json:
+    """Return the data of a JSON text that stands in a file.
+
+    Args:
+        text: the JSON.
+        path: the file, for errors.
+        line: the 1-based line that the text begins on, for errors.
+        depth: how deep lists and objects may stand in each other.
+        hint: what to do where it is not JSON at all.
+
+    Raises:
+        SuiteError: that names the line and what is wrong with it.
+    """
+    try:
+        return parse_json(text, depth=depth)
+    except json.JSONDecodeError as error:
+        message = f"is not valid JSON: {error.msg}, column {error.colno}"
+        line += text.count("\n", 0, min(error.pos, len(text.rstrip())))  # text that ends too early ends where it ends
+        raise SuiteError(Problem(path, line, message, hint)) from error
+    except ValueError as error:
+        raise SuiteError(Problem(path, line, str(error))) from error
+
+
+def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
+    """Return the data of a JSON text.
+
+    Args:
+        text: the JSON.
+        depth: how deep lists and objects may stand in each other.
+
+    Raises:
+        ValueError: for what is not JSON, or JSON that is refused.
+    """
+    too_deep = f"lists and objects stand more than {depth} deep"
+    try:
+        data = _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    if text.count("[") + text.count("{") > depth and not _within(data, depth):
+        raise ValueError(too_deep)
+    if "\\u" in text:
+        try:
+            json.dumps(data, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError("holds half of a character (a lone surrogate such as \\ud800)") from None
+    return data
+
+
+def _within(data: Json, depth: int) -> bool:
+    """Say whether lists and objects stand no deeper than this in each other."""
+    level = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(depth):
+        level = [
+            child
+            for value in level
+            for child in (value.values() if type(value) is dict else value)
+            if type(child) is dict or type(child) is list
+        ]
+    return not level
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    data = dict(pairs)
+    if len(data) == len(pairs):
+        return data
+    keys = [key for key, _ in pairs]
+    twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+    raise ValueError(f"the key {shown(twice)} stands twice in one object")
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON value; a number that is not known is null")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {shown(text)} is too large")
+    return number
+
+
+#: Made once: to build one costs as much as to read a short line.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+
+
+# -- YAML as JSON with comments: no tags, no anchors, no surprises
+
+_WORDS: dict[str, Json] = {"": None, "null": None, "true": True, "false": False}
+_NO_CHILDREN: dict[str | int, Lines] = {}  # shared by all scalars, and never written to
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_TOO_DEEP = f"lists and mappings stand more than {limits.DEPTH} deep"
+
+
+def parse_yaml(raw: bytes, path: str) -> tuple[Located, ...]:
+    """Return the documents of a YAML file.
+
+    Plain scalars mean what they mean in YAML 1.2's JSON schema: ``null``, ``true``, ``false`` and JSON numbers;
+    everything else is text, so that ``12:30``, ``on``, ``no`` and ``2026-05-07`` stay what they look like. An empty value is null.
+
+    Args:
+        raw: the file's bytes: UTF-8, a byte order mark and any line ends.
+        path: the file, for errors.
+
+    Raises:
+        SuiteError: with everything that is wrong with the text.
+    """
+    import yaml  # noqa: PLC0415  heavy
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    reader = _YamlReader(yaml.parse(decode(raw, path), Loader=loader), path)
+    documents: tuple[Located, ...] = ()
+    try:
+        documents = tuple(reader.documents())
+    except yaml.YAMLError as error:
+        reader.problems.append(_syntax_problem(error, path))
+    if reader.problems:
+        raise SuiteError(*reader.problems)
+    return documents
+
+
+def scalar(text: str) -> Json:
+    """Return what a plain (unquoted) scalar means.
+
+    Raises:
+        ValueError: for a number too large to hold.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return text
+    if len(text) > limits.NUMBER_CHARS:
+        raise ValueError(f"a number of {len(text)} characters")
+    return int(text) if match[1] is None and match[2] is None else _finite(text)
+
+
+def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
+    mark = getattr(error, "problem_mark", None)
+    line = mark.line + 1 if mark is not None else 0
+    what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    context = getattr(error, "context", None)
+    if "nesting depth" in what:  # libyaml has a limit of its own, and may come to it first
+        return Problem(path, line, _TOO_DEEP)
+    message = f"is not valid YAML: {what}" + (f" {context}" if context else "")
+    hint = "indent with spaces, not tabs; quote text that holds ': ', ' #', or begins with one of *&!%@`|>{["
+    return Problem(path, line, message, hint)
+
+
+class _YamlReader:
+    """Reads documents from the parser's events, so that a bomb is refused before it is read to its end.
+
+    Problems are collected; the first that nothing can be read after is raised.
+    """
+
+    def __init__(self, events: Iterator[Any], path: str) -> None:
+        self.problems: list[Problem] = []
+        self._events = events
+        self._path = path
+        self._left = limits.YAML_PARTS
+
+    def documents(self) -> Iterator[Located]:
+        for event in self._events:
+            if hasattr(event, "anchor"):  # a value; others mark where stream and documents begin and end
+                yield Located(*self._value(event, 0))
+
+    def _value(self, event: Any, depth: int) -> tuple[Json, Lines]:
+        line = self._begin(event)
+        match type(event).__name__:
+            case "ScalarEvent":
+                return self._meaning(event, line), Lines(line, _NO_CHILDREN)
+            case "AliasEvent":
+                return None, Lines(line, _NO_CHILDREN)
+        if depth >= limits.DEPTH:
+            raise SuiteError(Problem(self._path, line, _TOO_DEEP))
+        lines = Lines(line, {})
+        if type(event).__name__ == "MappingStartEvent":
+            return self._mapping(lines.children, depth + 1), lines
+        members: list[Json] = []
+        for member in self._events:
+            if type(member).__name__ == "SequenceEndEvent":
+                break
+            value, lines.children[len(members)] = self._value(member, depth + 1)
+            members.append(value)
+        return members, lines
+
+    def _mapping(self, lines: dict[str | int, Lines], depth: int) -> dict[str, Json]:
+        data: dict[str, Json] = {}
+        for event in self._events:
+            if type(event).__name__ == "MappingEndEvent":
+                break
+            line, key = self._begin(event), getattr(event, "value", "")
+            if type(event).__name__ not in ("ScalarEvent", "AliasEvent"):
+                raise SuiteError(Problem(self._path, line, "a key is a list or a mapping", "keys are text"))
+            if key in data:
+                message = f"the key {shown(key)} stands twice; first on line {lines[key].line}"
+                self._report(line, message, "keep one of the two")
+            data[key], lines[key] = self._value(next(self._events), depth)
+            lines[key].line = line  # a value in a mapping has the line of its key
+        return data
+
+    def _begin(self, event: Any) -> int:
+        """Return the line of a key or value; count it, and report what is no plain data."""
+        line: int = event.start_mark.line + 1
+        self._left -= 1
+        if self._left < 0:
+            message = f"holds more than {limits.YAML_PARTS} keys, values, lists and mappings"
+            hint = "split it into several files, or write one case a line as JSONL"
+            raise SuiteError(Problem(self._path, line, message, hint))
+        if getattr(event, "tag", None) is not None:
+            self._report(line, f"has the tag {shown(event.tag)}", "a suite is plain data: leave the tag out")
+        if event.anchor is not None:
+            hint = "repeat the value; quote text that begins with & or *"
+            self._report(line, f"has an anchor or alias, {shown(event.anchor)}", hint)
+        return line
+
+    def _meaning(self, event: Any, line: int) -> Json:
+        try:
+            return scalar(event.value) if event.implicit[0] else event.value
+        except ValueError as error:
+            self._report(line, str(error), "put it in quotes if it is text")
+            return None
+
+    def _report(self, line: int, message: str, hint: str = "") -> None:
+        if len(self.problems) < limits.PROBLEMS:
+            self.problems.append(Problem(self._path, line, message, hint))
+
+
+# -- Python literals, as ``repr`` writes them
+
+_TOKENS = re.compile(
+    r"""(?P<space>\s+)
+    |(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+    |(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.]))
+    |(?P<word>True|False|None)(?!\w)
+    |(?P<enum><[A-Za-z_][\w.]{0,200}\.(?P<member>[A-Za-z_]\w{0,200}):\s(?:-?\d{1,20}|'[^'\\\n]{0,200}'|"[^"\\\n]{0,200}")>)
+    |(?P<bracket>,?\s*[\])}]|[\[({])
+    |(?P<mark>[,:])""",
+    re.VERBOSE | re.DOTALL,
+)
+_JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_SHOWN_CHARS = 30
+
+
+def parse_literal(text: str) -> Json:
+    """Return the data of a Python literal; a member of an enum (``<Status.DONE: 1>``) is its name, a tuple a list.
+
+    It is rewritten as JSON, token by token, and read as that.
+
+    Args:
+        text: the literal, of at most ``limits.LITERAL_CHARS`` characters.
+
+    Raises:
+        ValueError: the text is no literal, or a refused one: too long, too deep, a key that is no text or stands twice. The message says what was found where.
+    """
+    if len(text) > limits.LITERAL_CHARS:
+        raise ValueError(f"has {len(text)} characters, more than the {limits.LITERAL_CHARS} that are read")
+    tokens: list[str] = []
+    at = 0
+    while at < len(text):
+        token = _TOKENS.match(text, at)
+        if token is None:
+            found = shown(text[at : at + _SHOWN_CHARS])
+            raise ValueError(f"is not a Python literal: found {found} at character {at + 1}")
+        tokens.append(_as_json(token))
+        at = token.end()
+    try:
+        return parse_json("".join(tokens))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not a Python literal of plain data: {error.msg}") from None
+
+
+def _as_json(token: re.Match[str]) -> str:
+    """Return what a token of a literal is in JSON."""
+    text = token[0]
+    match token.lastgroup:
+        case "string":
+            try:
+                return json.dumps(ast.literal_eval(text))
+            except (SyntaxError, ValueError):
+                raise ValueError(f"is not a Python literal: found {shown(text)}") from None
+        case "enum" | "member":
+            return json.dumps(token["member"])
+        case "bracket":
+            return text.lstrip(", \t\r\n").translate(_BRACKETS)
+        case "number" if len(text) > limits.NUMBER_CHARS:
+            raise ValueError(f"holds a number of {len(text)} characters")
+    return _JSON_WORDS.get(text, text)
+
+
+_BRACKETS = str.maketrans("()", "[]")
+
+
+# -- CSV: strictly quoted, every row with its line, every column where it is said to be
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of a table.
+
+    Attributes:
+        line: where it begins, 1-based: a cell may hold line breaks.
+        cells: its texts by column.
+    """
+
+    line: int
+    cells: dict[str, str]
+
+
+def read_csv(
+    path: Path,
+    columns: Sequence[str],
+    name: str = "",
+    *,
+    hint: str = "",
+    torn: Callable[[Problem], None] | None = None,
+) -> Iterator[TableRow]:
+    """Give the rows of a CSV file in UTF-8, with or without a byte order mark; blank rows are passed over.
+
+    Args:
+        path: the file.
+        columns: those that must be there.
+        name: how messages name the file; the path as a user would type it where none is given.
+        hint: what to say where a column is missing and no other is named nearly so.
+        torn: hears of a row with more or fewer cells than columns, which is then passed over; an error where none is given.
+
+    Raises:
+        SuiteError: when the file cannot be read, lacks a column or has a torn row; with the line.
+    """
+    import csv  # noqa: PLC0415  only where there is a table
+
+    name = name or shown_path(path)
+    begins = 1
+    texts = (decode(line.data, name, line.number) for line in read_lines(path, limits.CELL_BYTES, name, blank=True))
+    reader = csv.reader(texts, strict=True)
+
+    def cells_of_next_row() -> list[str] | None:
+        before = csv.field_size_limit(limits.CELL_BYTES)  # it is the process's: raised for one row at a time
+        try:
+            return next(reader, None)
+        finally:
+            csv.field_size_limit(before)
+
+    try:
+        header = cells_of_next_row() or []
+        check_columns(name, header, columns, hint)
+        begins = reader.line_num + 1
+        while (cells := cells_of_next_row()) is not None:
+            if len(cells) == len(header):
+                yield TableRow(begins, dict(zip(header, cells, strict=True)))
+            elif cells:
+                problem = Problem(name, begins, f"the row has {len(cells)} cells under {len(header)} columns")
+                if torn is None:
+                    raise SuiteError(problem)
+                torn(problem)
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise SuiteError(Problem(name, begins, f"is not valid CSV: {error}")) from error
+
+
+def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint: str = "") -> None:
+    """Raise a SuiteError that names the file, and every wanted column that is missing or column that stands twice."""
+    if len(columns) > limits.COLUMNS:
+        raise SuiteError(Problem(name, 1, f"has {len(columns)} columns, more than the {limits.COLUMNS} that are read"))
+    there = shown(", ".join(columns)) if columns else "none"
+    problems = [
+        Problem(name, 1, f"has no column {shown(column)}; found {there}", did_you_mean(column, columns) or hint)
+        for column in wanted
+        if column not in columns
+    ]
+    twice = [column for column in dict.fromkeys(columns) if column and columns.count(column) > 1]
+    problems += [
+        Problem(name, 1, f"the column {shown(column)} stands twice", "keep one of the two") for column in twice
+    ]
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])

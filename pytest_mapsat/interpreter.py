@@ -1,0 +1,111 @@
+"""What threads and rooms ask of Python itself: a turn to compute, a rest from the collector of cycles, names when they are first used."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from threading import Lock, local
+from typing import Any
+
+# -- turns ----------------------------------------------------------------------------------------------------------------
+# Agents and models are waited for side by side, our own work is done by one thread after another. Python runs one thread at a time anyway: where
+# many want to run, each wakes every few milliseconds to ask for the interpreter, which costs more than the work.
+
+#: How long nobody may have taken the turn, seconds, before those that wait for it go on without: whoever has it is waiting for something.
+_PATIENCE = 1.0
+
+
+class Turns:
+    """One turn, which threads take one after another. A courtesy that excludes nobody: nothing may rely on it."""
+
+    def __init__(self) -> None:
+        self._turn = Lock()
+        self._taken = 0
+        self._mine = local()
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Compute when it is this thread's turn."""
+        if self._is_mine():
+            yield
+            return
+        self._take()
+        try:
+            yield
+        finally:
+            self._give()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let others compute, if this thread has the turn, while it waits for something or runs code that may."""
+        if not self._is_mine():
+            yield
+            return
+        self._give()
+        try:
+            yield
+        finally:
+            self._take()
+
+    def _is_mine(self) -> bool:
+        return getattr(self._mine, "held", False)
+
+    def _take(self) -> None:
+        """Wait for the turn as long as it goes from thread to thread."""
+        taken = -1
+        while taken != self._taken:
+            taken = self._taken
+            if self._turn.acquire(timeout=_PATIENCE):
+                self._mine.held = True
+                self._taken += 1
+                return
+
+    def _give(self) -> None:
+        if self._is_mine():
+            self._mine.held = False
+            self._turn.release()
+
+
+_turns = Turns()  # there is one interpreter in a process
+computing = _turns.computing
+waiting = _turns.waiting
+
+
+# -- the collector of cycles ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def resting() -> Iterator[None]:
+    """Keep the collector from coming while many values are made that stay: it would go over all of them again and again, and find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+# -- names ----------------------------------------------------------------------------------------------------------------
+
+
+def fetched(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package whose names are fetched when they are first used: a run loads only what it needs.
+
+    Args:
+        package: its name.
+        homes: names that it shows, by the module of the package in which they live. None is called like a module of the package.
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def fetch(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return fetch
