@@ -24,9 +24,6 @@ from pytest_mapsat.metrics import (
 )
 from pytest_mapsat.model import (
     Case,
-    Check,
-    FactRequirement,
-    ImplicitRequirement,
     Json,
     JsonObject,
     JudgeCertificate,
@@ -42,11 +39,9 @@ from pytest_mapsat.model import (
     RunManifest,
     Scorecard,
     SuiteError,
-    Truth,
     UsageError,
     Verdict,
     digest,
-    leaves,
     mark_value,
 )
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
@@ -196,12 +191,9 @@ class AnswersProof:
 
 def check_kinds(requirement: Requirement) -> tuple[str, ...]:
     """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
-    checks: list[Check] = [requirement.check] if requirement.check is not None else []
-    if isinstance(requirement, ImplicitRequirement):
-        checks += [rule.check for rule in requirement.levels]
-    if not checks:
-        return ("grounded",) if isinstance(requirement, FactRequirement) else ("no check",)
-    return tuple(sorted({leaf.kind for check in checks for leaf in leaves(check)}))
+    if not requirement.leaves:
+        return ("grounded",) if requirement.kind == "fact" else ("no check",)
+    return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
 
 
 def answer_table(proof: AnswersProof) -> Iterator[str]:
@@ -351,12 +343,12 @@ class Held:
     def score_of(self, labels: Sequence[Label]) -> Mapping[str, float | None]:
         """Return the scores that some labels give, over the requirements that are known alone."""
         truth = self.case.truth
-        known: dict[str, object] = {
-            name: tuple(requirement for requirement in getattr(truth, name) if requirement.id in self.truth)
-            for name in Truth.model_fields
-            if name in ("explicit", "implicit", "facts")
-        }
-        case = self.case.model_copy(update={"truth": truth.model_copy(update=known)})
+        known = tuple(
+            requirement
+            for requirement in truth.requirements
+            if requirement.id in self.truth or requirement.kind == "policy"
+        )
+        case = self.case.model_copy(update={"truth": truth.model_copy(update={"requirements": known})})
         verdict = Verdict(case=case.id, trial=self.card.trial, judge="", labels=tuple(labels))
         card = score(case, self.card.trajectory, verdict, asserted=frozenset(), satisfies=satisfies)
         return {name: card.metrics.get(name) for name in SCORES}
@@ -651,7 +643,7 @@ def parse_required(text: str) -> tuple[dict[str, float], float]:
 
 
 def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRate]]:
-    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "explicit": …}``.
+    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "asked": …}``.
 
     What a machine decides without reading, and what people decided, says nothing of the judge and is not counted. What it left open is counted as wrong.
 

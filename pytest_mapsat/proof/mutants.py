@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reports import call_text
 from pytest_mapsat.sandbox import End, SandboxSuite, differences, make_sandbox, net_changes, tables_of
 
-from .plain import PHONE, UNITS, Figure, Mutant, OracleRun, checks_of, clocks, figures, folded, has
+from .plain import PHONE, UNITS, Figure, Mutant, OracleRun, clocks, figures, folded, has
 
 _TOLD = ("address", "phone", "hours")
 
@@ -140,7 +140,7 @@ _ROLES = {
 def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
     for requirement in run.case.truth.requirements:
-        for check in checks_of(requirement):
+        for check in requirement.leaves:
             if (
                 not isinstance(check, Number)
                 or not (lead := _lead(run, check))
@@ -267,7 +267,7 @@ def _may_be_named(run: OracleRun, name: str) -> bool:
     words = (
         phrase
         for requirement in run.case.truth.requirements
-        for check in checks_of(requirement)
+        for check in requirement.leaves
         for phrase in _phrases(check)
     )
     return not any(phrase in name or name in phrase for phrase in words)
@@ -347,7 +347,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
     end = End(tables_of(case, suite), oracle)
-    checks = [check for requirement in case.truth.requirements for check in checks_of(requirement)]
+    checks = [check for requirement in case.truth.requirements for check in requirement.leaves]
     ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
     for at, (_, step) in enumerate(made):
         if not step.changed:

@@ -35,7 +35,7 @@ from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import fits, make_sandbox, play_reference
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
-from .plain import checks_of, play_oracle
+from .plain import play_oracle
 
 _CALL = 120
 _KEYS = 8
@@ -115,7 +115,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     reading = [
         requirement
         for requirement in case.truth.requirements
-        if any(isinstance(one, _OF_THE_END) for one in checks_of(requirement))
+        if any(isinstance(one, _OF_THE_END) for one in requirement.leaves)
     ]
     if not reading:
         return
@@ -142,7 +142,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
             continue
-        if any(isinstance(one, EndState) for one in checks_of(requirement)):
+        if any(isinstance(one, EndState) for one in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             yield (
                 "error",
@@ -159,9 +159,8 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
 def _places(case: Case) -> dict[str, _Place]:
     """Return where the requirements with checks stand, by id."""
     return {
-        requirement.id: ("truth", kind, number)
-        for kind in ("explicit", "implicit", "facts", "policies")
-        for number, requirement in enumerate(getattr(case.truth, kind))
+        requirement.id: ("truth", "requirements", number)
+        for number, requirement in enumerate(case.truth.requirements)
         if requirement.check is not None
     }
 
@@ -169,9 +168,8 @@ def _places(case: Case) -> dict[str, _Place]:
 def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
     """Give what the oracle itself does not keep, and what nobody can tell of it."""
     places = _places(case)
-    hard = {requirement.id for requirement in case.truth.implicit if requirement.severity == "hard"}
     for label in verdict.labels:
-        if label.requirement not in places or (label.kind == "implicit" and label.requirement not in hard):
+        if label.requirement not in places or label.kind == "soft":
             continue  # a preference may be traded
         place, why = (
             places[label.requirement],

@@ -23,9 +23,7 @@ from pytest_mapsat.model import (
     Case,
     Check,
     ClockTime,
-    FactRequirement,
     Grounded,
-    ImplicitRequirement,
     Json,
     JsonObject,
     Label,
@@ -41,7 +39,6 @@ from pytest_mapsat.model import (
     Trajectory,
     Verdict,
     WhichReply,
-    leaves,
     values_at,
 )
 from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
@@ -604,14 +601,13 @@ class _Reader:
         before = self._labels[requirement.id].value
         if not before:
             return False
-        self._strict = isinstance(requirement, FactRequirement)
+        self._strict = requirement.kind == "fact"
         after = self._level(requirement)
         return after is not None and after < before
 
     def _level(self, requirement: Requirement) -> float | None:
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
-        if isinstance(requirement, ImplicitRequirement):
-            rules += [(rule.level, rule.check) for rule in requirement.levels]
+        rules += [(rule.level, rule.check) for rule in requirement.levels]
         for level, check in rules:
             held = self._holds(check)
             if held is not False:
@@ -647,14 +643,6 @@ class _Reader:
             return None
         turns = self._judged.trajectory.turns
         return frozenset(around_of(turns[quote.turn].text, quote.start, quote.end) for quote in finding.quotes)
-
-
-def checks_of(requirement: Requirement) -> Iterator[Check]:
-    """Yield the parts of all checks of a requirement."""
-    if requirement.check is not None:
-        yield from leaves(requirement.check)
-    for rule in requirement.levels if isinstance(requirement, ImplicitRequirement) else ():
-        yield from leaves(rule.check)
 
 
 def _needed(check: All | AnyOf | AtLeast) -> int:

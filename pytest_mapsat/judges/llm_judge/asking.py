@@ -80,7 +80,7 @@ SCHEMA = _object(
 class Asked:
     """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
 
-    kind: LabelKind
+    dimension: str
     requirements: tuple[Requirement, ...]
     material: Material
     language: str
@@ -89,7 +89,7 @@ class Asked:
     def of(
         cls,
         case: str,
-        kind: LabelKind,
+        dimension: str,
         requirements: Sequence[Requirement],
         material: Material,
         *,
@@ -98,13 +98,15 @@ class Asked:
     ) -> Asked:
         """Return the requirements shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
         shuffled = sorted(
-            requirements, key=lambda requirement: (digest([case, kind, vote, requirement.id], 16), requirement.id)
+            requirements, key=lambda requirement: (digest([case, dimension, vote, requirement.id], 16), requirement.id)
         )
-        return cls(kind, tuple(shuffled), material, language)
+        return cls(dimension, tuple(shuffled), material, language)
 
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
-        instructions = prompt(BESIDE_PROMPTS.get(self.kind, "judge"), self.language).fill(fence=self.material.fence)
+        instructions = prompt(BESIDE_PROMPTS.get(self.dimension, "judge"), self.language).fill(
+            fence=self.material.fence
+        )
         dialogue = prompt("judge_dialogue", self.language).fill(
             situation=self.material.fenced({"situation"}),
             dialogue=self.material.fenced({"user", "reply"}),
@@ -117,7 +119,7 @@ class Asked:
         return {"role": "system", "content": instructions}, {"role": "user", "content": dialogue}
 
     def _line(self, number: int, requirement: Requirement) -> str:
-        words = "fact" if self.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
+        words = "fact" if requirement.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
         return f"{number}. [{words}] {' '.join(requirement.text.split())}"
 
     def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
@@ -137,9 +139,14 @@ class Asked:
         return request.model_copy(update={"messages": messages})
 
 
+def dimension_of(requirement: Requirement) -> str:
+    """Return which requirements are asked of in one request: those of one kind, hard and soft ones together."""
+    return {"asked": "explicit", "hard": "implicit", "soft": "implicit"}.get(requirement.kind, requirement.kind)
+
+
 def has_levels(requirement: Requirement) -> bool:
     """Return whether a requirement is judged by degrees: a soft one, unless its own check says that it holds or not."""
-    return requirement.soft and requirement.check is None
+    return requirement.kind == "soft" and requirement.check is None
 
 
 @dataclass(frozen=True)
@@ -185,12 +192,13 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
 
 def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context) -> Opinion:
     """Return what one entry says. Raises _BadError."""
-    verdict = _verdict(entry.get("verdict"), requirement, asked)
+    verdict = _verdict(entry.get("verdict"), requirement)
     reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
     if verdict == CANNOT_SAY:
         return Opinion(verdict, reason)
     quotes = tuple(_quotes(entry, asked.material))
-    own = {"reply", "call", "thought"} if requirement.scope == "trajectory" else {"reply"}
+    of_the_way = requirement.kind == "policy" or requirement.scope == "trajectory"
+    own = {"reply", "call", "thought"} if of_the_way else {"reply"}
     bearing = [quote for quote in quotes if quote.part.kind in own]
     if not bearing:
         raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
@@ -201,16 +209,16 @@ def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, c
     figures = list(_figures(entry, requirement, asked, context))
     if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
         raise _BadError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
-    if asked.kind == "fact":
+    if requirement.kind == "fact":
         verdict = _of_a_fact(verdict, figures, requirement, context)
     return Opinion(verdict, reason, quotes)
 
 
-def _verdict(given: Any, requirement: Requirement, asked: Asked) -> str:
+def _verdict(given: Any, requirement: Requirement) -> str:
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
-    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if asked.kind == "fact" else ()), CANNOT_SAY)
+    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if requirement.kind == "fact" else ()), CANNOT_SAY)
     alike = {"1": PASSED, "0": FAILED}
     if has_levels(requirement):
         known, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}

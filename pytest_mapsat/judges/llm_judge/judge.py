@@ -14,12 +14,11 @@ from pytest_mapsat.judges.checks import ChecksJudge
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.extra_labels import besides
 from pytest_mapsat.judges.finding import SHOWN_AT_MOST, cite
-from pytest_mapsat.judges.labels import UNDECIDED, kinds, too_long, unjudgeable
+from pytest_mapsat.judges.labels import UNDECIDED, too_long, unjudgeable
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request
 from pytest_mapsat.model import (
     Case,
     Label,
-    LabelKind,
     Requirement,
     Trajectory,
     Usage,
@@ -28,7 +27,19 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 
-from .asking import CANNOT_SAY, FAILED, LEVELS, NOT_STATED, PASSED, SCHEMA, Asked, Opinion, has_levels, read_reply
+from .asking import (
+    CANNOT_SAY,
+    FAILED,
+    LEVELS,
+    NOT_STATED,
+    PASSED,
+    SCHEMA,
+    Asked,
+    Opinion,
+    dimension_of,
+    has_levels,
+    read_reply,
+)
 from .material import material_of
 
 #: The vote of an evaluation that brought no reply that checks.
@@ -93,14 +104,14 @@ class ModelJudge:
         labels = {label.requirement: label for label in verdict.labels}
         context = self.checks.context(case, trajectory)
         requirements = [
-            *kinds(case),
-            *((one, label.kind) for one, label in besides(case, context, self.checks.besides)),
+            *case.truth.by_kind,
+            *(one for one, _ in besides(case, context, self.checks.besides)),
         ]
         asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)
-        for kind, listed in asked.items():
+        for dimension, listed in asked.items():
             labels |= {
-                requirement.id: _label(requirement, kind, votes[kind], labels[requirement.id]) for requirement in listed
+                requirement.id: _label(requirement, votes[dimension], labels[requirement.id]) for requirement in listed
             }
         spent = [usage for some in votes.values() for vote in some for usage in vote.usage]
         return verdict.model_copy(
@@ -112,37 +123,37 @@ class ModelJudge:
             }
         )
 
-    def _asked(
-        self, requirements: Sequence[tuple[Requirement, LabelKind]], labels: Mapping[str, Label]
-    ) -> dict[LabelKind, list[Requirement]]:
+    def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
         """Return what the model is asked for, by dimension: never for what a machine decides without reading, nor where somebody is to blame already."""
         doubted = {
-            kind for requirement, kind in requirements if kind == "fact" or labels[requirement.id].outcome != PASSED
+            dimension_of(requirement)
+            for requirement in requirements
+            if requirement.kind == "fact" or labels[requirement.id].outcome != PASSED
         }
-        asked: dict[LabelKind, list[Requirement]] = {}
-        for requirement, kind in requirements:
-            label = labels[requirement.id]
+        asked: dict[str, list[Requirement]] = {}
+        for requirement in requirements:
+            label, dimension = labels[requirement.id], dimension_of(requirement)
             settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
-            if not settled and (kind in doubted or not self.lean):
-                asked.setdefault(kind, []).append(requirement)
+            if not settled and (dimension in doubted or not self.lean):
+                asked.setdefault(dimension, []).append(requirement)
         return asked
 
     def _votes(
-        self, case: Case, trajectory: Trajectory, asked: Mapping[LabelKind, Sequence[Requirement]], context: Context
-    ) -> dict[LabelKind, list[Vote]]:
+        self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: Context
+    ) -> dict[str, list[Vote]]:
         """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
         if not asked:
             return {}
         _ = context.replies, context.evidence  # read once, before several threads want them
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            waiting: dict[LabelKind, list[Future[Vote]]] = {}
-            for kind, requirements in asked.items():
+            waiting: dict[str, list[Future[Vote]]] = {}
+            for dimension, requirements in asked.items():
                 material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
-                    one = Asked.of(case.id, kind, requirements, material, language=case.language, vote=vote)
+                    one = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
                     task = partial(self._vote, one, context, trajectory.trial, vote)
-                    waiting.setdefault(kind, []).append(pool.submit(copy_context().run, task))
-            return {kind: [vote.result() for vote in votes] for kind, votes in waiting.items()}
+                    waiting.setdefault(dimension, []).append(pool.submit(copy_context().run, task))
+            return {dimension: [vote.result() for vote in votes] for dimension, votes in waiting.items()}
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
@@ -198,12 +209,17 @@ def majority(votes: Sequence[str], requirement: Requirement) -> str:
     return FAILED if 2 * votes.count(FAILED) > len(votes) else CANNOT_SAY
 
 
-def _label(requirement: Requirement, kind: LabelKind, votes: Sequence[Vote], before: Label) -> Label:
+def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> Label:
     """Return the label that the votes give a requirement; where they give none it is open, with the reason."""
     listed = tuple(vote.of(requirement) for vote in votes)
     verdict = majority(listed, requirement)
     label = Label(
-        requirement=requirement.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed
+        requirement=requirement.id,
+        kind=requirement.kind,
+        outcome="unevaluated",
+        wanted=before.wanted,
+        by="model",
+        votes=listed,
     )
     if verdict == CANNOT_SAY:
         why, blame = _why_open(requirement, votes, listed)

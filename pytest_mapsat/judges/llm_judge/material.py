@@ -13,7 +13,7 @@ from typing import Literal
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.extra_labels import Beside
-from pytest_mapsat.model import Case, Json, Policy, Quote, Requirement, Step, Trajectory, digest
+from pytest_mapsat.model import Case, Json, Quote, Requirement, Step, Trajectory, digest
 from pytest_mapsat.text import Folded, fold_phrase, fold_text
 
 #: The suite's sentence, the instructions and the policies are parts of the situation, each by a name of its own.
@@ -217,7 +217,7 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> I
     }
     known = [*(f"{name}: {value}" for name, value in lines.items() if value)]
     known += [f"history: {line}" for line in context.history]
-    asked = any(isinstance(requirement, Policy) for requirement in requirements)  # then they are the requirements
+    asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
     yield Part("situation", "situation", visible("\n".join(known)))
     for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):

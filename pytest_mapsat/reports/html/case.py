@@ -167,8 +167,7 @@ class CaseView:
     def _requirement(self, one: CardRequirement, label: Label | None) -> RequirementView:
         kind = values.KIND_TITLES.get(one.kind, one.kind)
         decidable = label is not None and label.outcome in ("unevaluated", "failed") and self._has_reply
-        soft = one.kind in ("soft", "implicit")
-        return RequirementView(one.id, kind, one.text, one.source, label, decidable, soft)
+        return RequirementView(one.id, kind, one.text, one.source, label, decidable, one.kind == "soft")
 
     @property
     def _has_reply(self) -> bool:
