@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from .agreement import (
-    Agreement,
-    AnswersProof,
-    Held,
-    JudgedAnswer,
-    agreement_table,
-    answer_table,
-    judging_of,
+from .agreement import Agreement, AnswersProof, JudgedDialogue, agreement_table, answer_table, judging_of
+from .certificate import (
+    CERTIFICATE,
+    LEVEL,
+    certificate_of,
+    certificate_table,
+    lacking,
+    parse_required,
+    rates_of,
     uncertified,
+    write_certificate,
 )
 from .mutants import HARMLESS, WRONG
 from .oracles import lint_recordings
@@ -18,20 +20,27 @@ from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
 
 __all__ = [
+    "CERTIFICATE",
     "HARMLESS",
+    "LEVEL",
     "WRONG",
     "Agreement",
     "AnswersProof",
-    "Held",
-    "JudgedAnswer",
+    "JudgedDialogue",
     "Proof",
     "Trial",
     "agreement_table",
     "answer_table",
+    "certificate_of",
+    "certificate_table",
     "judging_of",
+    "lacking",
     "lint_recordings",
+    "parse_required",
     "play_oracle",
     "prove",
+    "rates_of",
     "table",
     "uncertified",
+    "write_certificate",
 ]

@@ -1,18 +1,13 @@
-"""What a judge is worth: its labels and scores held against labels of people, and the certificate that says so."""
+"""What a judge is worth: its labels and scores held against labels of people."""
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-from pytest_mapsat.formats import limits, parse_yaml, read_bytes, replacing, shown_path, validate
 from pytest_mapsat.metrics import (
     bootstrap_interval,
     clustered,
@@ -26,33 +21,32 @@ from pytest_mapsat.model import (
     Case,
     Json,
     JsonObject,
-    JudgeCertificate,
     JudgedFailure,
-    JudgeRate,
     Judging,
     Label,
     Mark,
     PeopleLabels,
-    Problem,
     Requirement,
-    Run,
-    RunManifest,
     Scorecard,
-    SuiteError,
-    UsageError,
     Verdict,
-    digest,
     mark_value,
 )
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 from pytest_mapsat.sandbox import satisfies
-from pytest_mapsat.suite import Suite
 
 Rightness = Literal["right", "wrong"]
+#: Counts by group, by what is true, and by what the judge says.
+Table = dict[str, Counter[tuple[Rightness, str]]]
 _RIGHTNESS: tuple[Rightness, ...] = ("right", "wrong")
+UNDECIDED = "undecided"
 #: What a judge says: of a label in the first words, of an answer in the others.
-_LABEL_WORDS = ("passed", "failed", "undecided")
-_ANSWER_WORDS = ("green", "red", "undecided")
+_LABEL_WORDS = ("passed", "failed", UNDECIDED)
+_ANSWER_WORDS = ("green", "red", UNDECIDED)
+#: The metrics whose scores are compared, and how far two scores may lie apart (MapSatisfyBench, B.2).
+SCORES = ("ecr", "iisr", "ar", "ifs")
+TOLERANCES = (0.05, 0.02)
+_DIGITS = 4
+_ROUNDING = 1e-9
 _NAME = 24
 _CELL = 6
 #: Requirements that are named with their open labels.
@@ -60,269 +54,36 @@ _MOST_REQUIREMENTS = 8
 
 
 @dataclass(frozen=True)
-class JudgedAnswer:
-    """A labelled answer with the case and the scorecard that it got."""
-
-    answer: PeopleLabels
-    case: Case
-    card: Scorecard
-
-    @property
-    def truth(self) -> Rightness:
-        """Whether the answer keeps all that its case requires."""
-        kept = all(self.answer.labels[requirement.id] == "passed" for requirement in self.case.truth.required)
-        return "right" if kept else "wrong"
-
-    @property
-    def colour(self) -> str:
-        """What the judge makes of the answer: green, red or undecided."""
-        return {"passed": "green", "failed": "red"}.get(self.card.outcome, "undecided")
-
-    @property
-    def labels(self) -> Iterator[tuple[Requirement, Mark, Label]]:
-        """The labelled requirements, each with what is true of it and what the judge says."""
-        said = {label.requirement: label for label in self.card.labels}
-        for requirement in self.case.truth.requirements:
-            if requirement.id in self.answer.labels:
-                yield requirement, self.answer.labels[requirement.id], said[requirement.id]
-
-
-def judging_of(answer: PeopleLabels, case: Case, card: Scorecard) -> Judging:
-    """Return what the rules made of an answer before any failure was called suspect, for the calibration.
-
-    Args:
-        answer: the answer; a required requirement without a label counts nowhere.
-        case: its case.
-        card: what the checks made of it.
-    """
-    given = {label.requirement: label for label in card.labels}
-    required = [
-        (given[requirement.id], answer.labels[requirement.id] != "passed")
-        for requirement in case.truth.required
-        if requirement.id in answer.labels
-    ]
-    undecided = [broken for label, broken in required if label.value is None and not label.cell]
-    return Judging(
-        case=case.id,
-        answer=answer.id,
-        language=case.language,
-        right=not any(broken for _, broken in required),
-        failed=tuple(
-            JudgedFailure(requirement=label.requirement, cell=label.cell, size=label.size, broken=broken)
-            for label, broken in required
-            if label.cell and label.size
-        ),
-        sure=tuple(label.requirement for label, _ in required if label.value == 0 and not label.cell),
-        passed=sum(label.value == 1 and not broken for label, broken in required),
-        missed=tuple(label.requirement for label, broken in required if label.value == 1 and broken),
-        open=(undecided.count(False), undecided.count(True)),
-    )
-
-
-@dataclass(frozen=True)
-class ListedLabel:
-    """A label that the judge decided wrongly, or left undecided; ``exact``: by a check that reads no prose."""
-
-    case: str
-    answer: str
-    requirement: str
-    should: Mark
-    said: str
-    why: str
-    exact: bool = False
-
-    def to_json(self) -> JsonObject:
-        """Return the label as JSON data."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class AnswersProof:
-    """All labelled answers of a suite, judged."""
-
-    judged: tuple[JudgedAnswer, ...]
-
-    @property
-    def wrong(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
-        return self._listed(_is_wrong)
-
-    @property
-    def undecided(self) -> tuple[ListedLabel, ...]:
-        """The labels that the judge left undecided, in the same order."""
-        return self._listed(lambda _, label: label.value is None)
-
-    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
-        return tuple(
-            ListedLabel(one.case.id, one.answer.id, requirement.id, mark, _said(label), label.why, not label.reading)
-            for one in self.judged
-            for requirement, mark, label in one.labels
-            if wanted(mark, label)
-        )
-
-    def answers(self, group: Callable[[JudgedAnswer], str]) -> dict[str, Counter[tuple[Rightness, str]]]:
-        """Return how many answers of each group, right and wrong ones, are green, red or undecided."""
-        return _counted((group(one), one.truth, one.colour) for one in self.judged)
-
-    def labels(
-        self, groups: Callable[[JudgedAnswer, Requirement], Iterable[str]]
-    ) -> dict[str, Counter[tuple[Rightness, str]]]:
-        """Return how many labels of each group, right (should pass) and wrong ones, passed, failed or are undecided."""
-        return _counted(
-            (name, "right" if _holds(mark) else "wrong", _outcome(label))
-            for one in self.judged
-            for requirement, mark, label in one.labels
-            for name in groups(one, requirement)
-        )
-
-    def to_json(self) -> JsonObject:
-        """Return all counts, what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
-        return {
-            "answers": {name: _json(table, _ANSWER_WORDS) for name, table in _answer_tables(self)},
-            "labels": {name: _json(table, _LABEL_WORDS) for name, table in _label_tables(self)},
-            "each": [
-                {"case": one.case.id, "answer": one.answer.id, "is": one.truth, "judged": one.colour}
-                for one in self.judged
-            ],
-            "wrong": [label.to_json() for label in self.wrong],
-            "undecided": [label.to_json() for label in self.undecided],
-        }
-
-
-def check_kinds(requirement: Requirement) -> tuple[str, ...]:
-    """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
-    if not requirement.leaves:
-        return ("grounded",) if requirement.kind == "fact" else ("no check",)
-    return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
-
-
-def answer_table(proof: AnswersProof) -> Iterator[str]:
-    """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
-    if not proof.judged:
-        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
-        return
-    for number, (name, table) in enumerate(_answer_tables(proof)):
-        yield from _rows(f"answers: {name}", table, _ANSWER_WORDS, blank=bool(number))
-    for name, table in _label_tables(proof):
-        yield from _rows(f"labels: {name}", table, _LABEL_WORDS, blank=True)
-    open_by_requirement = Counter(label.requirement for label in proof.undecided)
-    if open_by_requirement:
-        shown = [f"{requirement} {count}" for requirement, count in open_by_requirement.most_common(_MOST_REQUIREMENTS)]
-        more = len(open_by_requirement) - len(shown)
-        yield ""
-        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
-    yield ""
-    for label in proof.wrong:
-        said = f"{label.requirement}: {label.said}, should be {label.should}: {printable(label.why)}"
-        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {said}", columns(), hang=2)
-    total = sum(1 for one in proof.judged for _ in one.labels)
-    open_ = len(proof.undecided)
-    named = f"; --json names the {open_} undecided" if open_ else ""
-    wrong = len(proof.wrong)
-    yield f"{len(proof.judged)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
-
-
-def _answer_tables(proof: AnswersProof) -> Iterator[tuple[str, Mapping[str, Counter[tuple[Rightness, str]]]]]:
-    yield "all", proof.answers(lambda _: "all")
-    yield "language", proof.answers(lambda one: one.case.language)
-    yield "style", proof.answers(_style)
-
-
-def _label_tables(proof: AnswersProof) -> Iterator[tuple[str, Mapping[str, Counter[tuple[Rightness, str]]]]]:
-    # A check of several kinds counts for each of them.
-    yield "check", proof.labels(lambda _, requirement: check_kinds(requirement))
-    yield "language", proof.labels(lambda one, _: (one.case.language,))
-    yield "style", proof.labels(lambda one, _: (_style(one),))
-
-
-def _style(one: JudgedAnswer) -> str:
-    return one.answer.style or "none"
-
-
-def _counted(found: Iterable[tuple[str, Rightness, str]]) -> dict[str, Counter[tuple[Rightness, str]]]:
-    table: dict[str, Counter[tuple[Rightness, str]]] = {}
-    for name, truth, said in found:
-        table.setdefault(name, Counter())[truth, said] += 1
-    return dict(sorted(table.items()))
-
-
-def _holds(mark: Mark) -> bool:
-    return mark == "passed" or (not isinstance(mark, str) and mark > 0)
-
-
-def _is_wrong(mark: Mark, label: Label) -> bool:
-    if label.value is None:
-        return False
-    return (label.value > 0) != _holds(mark) if isinstance(mark, str) else label.value != mark
-
-
-def _outcome(label: Label) -> str:
-    return "undecided" if label.value is None else "passed" if label.value > 0 else "failed"
-
-
-def _said(label: Label) -> str:
-    """Return what the judge says of a soft requirement in full: a level between."""
-    return _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}"
-
-
-def _json(table: Mapping[str, Counter[tuple[Rightness, str]]], words: Iterable[str]) -> JsonObject:
-    return {
-        name: {truth: {word: counts[truth, word] for word in words} for truth in _RIGHTNESS}
-        for name, counts in table.items()
-    }
-
-
-def _rows(
-    title: str, table: Mapping[str, Counter[tuple[Rightness, str]]], words: tuple[str, ...], *, blank: bool
-) -> Iterator[str]:
-    if blank:
-        yield ""
-    heads = ["open" if word == "undecided" else word for word in words]  # it is too long for its column
-    yield _row(title, [head for truth in _RIGHTNESS for head in (truth, *heads)])
-    for name, counts in table.items():
-        cells: list[str] = []
-        for truth in _RIGHTNESS:
-            numbers = [counts[truth, word] for word in words]
-            cells += [str(sum(numbers) or "-"), *(str(number or "-") for number in numbers)]
-        yield _row(f"  {name}", cells)
-
-
-def _row(name: str, cells: Iterable[str]) -> str:
-    name = name[: len(name) - len(name.lstrip())] + printable(name)
-    name = cut(name, _NAME - 1)
-    return name + " " * (_NAME - cell_width(name)) + "".join(f" {cell:>{_CELL}}" for cell in cells)
-
-
-#: The metrics whose scores are compared, and how far two scores may lie apart (MapSatisfyBench, B.2).
-SCORES = ("ecr", "iisr", "ar", "ifs")
-TOLERANCES = (0.05, 0.02)
-UNDECIDED = "undecided"
-_DIGITS = 4
-_ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Held:
+class JudgedDialogue:
     """A dialogue as a judge labelled it, with what is true of it.
 
     Attributes:
         case: the case.
         card: the scorecard with the judge's labels.
         truth: what is true of requirements, by id; those that are not known are not compared.
+        answer: the id of the labelled answer, if the dialogue is one.
+        style: how that is written.
     """
 
     case: Case
     card: Scorecard
     truth: Mapping[str, Mark]
+    answer: str = ""
+    style: str = "none"
+
+    @classmethod
+    def of(cls, answer: PeopleLabels, case: Case, card: Scorecard) -> JudgedDialogue:
+        """Return a labelled answer as it was judged."""
+        return cls(case, card, answer.labels, answer.id, answer.style or "none")
 
     @cached_property
     def labels(self) -> tuple[tuple[Requirement, Mark, Label], ...]:
         """The requirements that are known, with what is true and what the judge says."""
-        said = {label.requirement: label for label in self.card.labels}
+        given = {label.requirement: label for label in self.card.labels}
         return tuple(
-            (requirement, self.truth[requirement.id], said[requirement.id])
+            (requirement, self.truth[requirement.id], given[requirement.id])
             for requirement in self.case.truth.requirements
-            if requirement.id in self.truth and requirement.id in said
+            if requirement.id in self.truth and requirement.id in given
         )
 
     @property
@@ -332,6 +93,11 @@ class Held:
         if any(mark is not None and mark_value(mark) == 0 for mark in marks):
             return False
         return None if None in marks or not marks else True
+
+    @property
+    def rightness(self) -> Rightness:
+        """Whether the dialogue is known to keep all that its case requires."""
+        return "right" if self.kept else "wrong"
 
     @property
     def colour(self) -> str:
@@ -363,12 +129,201 @@ class Held:
         )
 
 
-class _Known(NamedTuple):
-    """A label by what it is grouped by."""
+def judging_of(dialogue: JudgedDialogue) -> Judging:
+    """Return what the rules made of a labelled answer before any failure was called suspect, for the calibration.
 
-    requirement: Requirement
-    label: Label
-    language: str
+    Args:
+        dialogue: the answer; a required requirement without a label counts nowhere.
+    """
+    required = {requirement.id for requirement in dialogue.case.truth.required}
+    labels = [(label, mark != "passed") for requirement, mark, label in dialogue.labels if requirement.id in required]
+    undecided = [broken for label, broken in labels if label.value is None and not label.cell]
+    return Judging(
+        case=dialogue.case.id,
+        answer=dialogue.answer,
+        language=dialogue.case.language,
+        right=not any(broken for _, broken in labels),
+        failed=tuple(
+            JudgedFailure(requirement=label.requirement, cell=label.cell, size=label.size, broken=broken)
+            for label, broken in labels
+            if label.cell and label.size
+        ),
+        sure=tuple(label.requirement for label, _ in labels if label.value == 0 and not label.cell),
+        passed=sum(label.value == 1 and not broken for label, broken in labels),
+        missed=tuple(label.requirement for label, broken in labels if label.value == 1 and broken),
+        open=(undecided.count(False), undecided.count(True)),
+    )
+
+
+@dataclass(frozen=True)
+class ListedLabel:
+    """A label that the judge decided wrongly, or left undecided; ``exact``: by a check that reads no prose."""
+
+    case: str
+    answer: str
+    requirement: str
+    should: Mark
+    said: str
+    why: str
+    exact: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Return the label as JSON data."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class AnswersProof:
+    """All labelled answers of a suite, judged."""
+
+    judged: tuple[JudgedDialogue, ...]
+
+    @property
+    def wrong(self) -> tuple[ListedLabel, ...]:
+        """The labels that the judge decided wrongly, in the order of the answers and requirements."""
+        return self._listed(_is_wrong)
+
+    @property
+    def undecided(self) -> tuple[ListedLabel, ...]:
+        """The labels that the judge left undecided, in the same order."""
+        return self._listed(lambda _, label: label.value is None)
+
+    def _listed(self, wanted: Callable[[Mark, Label], bool]) -> tuple[ListedLabel, ...]:
+        return tuple(
+            ListedLabel(
+                dialogue.case.id,
+                dialogue.answer,
+                requirement.id,
+                mark,
+                # Of a soft requirement in full: a level between.
+                _outcome(label) if label.value in {None, 0.0, 1.0} else f"{label.value:g}",
+                label.why,
+                not label.reading,
+            )
+            for dialogue in self.judged
+            for requirement, mark, label in dialogue.labels
+            if wanted(mark, label)
+        )
+
+    def answers(self) -> dict[str, Table]:
+        """Return how many answers, right and wrong ones, are green, red or undecided: all, by language, by style."""
+        groups: dict[str, Callable[[JudgedDialogue], str]] = {
+            "all": lambda _: "all",
+            "language": lambda dialogue: dialogue.case.language,
+            "style": lambda dialogue: dialogue.style,
+        }
+        return {
+            name: _counted((group(dialogue), dialogue.rightness, dialogue.colour) for dialogue in self.judged)
+            for name, group in groups.items()
+        }
+
+    def labels(self) -> dict[str, Table]:
+        """Return how many labels, right (should pass) and wrong ones, passed, failed or are undecided: by kind of check, language, style.
+
+        A check of several kinds counts for each of them.
+        """
+        groups: dict[str, Callable[[JudgedDialogue, Requirement], Iterable[str]]] = {
+            "check": lambda _, requirement: check_kinds(requirement),
+            "language": lambda dialogue, _: (dialogue.case.language,),
+            "style": lambda dialogue, _: (dialogue.style,),
+        }
+        return {
+            name: _counted(
+                (member, "right" if mark_value(mark) > 0 else "wrong", _outcome(label))
+                for dialogue in self.judged
+                for requirement, mark, label in dialogue.labels
+                for member in group(dialogue, requirement)
+            )
+            for name, group in groups.items()
+        }
+
+    def to_json(self) -> JsonObject:
+        """Return all counts, what each answer is and is taken for, and the labels that are wrong or undecided, as JSON data."""
+        return {
+            "answers": {name: _json(table, _ANSWER_WORDS) for name, table in self.answers().items()},
+            "labels": {name: _json(table, _LABEL_WORDS) for name, table in self.labels().items()},
+            "each": [
+                {
+                    "case": dialogue.case.id,
+                    "answer": dialogue.answer,
+                    "is": dialogue.rightness,
+                    "judged": dialogue.colour,
+                }
+                for dialogue in self.judged
+            ],
+            "wrong": [label.to_json() for label in self.wrong],
+            "undecided": [label.to_json() for label in self.undecided],
+        }
+
+
+def check_kinds(requirement: Requirement) -> tuple[str, ...]:
+    """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
+    if not requirement.leaves:
+        return ("grounded",) if requirement.kind == "fact" else ("no check",)
+    return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
+
+
+def answer_table(proof: AnswersProof) -> Iterator[str]:
+    """Yield the lines of the report: tables of 80 columns, and text as wide as the terminal."""
+    if not proof.judged:
+        yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
+        return
+    for name, table in proof.answers().items():
+        yield from _rows(f"answers: {name}", table, _ANSWER_WORDS)
+    for name, table in proof.labels().items():
+        yield from _rows(f"labels: {name}", table, _LABEL_WORDS)
+    open_by_requirement = Counter(label.requirement for label in proof.undecided)
+    if open_by_requirement:
+        shown = [f"{requirement} {count}" for requirement, count in open_by_requirement.most_common(_MOST_REQUIREMENTS)]
+        more = len(open_by_requirement) - len(shown)
+        yield from wrap(f"open: {', '.join(shown)}{f', and {more} more' if more > 0 else ''}", columns(), hang=2)
+        yield ""
+    for label in proof.wrong:
+        should = f"{label.requirement}: {label.said}, should be {label.should}: {printable(label.why)}"
+        yield from wrap(f"wrong: case {label.case}, answer {label.answer}, {should}", columns(), hang=2)
+    total = sum(len(dialogue.labels) for dialogue in proof.judged)
+    open_, wrong = len(proof.undecided), len(proof.wrong)
+    named = f"; --json names the {open_} undecided" if open_ else ""
+    yield f"{len(proof.judged)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
+
+
+def _counted(counted: Iterable[tuple[str, Rightness, str]]) -> Table:
+    table: Table = {}
+    for name, truth, outcome in counted:
+        table.setdefault(name, Counter())[truth, outcome] += 1
+    return dict(sorted(table.items()))
+
+
+def _is_wrong(mark: Mark, label: Label) -> bool:
+    if label.value is None:
+        return False
+    return (label.value > 0) != (mark_value(mark) > 0) if isinstance(mark, str) else label.value != mark
+
+
+def _outcome(label: Label) -> str:
+    return UNDECIDED if label.value is None else "passed" if label.value > 0 else "failed"
+
+
+def _json(table: Table, words: Iterable[str]) -> JsonObject:
+    return {
+        name: {truth: {word: counts[truth, word] for word in words} for truth in _RIGHTNESS}
+        for name, counts in table.items()
+    }
+
+
+def _rows(title: str, table: Table, words: tuple[str, ...]) -> Iterator[str]:
+    heads = ["open" if word == UNDECIDED else word for word in words]  # it is too long for its column
+    yield _row(title, [head for truth in _RIGHTNESS for head in (truth, *heads)])
+    for name, counts in table.items():
+        numbers = [[counts[truth, word] for word in words] for truth in _RIGHTNESS]
+        yield _row(f"  {name}", [str(number or "-") for row in numbers for number in (sum(row), *row)])
+    yield ""
+
+
+def _row(name: str, cells: Iterable[str]) -> str:
+    name = name[: len(name) - len(name.lstrip())] + printable(name)
+    name = cut(name, _NAME - 1)
+    return name + " " * (_NAME - cell_width(name)) + "".join(f" {cell:>{_CELL}}" for cell in cells)
 
 
 @dataclass(frozen=True)
@@ -382,13 +337,9 @@ class Pair:
     @classmethod
     def of(cls, dialogue: int, mark: Mark, label: Label) -> Pair:
         """Return the pair; of a requirement that is marked passed or failed any level above 0 counts as passed."""
-        if label.value is None:
-            said = UNDECIDED
-        elif isinstance(mark, str):
-            said = "passed" if label.value > 0 else "failed"
-        else:
-            said = f"{label.value:g}"
-        return cls(dialogue, mark if isinstance(mark, str) else f"{mark:g}", said)
+        if isinstance(mark, str):
+            return cls(dialogue, mark, _outcome(label))
+        return cls(dialogue, f"{mark:g}", UNDECIDED if label.value is None else f"{label.value:g}")
 
 
 @dataclass(frozen=True)
@@ -457,26 +408,24 @@ class Agreement:
         left_out: dialogues of the run that nothing is known of.
     """
 
-    held: tuple[Held, ...]
+    held: tuple[JudgedDialogue, ...]
     left_out: int = 0
 
     def groups(self) -> dict[str, dict[str, Group]]:
         """Return the labels in groups: all, by kind, by kind of check, by language, and by who decided them."""
+        pairs: dict[str, dict[str, list[Pair]]] = {name: {} for name in ("all", "kind", "check", "language", "by")}
+        for number, dialogue in enumerate(self.held):
+            for requirement, mark, label in dialogue.labels:
+                pair = Pair.of(number, mark, label)
+                kinds = check_kinds(requirement)
+                members = (("all",), (label.kind,), kinds, (dialogue.case.language,), (label.by,))
+                for groups, names in zip(pairs.values(), members, strict=True):
+                    for name in names:
+                        groups.setdefault(name, []).append(pair)
         return {
-            "all": self._grouped(lambda _: ("all",)),
-            "kind": self._grouped(lambda one: (one.label.kind,)),
-            "check": self._grouped(lambda one: check_kinds(one.requirement)),
-            "language": self._grouped(lambda one: (one.language,)),
-            "by": self._grouped(lambda one: (one.label.by,)),
+            grouping: {name: Group(tuple(listed)) for name, listed in sorted(groups.items())}
+            for grouping, groups in pairs.items()
         }
-
-    def _grouped(self, names: Callable[[_Known], Iterable[str]]) -> dict[str, Group]:
-        found: dict[str, list[Pair]] = {}
-        for number, held in enumerate(self.held):
-            for requirement, mark, label in held.labels:
-                for name in names(_Known(requirement, label, held.case.language)):
-                    found.setdefault(name, []).append(Pair.of(number, mark, label))
-        return {name: Group(tuple(pairs)) for name, pairs in sorted(found.items())}
 
     def answers(self) -> dict[str, Counter[str]]:
         """Return what the judge makes of dialogues that keep all that is required (right), and of those that do not (wrong)."""
@@ -605,235 +554,3 @@ def _shown(figure: JsonObject) -> str:
     if figure["low"] is None:
         return f"{figure['value']:.3f}"
     return f"{figure['value']:.3f} [{figure['low']:.2f},{figure['high']:.2f}]"
-
-
-#: Where a suite keeps it.
-CERTIFICATE = "judge-certificate.json"
-SCHEMA = "mapsat-judge-certificate/1"
-#: Per cent: the level of a bound where nobody names one, and that which a suite's manifest means.
-LEVEL = 95.0
-LEAST_LEVEL = 50.0
-RATES = ("tpr", "tnr")
-_NOUNS = {"tpr": "kept requirements that it passes", "tnr": "broken requirements that it fails"}
-_REQUIRED = re.compile(r"(tpr|tnr)=(0?\.[0-9]{1,6})(?:@([0-9]{1,2}(?:\.[0-9]{1,3})?))?")
-_DIGITS_OF_RATES = 4
-_ROUNDING_OF_RATES = 1e-9
-_MOST_MORE = 10_000
-
-
-def parse_required(text: str) -> tuple[dict[str, float], float]:
-    """Return what a judge must reach, by rate, and the level of its bounds, per cent, from a text like ``tpr=0.9,tnr=0.9@95``.
-
-    Raises:
-        ValueError: it is none; the message says what was expected.
-    """
-    required: dict[str, float] = {}
-    levels: set[float] = set()
-    for part in text.split(","):
-        match = _REQUIRED.fullmatch(part.strip())
-        if match is None or match[1] in required or (match[3] and float(match[3]) < LEAST_LEVEL):
-            raise ValueError(
-                f"found {part.strip()!r}, expected tpr=0.9, tnr=0.9 or both, at a level as in tpr=0.9,tnr=0.9@95"
-            )
-        required[match[1]] = float(match[2])
-        levels |= {float(match[3])} if match[3] else set()
-    if len(levels) > 1:
-        raise ValueError(f"found two levels in {text!r}, expected one for all, as in tpr=0.9,tnr=0.9@95")
-    return required, levels.pop() if levels else LEVEL
-
-
-def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRate]]:
-    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "asked": …}``.
-
-    What a machine decides without reading, and what people decided, says nothing of the judge and is not counted. What it left open is counted as wrong.
-
-    Args:
-        agreement: the judge held against what is true.
-        level: per cent, at which the lower bounds hold.
-    """
-    counted: dict[tuple[str, str], list[tuple[int, bool]]] = {}
-    for dialogue, held in enumerate(agreement.held):
-        for requirement, mark, label in held.labels:
-            if requirement.machine_sure or label.by == "decision":
-                continue
-            kept = mark_value(mark) > 0
-            right = label.value is not None and (label.value > 0) == kept
-            for kind in ("all", label.kind):
-                counted.setdefault((kind, "tpr" if kept else "tnr"), []).append((dialogue, right))
-    kinds = ["all", *sorted({kind for kind, _ in counted} - {"all"})]
-    return {kind: {rate: _rate(counted.get((kind, rate), ()), level) for rate in RATES} for kind in kinds}
-
-
-def _rate(labels: Sequence[tuple[int, bool]], level: float) -> JudgeRate:
-    right, dialogues = sum(right for _, right in labels), len({dialogue for dialogue, _ in labels})
-    value, low = _figures(len(labels), right, dialogues, level)
-    return JudgeRate(labels=len(labels), right=right, dialogues=dialogues, value=value, low=low)
-
-
-def _figures(labels: int, right: int, dialogues: int, level: float) -> tuple[float | None, float | None]:
-    """Return a share and its one-sided lower bound: Wilson's, dialogues counting as the sample, since labels of one dialogue are alike."""
-    if not labels or not dialogues:
-        return None, None
-    interval = wilson_interval(right / labels, dialogues, level=2 * level / 100 - 1)
-    low = (
-        None if interval is None else math.floor(interval[0] * 10**_DIGITS_OF_RATES) / 10**_DIGITS_OF_RATES
-    )  # never above what was measured
-    return round(right / labels, _DIGITS_OF_RATES), low
-
-
-def _reaches(low: float | None, least: float) -> bool:
-    return low is not None and low >= least - _ROUNDING_OF_RATES
-
-
-def lacking(rates: Mapping[str, JudgeRate], required: Mapping[str, float], level: float) -> Iterator[str]:
-    """Yield for each rate that is not reached, by its lower bound, what it is and what is missing."""
-    for name, least in required.items():
-        rate = rates[name]
-        if _reaches(rate.low, least):
-            continue
-        each = max(1, round(rate.labels / rate.dialogues)) if rate.dialogues else 1
-        more = next(
-            (
-                number
-                for number in range(1, _MOST_MORE)
-                if _reaches(_figures(rate.labels + each * number, rate.right + each * number, rate.dialogues + number, level)[1], least)
-            ),
-            None,
-        )  # fmt: skip
-        measured = (
-            f"{rate.right} of {rate.labels} in {rate.dialogues} dialogues, at least {rate.low or 0:g} at {level:g} %"
-        )
-        way = "" if more is None else f"; {more} more dialogues that it labels right would do"
-        yield f"{name} {least:g} is not reached ({_NOUNS[name]}: {measured}{way})"
-
-
-def certificate_of(
-    run: Run, suites: Sequence[Suite], agreement: Agreement, level: float
-) -> tuple[JudgeCertificate, Suite]:
-    """Return what a run says of its judge, and the suite that it says it for.
-
-    Raises:
-        UsageError: the dialogues are of several suites.
-    """
-    used = [suite for suite in suites if any(suite.manifest.name == info.name for info in run.manifest.suites)]
-    if len(used) != 1:
-        raise UsageError(
-            "a certificate is for one suite, and the run is of several: judge the answers of one suite at a time"
-        )
-    known: dict[str, Any] = _judged_by(run.manifest, used[0]) | rates_of(agreement, level)["all"]
-    return JudgeCertificate(schema_=SCHEMA, level=level, **known), used[0]
-
-
-def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:
-    """Return who judged a run, in all that a certificate is bound to."""
-    from pytest_mapsat.judges import PROMPTS  # noqa: PLC0415  a run loads the judge that asks a model only where it is asked for
-
-    judge, _, model = manifest.judge.spec.partition(":")
-    prompts = {name: mark for name, mark in manifest.prompts.items() if name.rpartition("/")[2] in PROMPTS}
-    if prompts and suite.manifest.judge.about:
-        prompts["suite/about"] = digest(suite.manifest.judge.about)
-    return {
-        "suite": suite.manifest.name,
-        "judge": judge,
-        "model": model,
-        "votes": manifest.options.judge_votes,
-        "version": manifest.versions["pytest-mapsat"],
-        "prompts": prompts,
-    }
-
-
-def write_certificate(path: Path, certificate: JudgeCertificate) -> None:
-    """Write a certificate, the same bytes for the same figures. Raises UsageError where the place cannot be written."""
-    text = json.dumps(certificate.model_dump(mode="json", by_alias=True), ensure_ascii=False, indent=2)
-    try:
-        with replacing(path) as file:
-            file.write(f"{text}\n".encode())
-    except OSError as error:
-        raise UsageError(f"{shown_path(path)}: {error.strerror}") from None
-
-
-def read_certificate(path: Path) -> JudgeCertificate:
-    """Return the certificate in a file.
-
-    Raises:
-        SuiteError: it cannot be read, is cut short, or its figures are not those that its counts give.
-    """
-    name = shown_path(path)
-    hint = "write it anew with mapsat review --agreement"
-    problems: list[Problem] = []
-    try:
-        documents = parse_yaml(read_bytes(path, limits.ROW_BYTES), name)
-    except SuiteError as error:
-        first = error.problems[0]
-        raise SuiteError(Problem(first.path, first.line, first.message, hint)) from None
-    certificate = validate(JudgeCertificate, documents[0], name, problems) if len(documents) == 1 else None
-    if certificate is None:
-        first = problems[0] if problems else Problem(name, 0, "is no certificate of a judge")
-        raise SuiteError(Problem(first.path, first.line, first.message, hint))
-    for rate in RATES:
-        given: JudgeRate = getattr(certificate, rate)
-        possible = max(given.right, given.dialogues) <= given.labels
-        figures = _figures(given.labels, given.right, given.dialogues, certificate.level) if possible else (None, None)
-        if not possible or figures != (given.value, given.low):
-            message = (
-                f"{rate} is {given.value} and at least {given.low}, but {given.right} of {given.labels} labels in {given.dialogues} "
-                f"dialogues give {figures[0]} and {figures[1]}: it was changed by hand"
-            )
-            raise SuiteError(Problem(name, documents[0].lines.at([rate]), message, hint))
-    return certificate
-
-
-def uncertified(suites: Iterable[Suite], manifest: RunManifest) -> Iterator[str]:
-    """Yield for each suite that asks for a certificate why the judge of a run has none that holds, and what to run."""
-    for suite in suites:
-        terms = suite.manifest.judge
-        if not terms.certified:
-            continue
-        required = {rate: least for rate in RATES if (least := getattr(terms, rate)) is not None}
-        wanted = ",".join(f"{rate}={least:g}" for rate, least in required.items()) or "tpr=0.5"
-        place, spec = shown_path(suite.root), manifest.judge.spec
-        ways = (
-            f"mapsat lint {place} --answers --save answers.json",
-            f"mapsat regrade answers.json --suite {place} --judge={spec} --judge-votes={manifest.options.judge_votes} --save judged.json",
-            f"mapsat review --agreement judged.json --suite {place} --labels {place} --require {wanted}@{LEVEL:g}",
-        )
-        if why := _refusal(suite, manifest, required):
-            yield f"the judge {spec} may not gate {suite.manifest.name}: {why}; run: {'; '.join(ways)}"
-
-
-def _refusal(suite: Suite, manifest: RunManifest, required: Mapping[str, float]) -> str:
-    """Return why the certificate of a suite does not hold for the judge of a run; empty where it does."""
-    path = suite.root / CERTIFICATE
-    if not path.exists():
-        return f"there is no {shown_path(path)}"
-    try:
-        certificate = read_certificate(path)
-    except SuiteError as error:
-        return str(error.problems[0])
-    for name, now in _judged_by(manifest, suite).items():
-        if (then := getattr(certificate, name)) != now:
-            words = "other prompts" if name == "prompts" else f"{name} {then!r}, and this is {now!r}"
-            return f"{shown_path(path)} is of {words}"
-    rates = {rate: _anew(getattr(certificate, rate)) for rate in RATES}
-    if short := [*lacking(rates, required, LEVEL)]:
-        return f"{shown_path(path)}: {short[0]}"
-    labels, least = certificate.tpr.labels + certificate.tnr.labels, suite.manifest.judge.labels
-    return f"{shown_path(path)} rests on {labels} labels, and {least} are asked for" if labels < least else ""
-
-
-def _anew(rate: JudgeRate) -> JudgeRate:
-    """Return a rate with the bound at the level that manifests mean, whatever level it was written at."""
-    return rate.model_copy(update={"low": _figures(rate.labels, rate.right, rate.dialogues, LEVEL)[1]})
-
-
-def certificate_table(rates: Mapping[str, Mapping[str, JudgeRate]], level: float) -> Iterator[str]:
-    """Yield the lines of the report: for each kind of label how many kept requirements passed, and how many broken ones failed."""
-    yield f"{'requirements that are read':<28}{'kept':>6}{'passed':>8}{'tpr':>7}{'broken':>8}{'failed':>8}{'tnr':>7}"
-    for kind, both in rates.items():
-        cells = "".join(
-            f"{rate.labels:>{width}}{rate.right:>8}{'-' if rate.value is None else f'{rate.value:.3f}':>7}"
-            for rate, width in zip(both.values(), (6, 8), strict=True)
-        )
-        yield f"  {kind:<26}{cells}"
-    lows = ", ".join(f"{name} {rate.low if rate.low is not None else '-'}" for name, rate in rates["all"].items())
-    yield f"at least, at {level:g} % (Wilson, one-sided, by dialogue): {lows}"

@@ -6,27 +6,31 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .changes import Line, change_lines
-from .dialogue import dialogue_data, dialogue_lines
-from .failure import again_command, failure_text
-from .junit import properties
-from .live import Tally, UnderWay, live_line
-from .terminal import summary_lines
-from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
-
 if TYPE_CHECKING:
-    from .data import Report
+    from .changes import change_lines
+    from .data import Report, properties
+    from .dialogue import dialogue_data, dialogue_lines
+    from .failure import again_command, failure_text
     from .html import opening
+    from .live import Tally, UnderWay, live_line
     from .paper import figures, write_figures
     from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
+    from .terminal import summary_lines
+    from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "data": ("Report",),
-            "html": ("opening",),
+            "changes": ("change_lines",),
+            "data": ("Report", "properties"),
+            "dialogue": ("dialogue_data", "dialogue_lines"),
+            "failure": ("again_command", "failure_text"),
             "paper": ("figures", "write_figures"),
+            "html": ("opening",),
+            "live": ("Tally", "UnderWay", "live_line"),
             "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
+            "terminal": ("summary_lines",),
+            "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
         },
     )
 
@@ -48,6 +52,7 @@ __all__ = [
     "failure_text",
     "figures",
     "harmless",
+    "labelled",
     "live_line",
     "opening",
     "parse_reports",

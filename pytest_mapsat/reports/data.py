@@ -1,8 +1,10 @@
-"""A run as data for other programs: everything but the dialogues, one row an episode, with a schema."""
+"""A run as data for other programs: the JSON report, one row an episode, with a schema; and an episode as properties of a JUnit file."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import Field
@@ -26,7 +28,11 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.trajectory import Blame
 
-from . import values
+from .text import cut, printable
+from .view import case_place, headline, missed, requirements
+
+#: The most characters of a reason in a JUnit file.
+_TEXT = 2_000
 
 
 class ReportedLabel(Label):
@@ -81,56 +87,59 @@ class Report(Noun):
     timing: RunTiming = RunTiming()
 
 
-def report_of(run: Run) -> Report:
-    """Return a run as data, without its dialogues."""
-    title, state = values.headline(run)
-    return Report(
-        title=title,
-        state=state,
-        manifest=run.manifest,
-        accounting=run.accounting,
-        gate=run.gate,
-        comparison=run.comparison,
-        anchor=run.anchor,
-        summary=run.summary,
-        groups=run.groups,
-        cases=tuple(map(_case, run.cases)),
-        timing=run.timing,
-    )
-
-
 def json_report(run: Run) -> str:
-    """Return a run as a text of JSON, keys sorted."""
-    data = report_of(run).model_dump(mode="json", by_alias=True)
-    return json.dumps(data, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+    """Return a run as a text of JSON, keys sorted, without its dialogues."""
+    title, state = headline(run)
+    same = {name: getattr(run, name) for name in Report.model_fields.keys() & Run.model_fields.keys() - {"schema_"}}
+    report = Report(title=title, state=state, **same | {"cases": tuple(map(_case, run.cases))})
+    return (
+        json.dumps(report.model_dump(mode="json", by_alias=True), ensure_ascii=False, sort_keys=True, indent=1) + "\n"
+    )
 
 
 def _case(card: Scorecard) -> ReportedCase:
-    path, _ = values.case_place(card)
+    same = {name: getattr(card, name) for name in ReportedCase.model_fields.keys() & Scorecard.model_fields.keys()}
     spans = {name: card.bounds_of(name) for name in card.metrics}
-    return ReportedCase(
-        id=card.id,
-        trial=card.trial,
-        agent=card.agent,
-        attempt=card.attempt,
-        nodeid=card.nodeid,
-        file=path,
-        line=card.line,
-        domains=card.domains,
-        attributes=card.attributes,
-        outcome=card.outcome,
-        blame=card.blame,
-        reason=card.reason,
-        bounds={name: span for name, span in spans.items() if span is not None},
-        missed=tuple(_label(card, label) for label in values.missed(card)),
-        open=tuple(_label(card, label) for label in card.labels if label.outcome == "unevaluated"),
-        turns=card.turns,
-        calls=card.calls,
-        spent=card.spent,
-        timing=card.timing,
-    )
+    words = requirements(card)
+
+    def reported(labels: Iterable[Label]) -> tuple[ReportedLabel, ...]:
+        told = ((label, words[label.requirement]) for label in labels)
+        return tuple(ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind) for label, wanted in told)
+
+    own = {
+        "file": case_place(card)[0],
+        "bounds": {name: span for name, span in spans.items() if span is not None},
+        "missed": reported(missed(card)),
+        "open": reported(label for label in card.labels if label.outcome == "unevaluated"),
+    }
+    return ReportedCase(**same | own)
 
 
-def _label(card: Scorecard, label: Label) -> ReportedLabel:
-    wanted = values.requirements(card)[label.requirement]
-    return ReportedLabel(**dict(label), text=wanted.text, severity=wanted.kind)
+def properties(card: Scorecard) -> list[tuple[str, object]]:
+    """Return an episode as properties of its test case in a JUnit file: each metric, or the bounds that it lies between, then what is missed and what is open."""
+    told: list[tuple[str, object]] = [
+        ("mapsat.case", printable(card.id)),
+        ("mapsat.trial", card.trial),
+        ("mapsat.outcome", card.outcome),
+        ("mapsat.domains", printable(", ".join(card.domains))),
+    ]
+    for name in card.metrics:
+        span = card.bounds_of(name)
+        if span is not None and span[0] == span[1]:
+            told.append(_property(name, span[0]))
+        elif span is not None:
+            told += [(f"mapsat.{name}.least", span[0]), (f"mapsat.{name}.most", span[1])]
+    labels = [
+        ("missed", [label.requirement for label in missed(card)]),
+        ("open", [label.requirement for label in card.labels if label.outcome == "unevaluated"]),
+    ]
+    told += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
+    if card.reason:
+        told.append(("mapsat.reason", cut(printable(card.reason), _TEXT)))
+    return told
+
+
+@lru_cache(maxsize=4096)
+def _property(name: str, value: float) -> tuple[str, object]:
+    """Return the property of a metric. pytest keeps all of them to the end of a run, and most are one of few view."""
+    return f"mapsat.{name}", value

@@ -8,9 +8,9 @@ from typing import Any
 
 from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
-from . import values
-from .changes import Line, quoted
-from .text import call_text, cell_width, cut, printable, side_by_side, wrap
+from . import view
+from .changes import quoted
+from .text import Line, call_text, cell_width, cut, labelled, printable, side_by_side
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -28,11 +28,11 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         width: columns of the terminal.
         full: give thoughts and results whole, and labels that are met with their reasons.
     """
-    yield Line(cut(f"{values.card_name(card)}: {values.outcome_title(card.outcome)}", width), "bold")
+    yield Line(cut(f"{view.card_name(card)}: {view.outcome_title(card.outcome)}", width), "bold")
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
-    known = [(name, values.metric_text(card, name)) for name in values.metric_names(run, card)]
-    yield from _row([f"{values.metric_word(name)} {text}" for name, text in known if text], width)
+    known = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
+    yield from _row([f"{view.metric_word(name)} {text}" for name, text in known if text], width)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -55,12 +55,12 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
         return
-    kind = values.answered_by(step)
+    kind = view.answered_by(step)
     style = "yellow" if kind in ("miss", "error", "refused") else ""
     yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
     for change in step.changed:
-        yield from _part("changed", cut(printable(values.changed_row(change)), most), width)
+        yield from _part("changed", cut(printable(view.changed_row(change)), most), width)
 
 
 def _end(card: Scorecard, width: int) -> Iterator[Line]:
@@ -72,10 +72,10 @@ def _end(card: Scorecard, width: int) -> Iterator[Line]:
 
 
 def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator[Line]:
-    wanted = values.requirements(card)[label.requirement]
-    kind = values.KIND_TITLES.get(wanted.kind, wanted.kind)
+    wanted = view.requirements(card)[label.requirement]
+    kind = view.KIND_TITLES.get(wanted.kind, wanted.kind)
     part = label.value is not None and 0 < label.value < 1
-    state = f"{label.value:g} of 1" if part else _WORDS.get(label.outcome) or values.outcome_title(label.outcome)
+    state = f"{label.value:g} of 1" if part else _WORDS.get(label.outcome) or view.outcome_title(label.outcome)
     words = f": {wanted.text}" if wanted.text else ""
     yield from _part(state, f"{label.requirement} ({kind}){words}", width, _STATES.get(label.outcome, ""))
     if label.outcome == "passed" and not part and not full:
@@ -104,9 +104,8 @@ def _row(items: Sequence[str], width: int) -> Iterator[Line]:
 
 
 def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
-    """Yield text behind a name, wrapped; nothing in it can steer the terminal."""
-    for number, row in enumerate(wrap(lead + printable(text), width - _LEAD - 1, hang=len(lead))):
-        yield Line(f"{'' if number else name:{_LEAD}} {row}", style)
+    """Yield text behind a name; nothing in it can steer the terminal."""
+    return labelled(f"{name:{_LEAD}} ", printable(text), width, style, lead=lead)
 
 
 def dialogue_data(card: Scorecard) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pytest_mapsat.model import (
     ASSERTED_AS,
@@ -11,7 +11,6 @@ from pytest_mapsat.model import (
     Case,
     Label,
     Metric,
-    Provenance,
     Quote,
     Requirement,
     RunRequest,
@@ -20,9 +19,9 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.options import OPTIONS, Option, fields_of
 
-from . import values
+from . import view
 from .text import call_text, cut, printable, side_by_side, wrap
-from .values import metric_word
+from .view import metric_word
 
 _QUOTE = 160
 _QUOTES = 8
@@ -125,7 +124,7 @@ def _lines(
 
 def _missed(card: Scorecard, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
     """Return the labels that are not satisfied in full: those that are asserted, and the others."""
-    missed = values.missed(card)
+    missed = view.missed(card)
     told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
     return told, [label for label in missed if label not in told]
 
@@ -224,28 +223,9 @@ def _dialogue(card: Scorecard, width: int) -> Iterator[str]:
 
 
 def _call(step: Step, width: int) -> Iterator[str]:
-    provenance = step.provenance
-    kind = step.status if step.status in ("error", "refused") or provenance is None else provenance.kind
-    yield from wrap(
-        f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]", width, indent="    ", hang=3
-    )
-    for line in _explained(kind, provenance, step):
-        yield from wrap(line, width, indent="         ")
-
-
-def _explained(kind: str, provenance: Provenance | None, step: Step) -> Iterable[str]:
-    if kind in ("error", "refused"):
-        yield cut(printable(str(step.result)), _RESULT)
-        return
-    for row in step.changed:
-        yield cut(printable(values.changed_row(row)), 3 * _RESULT)
-    if provenance and provenance.note:
-        yield printable(provenance.note)
-    for difference in provenance.differences if provenance else ():
-        distance = f", {difference.distance_m:.0f} m apart" if difference.distance_m is not None else ""
-        score = f", similarity {difference.score:.2f}" if difference.score is not None else ""
-        note = f" ({printable(difference.note)})" if difference.note else ""
-        yield (
-            f"{difference.parameter}: asked {cut(printable(repr(difference.asked)), 60)}, "
-            f"recorded {cut(printable(repr(difference.recorded)), 60)}{distance}{score}{note}"
-        )
+    kind = view.answered_by(step)
+    call = f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]"
+    yield from wrap(call, width, indent="    ", hang=3)
+    failed = kind in ("error", "refused")
+    for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
+        yield from wrap(cut(note, 3 * _RESULT), width, indent="         ")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_mapsat.model import Bounds, Scorecard
 
 from .text import cell_width, printable
-from .values import metric_word, span_text
+from .view import metric_word, span_text
 
 _GAP = ", "
 #: What is given room first; the order of the line is that of ``live_line``.

@@ -1,4 +1,4 @@
-"""A run as Markdown: for a comment on a merge request, and for the summary of a GitHub step.
+"""A run as Markdown, for a comment on a merge request and for the summary of a GitHub step; and as annotations of that step.
 
 What strangers wrote stands in code spans, in which nothing is a link, a mention or HTML.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_mapsat.model import CaseChange, Comparison, Label, Run, Scorecard
 
-from . import values
+from . import view
 from .changes import before_and_now, change_rows, counts_text, flip, requirement_change
 from .text import cut, printable
 
@@ -19,6 +19,8 @@ MOST = 60_000
 _FLIPS, _FAILED, _REQUIREMENTS, _GROUPS, _LOST = 20, 30, 4, 30, 10
 _TEXT = 240
 _COMPARED = 10
+#: GitHub shows ten errors and ten warnings of a step; the last of each says how many are not shown.
+_ANNOTATIONS, _MESSAGE = 10, 600
 _PLAIN = re.compile(r"[A-Za-z0-9@^ ]+")
 _SIGNS = {"passed": "✅", "failed": "❌", "open": "❓", "inconclusive": "❓"}
 _ARROWS = {"worse": "🔻", "better": "🔺"}
@@ -26,7 +28,7 @@ _ARROWS = {"worse": "🔻", "better": "🔺"}
 
 def markdown_report(run: Run) -> str:
     """Return a run as Markdown, what changed first; it fits into a comment on GitHub."""
-    title, state = values.headline(run)
+    title, state = view.headline(run)
     blocks = [[f"## {_SIGNS[state]} mapsat: {title}"], _head(run)]
     if run.comparison is not None:
         blocks += _comparison(run.comparison)
@@ -61,8 +63,8 @@ def _metric(title: str) -> str:
 def _head(run: Run) -> list[str]:
     manifest = run.manifest
     suites = ", ".join(code(f"{suite.name} {suite.version}") for suite in manifest.suites) or "no suite"
-    lines = [f"{code(manifest.agent)} on {suites}: {values.counts_text(values.outcome_counts(run.cases))}."]
-    if sample := values.sample_text(manifest):
+    lines = [f"{code(manifest.agent)} on {suites}: {view.counts_text(view.outcome_counts(run.cases))}."]
+    if sample := view.sample_text(manifest):
         lines.append(f"A sample: {code(sample)}.")
     return [*lines, *([""] if run.gate.reasons else []), *(f"- {code(reason, 600)}" for reason in run.gate.reasons)]
 
@@ -111,11 +113,11 @@ def _flipped(case: CaseChange) -> Iterator[str]:
 
 
 def _table(run: Run) -> list[str]:
-    names = values.shown_metrics(run)
+    names = view.shown_metrics(run)
     if not names:
         return []
     rows = [
-        f"| {_metric(values.metric_title(name))} | {values.mean_text(run.summary[name])} | {values.interval_text(run.summary[name])} | "
+        f"| {_metric(view.metric_title(name))} | {view.mean_text(run.summary[name])} | {view.interval_text(run.summary[name])} | "
         f"{run.summary[name].n + run.summary[name].undecided} | {run.summary[name].undecided or ''} |"
         for name in names
     ]
@@ -135,9 +137,9 @@ def _failed(run: Run) -> Iterator[list[str]]:
 
 
 def _card(card: Scorecard) -> Iterator[str]:
-    yield f"- **{code(values.card_name(card))}** {values.outcome_title(card.outcome)}: {code(card.reason)}"
-    wanted = values.requirements(card)
-    labels = values.missed(card)
+    yield f"- **{code(view.card_name(card))}** {view.outcome_title(card.outcome)}: {code(card.reason)}"
+    wanted = view.requirements(card)
+    labels = view.missed(card)
     for label in labels[:_REQUIREMENTS]:
         words = wanted[label.requirement].text
         yield f"  - {code(label.requirement)}{f' {code(words)}' if words else ''}: {_said(label)}"
@@ -153,15 +155,15 @@ def _said(label: Label) -> str:
 
 def _groups(run: Run) -> Iterator[list[str]]:
     domains = run.groups.get("domain", {})
-    names = values.shown_metrics(run)
+    names = view.shown_metrics(run)
     if not domains or not names:
         return
     yield [
         "<details><summary>By domain</summary>",
         "",
-        f"| | {' | '.join(_metric(values.metric_title(name)) for name in names)} |",
+        f"| | {' | '.join(_metric(view.metric_title(name)) for name in names)} |",
         f"| :-- |{' --: |' * len(names)}",
-        *(_row(name, [values.mean_text(domains[name].get(metric)) for metric in names]) for name in sorted(domains)),
+        *(_row(name, [view.mean_text(domains[name].get(metric)) for metric in names]) for name in sorted(domains)),
         "",
         "</details>",
     ]
@@ -183,3 +185,42 @@ def _fine_print(run: Run) -> list[str]:
     prints = ", ".join(code(suite.fingerprint, 16) for suite in manifest.suites)
     parts = [versions, f"suite {prints}" if prints else "", f"judge {code(manifest.judge.spec)}"]
     return [f"<sub>{' · '.join(filter(None, parts))}</sub>"]
+
+
+# -- annotations on GitHub ---------------------------------------------------------------------
+
+
+def annotation_lines(run: Run, *, below: str = "") -> Iterator[str]:
+    """Yield the workflow commands that put failed and undecided cases on the lines where they begin.
+
+    Args:
+        run: the run.
+        below: the folder that node ids start from, as seen from the repository's root.
+    """
+    failed = [card for card in run.cases if card.outcome in ("failed", "error")]
+    undecided = [card for card in run.cases if card.outcome == "unevaluated"]
+    yield from _commands("error", failed, below)
+    yield from _commands("warning", undecided, below)
+    title, state = view.headline(run)
+    if state != "passed" and not failed:
+        reasons = "; ".join(map(printable, run.gate.reasons))
+        yield f"::error title={_property(f'mapsat: {title}')}::{_message(reasons or title)}"
+
+
+def _commands(level: str, cards: list[Scorecard], below: str) -> Iterator[str]:
+    shown = cards if len(cards) <= _ANNOTATIONS else cards[: _ANNOTATIONS - 1]
+    for card in shown:
+        path, line = view.case_place(card)
+        place = f"file={_property(f'{below}/{path}' if below else path)},line={line}," if path else ""
+        title = f"{view.card_name(card)} {view.outcome_title(card.outcome)}"
+        yield f"::{level} {place}title={_property(title)}::{_message(view.reason_of(card, 'no reason given'))}"
+    if more := len(cards) - len(shown):
+        yield f"::{level} title=mapsat::and {more} more cases; the summary of the step lists them"
+
+
+def _message(text: str) -> str:
+    return cut(printable(text), _MESSAGE).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -16,15 +16,38 @@ from pytest_mapsat.formats import replacing
 from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
 from pytest_mapsat.model import Bounds, MapsatError, Run, Scorecard, UsageError
 
-from .charts import Bar, bar_chart
+from .html import environment
 from .markdown import code
-from .text import printable
-from .values import metric_title, shown_metrics
+from .text import cell_width, printable
+from .view import metric_title, shown_metrics
 
 #: What the paper shows by group; of a run without them its first metrics are shown.
 _METRICS = ("iisr", "ar", "ses")
 _AVERAGE = "mean of the runs"
 _NOTE = "Lighter: what undecided labels leave open. Line: 95 % interval."
+
+
+#: A chart: its width, the strips for heads and note, the height of a bar and of the gap behind a group, the width of a character.
+_WIDTH, _TOP, _FOOT, _BAR, _GAP, _CELL, _NAME = 760, 62, 34, 13, 12, 6.6, 34
+
+Row = tuple[str | float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: what it stands for, the least and the most that its value comes to, and the interval of the value."""
+
+    group: str
+    series: str
+    least: float
+    most: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def text(self) -> str:
+        """Its value, or the bounds of it."""
+        return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (self.least, self.most)))
 
 
 @dataclass(frozen=True)
@@ -35,7 +58,7 @@ class Figure:
     title: str
     note: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | float | None, ...], ...]
+    rows: tuple[Row, ...]
     bars: tuple[Bar, ...]
 
     def files(self) -> dict[str, str]:
@@ -94,7 +117,7 @@ def _metrics(runs: Sequence[Run]) -> list[str]:
 def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
     counted = [(name, run.cases, {tool for card in run.cases for tool in card.calls.by_tool}) for name, run in runs]
     tools = sorted({tool for _, _, some in counted for tool in some})
-    rows: list[tuple[str | float | None, ...]] = []
+    rows: list[Row] = []
     bars = []
     for tool in tools:
         for name, cards, _ in counted:
@@ -114,7 +137,7 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
 
 def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str) -> Figure:
     names = sorted({one for _, run in runs for one in run.groups.get(dimension, {})})
-    rows: list[tuple[str | float | None, ...]] = []
+    rows: list[Row] = []
     bars = []
     for one in names:
         for metric in metrics:
@@ -154,7 +177,7 @@ def _of_profile(without: Run, given: Run) -> Figure:
     if not both:
         raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
     sides = [[card for card in run.cases if card.id in both] for run in (without, given)]
-    rows: list[tuple[str | float | None, ...]] = []
+    rows: list[Row] = []
     bars = []
     for where, members in _members(sides[0]):
         baseline, new = ([card for card in side if card.id in members] for side in sides)
@@ -250,3 +273,43 @@ def _shown(value: str | float | None) -> str:
     if isinstance(value, str):
         return code(value, in_table=True)
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:
+    """Return a chart as SVG with a white ground, for papers and pages.
+
+    Args:
+        title: what is shown.
+        note: how it is to be read, a line.
+        bars: the bars; groups and series stand in the order in which they first come.
+    """
+    groups, series = (
+        (list(dict.fromkeys(names)) for names in zip(*((bar.group, bar.series) for bar in bars), strict=True))
+        if bars
+        else ([], [])
+    )
+    ends = [end for bar in bars for end in (bar.least, bar.most, bar.low, bar.high) if end is not None]
+    reach = 10.0 ** math.ceil(math.log10(max(map(abs, ends), default=1) or 1))  # a share ends at 1
+    reach, low = max(reach, 1.0), -max(reach, 1.0) if min(ends, default=0) < 0 else 0.0
+    left = round(18 + _CELL * min(max(map(cell_width, groups), default=0), _NAME))
+    row = len(series) * _BAR + _GAP
+    return (
+        environment()
+        .get_template("chart.svg.jinja")
+        .render(
+            title=title,
+            note=note,
+            bars=bars,
+            groups=groups,
+            series=series,
+            left=left,
+            top=_TOP,
+            foot=_FOOT,
+            row=row,
+            width=_WIDTH,
+            height=_TOP + len(groups) * row + _FOOT,
+            marks=[reach * number / 5 for number in range(-5 if low else 0, 6)],
+            x=lambda value: round(left + (value - low) / (reach - low) * (_WIDTH - left - 84), 1),
+        )
+        + "\n"
+    )

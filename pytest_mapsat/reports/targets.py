@@ -12,8 +12,7 @@ from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
 
 from .data import json_report
-from .github import annotation_lines
-from .markdown import markdown_report
+from .markdown import annotation_lines, markdown_report
 
 GITHUB = "github"
 

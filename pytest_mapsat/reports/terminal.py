@@ -9,16 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
 from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
-from .changes import Line, change_lines, rule_lines
-from .text import cell_width, cut, printable, wrap
-from .values import (
+from .changes import change_lines, rule_lines
+from .text import Line, cell_width, cut, labelled, printable
+from .view import (
     PASS_RATE,
     card_name,
     gated_metrics,
+    leading,
     mean_text,
     metric_title,
     metric_word,
     missed,
+    row_name,
     sample_text,
     short_mean_text,
     span_text,
@@ -90,7 +92,7 @@ def _spent(run: Run, width: int) -> Iterator[Line]:
         "sandbox": [card.sandbox_spent for card in run.cases if card.sandbox_spent is not None],
     }
     told = [f"{name} {_sums(parts)}" for name, parts in said.items() if any(part != Spent() for part in parts)]
-    yield from _wrapped("spent   ", "; ".join(told), width) if told else ()
+    yield from labelled("spent   ", "; ".join(told), width) if told else ()
 
 
 def _sums(parts: Sequence[Spent]) -> str:
@@ -200,7 +202,7 @@ def _drawn(rows: Sequence[Sequence[str]], columns: Sequence[str], width: int) ->
         if not number:
             yield Line("─" * cell_width(line))
     if dropped:
-        yield from _wrapped("", f"no room for {', '.join(rows[0][place] for place in sorted(dropped))}", width)
+        yield from labelled("", f"no room for {', '.join(rows[0][place] for place in sorted(dropped))}", width)
 
 
 def _rank(name: str, place: int) -> int:
@@ -210,11 +212,11 @@ def _rank(name: str, place: int) -> int:
 def _legend(run: Run, width: int) -> Iterator[Line]:
     """Say what the first column is made of, what a range means, and where not every case counts."""
     if {"ar", "ecr", "iisr"} <= set(gated_metrics(run)):
-        yield from _wrapped("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
+        yield from labelled("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
     if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
         cases = len({card.id for card in run.cases})
         text = f"a range: {undecided} of {cases} cases have undecided labels (mapsat review RUN)"
-        yield from _wrapped("", text, width, "yellow")
+        yield from labelled("", text, width, "yellow")
     counting: dict[str, list[str]] = {}
     for name in gated_metrics(run):
         mean = run.summary.get(name)
@@ -223,7 +225,7 @@ def _legend(run: Run, width: int) -> Iterator[Line]:
             counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
     if counting:
         parts = (f"{', '.join(names)} over {cases}" for cases, names in counting.items())
-        yield from _wrapped("", f"not all cases count everywhere: {'; '.join(parts)}", width, "yellow")
+        yield from labelled("", f"not all cases count everywhere: {'; '.join(parts)}", width, "yellow")
 
 
 def _suspects(run: Run, width: int) -> Iterator[Line]:
@@ -232,7 +234,7 @@ def _suspects(run: Run, width: int) -> Iterator[Line]:
     if suspects:
         labels, cases = suspects.total(), len(suspects)
         text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed; mapsat review RUN shows them first"
-        yield from _wrapped("suspect  ", text, width, "yellow")
+        yield from labelled("suspect  ", text, width, "yellow")
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
@@ -242,7 +244,7 @@ def _intervals(run: Run, width: int) -> Iterator[Line]:
         if mean and mean.low is not None and mean.high is not None:
             parts.append(f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}")
     if parts:
-        yield from _wrapped("95 % interval: ", ", ".join(parts), width)
+        yield from labelled("95 % interval: ", ", ".join(parts), width)
 
 
 def _counts(run: Run, width: int) -> Iterator[Line]:
@@ -253,7 +255,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     refused = sum(card.calls.refused for card in run.cases)
     text = f"{calls} calls: {answered}" + (f", {failed} with an error" if failed else "")
     text += f", {refused} of them refused" if refused else ""
-    yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
+    yield from labelled("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
     unclaimed = sum(card.nothing_claimed for card in run.cases)
@@ -267,7 +269,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     unchecked = sum(card.unchecked_rules for card in run.cases)
     if unchecked:
         text += f"; {unchecked} rules of tools are prose that no check reads"
-    yield from _wrapped("dialogue ", text, width)
+    yield from labelled("dialogue ", text, width)
     yield from _users(run, width)
     yield from _asked_model(run, width)
 
@@ -280,7 +282,7 @@ def _users(run: Run, width: int) -> Iterator[Line]:
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(Counter(slips).items()))
     laid = sum(card.blame == "user" and any(label.kind == USER for label in card.labels) for card in run.cases)
     text = f"{len(slips)} turns depart from the script ({kinds})" + (f"; {laid} episodes failed by it" if laid else "")
-    yield from _wrapped("users    ", text, width, "yellow")
+    yield from labelled("users    ", text, width, "yellow")
 
 
 def _asked_model(run: Run, width: int) -> Iterator[Line]:
@@ -292,17 +294,12 @@ def _asked_model(run: Run, width: int) -> Iterator[Line]:
     shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
     text = f"{len(labels) - open_} labels by the model, {open_} left open"
     text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
-    yield from _wrapped("judge    ", text, width)
-
-
-def _leading(run: Run) -> str:
-    """Return the metric that cases are told by: the first of the table."""
-    return next(iter(gated_metrics(run)), "")
+    yield from labelled("judge    ", text, width)
 
 
 def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
     """Name the cases that failed and those that earned least, a line each, with what the first trial of them says that is so."""
-    name = _leading(run)
+    name = leading(run)
     rows = [(row, _value(row, name)) for row in cases]
     scored = [(row, value) for row, value in rows if value is not None and (value < 1 or row.outcome == "failed")]
     scored.sort(key=lambda pair: (pair[0].outcome != "failed", pair[1], pair[0].id, pair[0].agent))
@@ -314,7 +311,7 @@ def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
         )
         label = "worst" if not number else ""
         trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
-        told = f"{_row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {printable(reason)}"
+        told = f"{row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {printable(reason)}"
         yield Line(cut(f"{label:8} {told}", width), "")
 
 
@@ -324,13 +321,9 @@ def _value(row: CaseRow, name: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _row_name(row: CaseRow) -> str:
-    return f"{row.id} [{printable(row.agent)}]" if row.agent else row.id
-
-
 def _open(run: Run, width: int) -> Iterator[Line]:
     """Name the cases whose first metric is not known, those that keep an item open first."""
-    name = _leading(run)
+    name = leading(run)
     cards = [card for card in run.cases if name in card.bounds]
     cards.sort(key=lambda card: (not card.unknown, card.key))
     for number, card in enumerate(cards[:_WORST]):
@@ -344,7 +337,7 @@ def _of_trials(run: Run, width: int) -> Iterator[Line]:
     """Give how probably any of k trials of a case passes, and how probably all of them do."""
     means = [f"{name} {mean_text(run.summary[name])}" for name in run.summary if name.startswith(("pass@", "pass^"))]
     if means:
-        yield from _wrapped("trials   ", "; ".join(means), width)
+        yield from labelled("trials   ", "; ".join(means), width)
 
 
 def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
@@ -353,23 +346,23 @@ def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
     for row in rows:
         if row.flaky and row.trials > 1:
             again = f", {row.reruns} run again" if row.reruns else ""
-            named.append(f"{_row_name(row)} ({row.passed} of {row.trials} trials passed{again})")
+            named.append(f"{row_name(row)} ({row.passed} of {row.trials} trials passed{again})")
         elif row.flaky:
             attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
-            named.append(f"{_row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
+            named.append(f"{row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
     if named:
-        yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
+        yield from labelled("flaky    ", _first(named, _FLAKY), width, "yellow")
 
 
 def _slowest(run: Run, width: int) -> Iterator[Line]:
     slow = sorted(run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
     text = ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow)
-    yield from _wrapped("slowest  ", text, width)
+    yield from labelled("slowest  ", text, width)
 
 
 def _warnings(run: Run, width: int) -> Iterator[Line]:
     for warning in run.manifest.warnings:
-        yield from _wrapped("warning  ", printable(warning), width, "yellow")
+        yield from labelled("warning  ", printable(warning), width, "yellow")
     calls = sum(card.calls.total for card in run.cases)
     missed = sum(card.sandbox.get("miss", 0) for card in run.cases)
     if missed > _MANY_MISSES * calls:
@@ -377,7 +370,7 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
             f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no recording of them, and labels that rest on "
             "them stay open; mapsat lint SUITE --misses RUN offers synonyms and recordings"
         )
-        yield from _wrapped("warning  ", text, width, "yellow")
+        yield from labelled("warning  ", text, width, "yellow")
 
 
 def _stopped(run: Run, width: int) -> Iterator[Line]:
@@ -390,7 +383,7 @@ def _stopped(run: Run, width: int) -> Iterator[Line]:
     for number, (reason, names) in enumerate(reasons[:_STOPPED]):
         label = "" if number else "stopped"
         text = f"{len(names)} by the infrastructure: {printable(reason)} ({_first(names, _FIRST)})"
-        yield from _wrapped(f"{label:8} ", text, width, "red")
+        yield from labelled(f"{label:8} ", text, width, "red")
     if more := sum(len(names) for _, names in reasons[_STOPPED:]):
         yield Line(f"{'':8} and {more} more for other reasons", "red")
 
@@ -399,7 +392,7 @@ def _lost(run: Run, width: int) -> Iterator[Line]:
     lost = run.accounting.lost
     for number, one in enumerate(lost[:_LOST]):
         label = "" if number else "lost"
-        yield from _wrapped(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
+        yield from labelled(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
     if len(lost) > _LOST:
         yield Line(f"{'':8} and {len(lost) - _LOST} more", "red")
 
@@ -413,14 +406,9 @@ def _gate(gate: Gate, width: int, *, brief: bool = False) -> Iterator[Line]:
     for place, reason in enumerate((first,) if brief else (first, *others)):
         said = f"{'gate     ' if place == 0 else '         '}"
         told = printable(reason) if place else outcome + (f": {printable(reason)}" if reason else "")
-        yield from _wrapped(said, told, width, "yellow" if reason.startswith("warning: ") else style)
+        yield from labelled(said, told, width, "yellow" if reason.startswith("warning: ") else style)
 
 
 def _first(names: Sequence[str], most: int) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _wrapped(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
-    for number, line in enumerate(wrap(text, width - len(label))):
-        yield Line((label if not number else " " * len(label)) + line, style)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len, chop_cells
 
 from pytest_mapsat.user_code import plain
 
@@ -27,7 +28,7 @@ def columns(most: int = 80) -> int:
 
 def cell_width(text: str) -> int:
     """Return how many columns the text takes in a terminal."""
-    return sum(_char_width(char) for char in text)
+    return cell_len(text)
 
 
 def printable(text: str) -> str:
@@ -50,13 +51,7 @@ def cut(text: str, width: int) -> str:
     """Return the text cut to ``width`` columns, with an ellipsis where something was cut."""
     if cell_width(text) <= width:
         return text
-    taken, used = [], 0
-    for char in text:
-        used += _char_width(char)
-        if used > width - 1:
-            break
-        taken.append(char)
-    return "".join(taken) + "…"
+    return chop_cells(text, width - 1)[0] + "…" if width > 1 else "…"
 
 
 def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]:
@@ -72,6 +67,27 @@ def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]
     room = width - cell_width(indent) - hang - any(mark in text for mark in ("::", "##["))
     rows = [harmless(row) for row in _rows(text, room, first=room + hang)]
     return [indent + (" " * hang if number else "") + row for number, row in enumerate(rows)] or [indent.rstrip()]
+
+
+class Line(NamedTuple):
+    """A line of the terminal; ``style`` is one of pytest's markup words, or empty."""
+
+    text: str
+    style: str = ""
+
+
+def labelled(label: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
+    """Yield a text behind a label, wrapped; rows after the first stand below the text.
+
+    Args:
+        label: with the blanks behind it.
+        text: one paragraph.
+        width: columns of the terminal.
+        style: of all lines.
+        lead: stands before the text, and rows after the first behind it.
+    """
+    for number, row in enumerate(wrap(lead + text, width - cell_width(label), hang=len(lead))):
+        yield Line(f"{' ' * cell_width(label) if number else label}{row}", style)
 
 
 def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = "") -> Iterator[str]:
@@ -105,19 +121,10 @@ def _rows(text: str, room: int, *, first: int) -> list[str]:
             row += piece
         while cell_width(row.rstrip()) > (space := room if rows else first):
             # One piece is wider than the line: a long id or address. Break it where it must.
-            head = _head(row, space)
+            head = chop_cells(row, max(space, 1))[0] or row[0]
             rows.append(head)
             row = row[len(head) :]
     return [*rows, row.rstrip()] if row.strip() else rows
-
-
-def _head(text: str, width: int) -> str:
-    used = 0
-    for index, char in enumerate(text):
-        used += _char_width(char)
-        if used > width:
-            return text[: max(index, 1)]
-    return text
 
 
 def call_text(tool: str, arguments: dict[str, Any]) -> str:
@@ -134,7 +141,7 @@ def _pieces(text: str) -> list[str]:
     pieces: list[str] = []
     word = ""
     for char in text:
-        if _char_width(char) == 2 and char not in _CLOSING:  # noqa: PLR2004 (a wide character)
+        if cell_width(char) == 2 and char not in _CLOSING:  # noqa: PLR2004 (a wide character)
             opening = word if word and all(one in _OPENING for one in word) else ""
             pieces += [one for one in (word[: len(word) - len(opening)], opening + char) if one]
             word = ""
@@ -146,9 +153,3 @@ def _pieces(text: str) -> list[str]:
         else:
             word += char
     return [*pieces, word] if word else pieces
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -21,9 +21,9 @@ from random import Random
 from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
-from pytest_mapsat.judges.form import ROLES, TIMES
+from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, PeopleLabels
-from pytest_mapsat.proof.agreement import judging_of
+from pytest_mapsat.proof import JudgedDialogue, judging_of
 from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
 from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
@@ -53,7 +53,7 @@ def judge(name: str, folder: Path) -> list[Judging]:
     cases = {entry.id: suite.load(entry) for path in suite.files() for entry in suite.entries(path)}
     answers = answers_of(name)
     run, by_trial = run_answers(suite, answers), answers_by_trial(answers)
-    return [judging_of(by_trial[card.id, card.trial], cases[card.id], card) for card in run.cases]
+    return [judging_of(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], card)) for card in run.cases]
 
 
 def forms() -> None:
@@ -68,7 +68,7 @@ def forms() -> None:
     def judged(card, form: Form | None) -> Judging:
         trajectory = card.trajectory.model_copy(update={"form": form})
         again = grade(cases[card.id], trajectory, judge, asserted=frozenset(), tools=suite.tools)
-        return judging_of(by_trial[card.id, card.trial], cases[card.id], again)
+        return judging_of(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], again))
 
     def own(card) -> Form:
         return given[f"{card.id} / {by_trial[card.id, card.trial].id}"]

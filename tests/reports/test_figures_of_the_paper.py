@@ -10,7 +10,7 @@ from runs_made import card, run_of
 
 from pytest_mapsat.model import CallCounts, UsageError
 from pytest_mapsat.reports import figures, write_figures
-from pytest_mapsat.reports.charts import Bar, bar_chart
+from pytest_mapsat.reports.paper import Bar, bar_chart
 
 
 def one(case, ar, source, *tools, **more):

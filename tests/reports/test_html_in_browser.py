@@ -173,7 +173,7 @@ def test_a_case_opens_with_dialogue_calls_requirements_and_drawing(page):
     assert [call.text.split()[-1] for call in calls] == ["near", "error"]
     assert "recorded" not in article.find_element("css selector", ".dialogue").text
     calls[0].click()
-    assert 'asked "charger", recorded "charging point"' in article.text
+    assert "asked 'charger', recorded 'charging point'" in article.text
     assert len(article.find_elements("css selector", ".map .place")) == 3
     assert [one.text.split("\n")[0] for one in article.find_elements("css selector", ".map li.said")] == ["Old Mill"]
     assert article.find_elements("css selector", ".map circle.search")

@@ -12,8 +12,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.model import MapsatError, UsageError
 from pytest_mapsat.reports import parse_reports, write_reports
 from pytest_mapsat.reports.data import json_report
-from pytest_mapsat.reports.github import annotation_lines
-from pytest_mapsat.reports.markdown import MOST, code, markdown_report
+from pytest_mapsat.reports.markdown import MOST, annotation_lines, code, markdown_report
 from pytest_mapsat.reports.targets import parse_report
 
 

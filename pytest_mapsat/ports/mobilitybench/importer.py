@@ -38,13 +38,17 @@ from .rows import (
     GoldCall,
     OddRowError,
     Row,
+    meant_lines,
     mobility_tools,
     point_of,
     read_row,
     slots,
+    spellings_of_city,
+    spellings_of_points,
+    spellings_of_set,
     text_at,
+    without_brackets,
 )
-from .words import meant_lines, spellings_of_city, spellings_of_points, spellings_of_set, without_brackets
 
 FORMAT = "mobilitybench"
 _DESCRIPTION = (

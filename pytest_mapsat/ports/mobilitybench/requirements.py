@@ -7,23 +7,29 @@ from collections.abc import Callable, Iterable
 
 from pytest_mapsat.model import Json, JsonObject
 
-from .rows import Row, at, mobility_tools, objects, point_of, slots, text_at
-from .words import (
+from .rows import (
     MODE_WORDS,
     MODES,
     NEGATORS,
     TRAFFIC,
     WEATHER,
+    Row,
     arrive_by,
+    at,
     kept_names,
     meant_lines,
+    mobility_tools,
     names_of_line,
     obeys,
+    objects,
     other_words,
+    point_of,
     properties_asked,
+    slots,
     spellings_of_points,
     spellings_of_set,
     states_in,
+    text_at,
     transits,
     without_brackets,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import (
     MSB_METRICS,
@@ -13,7 +14,6 @@ from pytest_mapsat.model import (
     Aggregate,
     Bounds,
     CardRequirement,
-    Gate,
     JsonObject,
     Label,
     RowChange,
@@ -24,13 +24,18 @@ from pytest_mapsat.model import (
     step_name,
 )
 
-from .text import printable
+from .text import cut, printable
+
+if TYPE_CHECKING:
+    from pytest_mapsat.metrics import CaseRow
 
 PASS_RATE = PASSED.name
 #: Names up to this length are abbreviations.
 _ABBREVIATION = 5
 #: So are names that end so shortly behind the name of their metric set.
 _LETTERS = 3
+#: Characters of a value that was asked or recorded.
+_VALUE = 60
 
 _PLAIN = {metric.name: metric.plain for metric in (*MSB_METRICS, PASSED) if metric.plain}
 _HEADLINES = frozenset(metric.name for metric in MSB_METRICS if metric.headline)
@@ -58,6 +63,11 @@ def gated_metrics(run: Run) -> tuple[str, ...]:
     """Return the metrics that a threshold may stand on, those first that are told first."""
     gated = [metric for metric in run.manifest.metrics if metric.gated]
     return tuple(metric.name for metric in sorted(gated, key=lambda metric: not metric.headline))
+
+
+def leading(run: Run) -> str:
+    """Return the metric that cases are told by: the first that a threshold may stand on; empty where there is none."""
+    return next(iter(gated_metrics(run)), "")
 
 
 def sample_text(manifest: RunManifest) -> str:
@@ -168,6 +178,16 @@ def card_name(card: Scorecard) -> str:
     return printable(f"{name}, attempt {card.attempt}" if card.attempt > 1 else name)
 
 
+def row_name(row: CaseRow) -> str:
+    """Return how a case with all its trials is called."""
+    return printable(f"{row.id} [{row.agent}]" if row.agent else row.id)
+
+
+def reason_of(card: Scorecard, nothing: str) -> str:
+    """Return why an episode did not pass: its reason, or the requirements it missed; ``nothing`` where there is neither."""
+    return printable(card.reason or ", ".join(label.requirement for label in missed(card)) or nothing)
+
+
 def outcome_title(outcome: str) -> str:
     """Return what an outcome of an item or a label is called."""
     return _OUTCOMES.get(outcome, outcome)
@@ -222,17 +242,12 @@ def headline(run: Run) -> tuple[str, str]:
     gate, total = run.gate, len(run.cases)
     if gate.outcome == "passed" and counts.get("failed"):
         return f"{counts['failed']} of {total} failed{'; the gate holds' if gate.thresholds else ''}", "failed"
-    if gate.outcome == "passed" and not has_gate(gate):
+    if gate.outcome == "passed" and not gate.thresholds:
         passed = counts.get("passed", 0)
         return (f"All {total} passed" if passed == total else f"{passed} of {total} passed, none failed"), "passed"
     said = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
     state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")
     return said.get(gate.outcome, "The run is invalid"), state
-
-
-def has_gate(gate: Gate) -> bool:
-    """Say whether the gate was asked to hold anything."""
-    return bool(gate.thresholds)
 
 
 def answered_by(step: Step) -> str:
@@ -253,6 +268,21 @@ def changed_row(change: RowChange) -> str:
 
 def _cell(row: JsonObject, name: str) -> str:
     return repr(row[name]) if name in row else "nothing"
+
+
+def call_notes(step: Step) -> Iterator[str]:
+    """Yield what a call changed, and how its answer differs from what was asked."""
+    yield from (printable(changed_row(change)) for change in step.changed)
+    if step.provenance is None:
+        return
+    if step.provenance.note:
+        yield printable(step.provenance.note)
+    for difference in step.provenance.differences:
+        distance = "" if difference.distance_m is None else f", {difference.distance_m:.0f} m apart"
+        score = "" if difference.score is None else f", similarity {difference.score:.2f}"
+        asked, recorded = (cut(printable(repr(value)), _VALUE) for value in (difference.asked, difference.recorded))
+        note = f" ({printable(difference.note)})" if difference.note else ""
+        yield f"{printable(difference.parameter)}: asked {asked}, recorded {recorded}{distance}{score}{note}"
 
 
 def case_place(card: Scorecard) -> tuple[str, int]:
