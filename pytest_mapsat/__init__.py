@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agents.reply import Reply, Unavailable
     from .judges import Episode, Finding
     from .registry import check
+    from .reply import Reply, Unavailable
     from .sandbox import Refused
 
 __version__ = "0.1.0"
@@ -22,8 +22,8 @@ _HOMES = {
     "Episode": "judges",
     "Finding": "judges",
     "Refused": "sandbox",
-    "Reply": "agents.reply",
-    "Unavailable": "agents.reply",
+    "Reply": "reply",
+    "Unavailable": "reply",
     "check": "registry",
 }
 

@@ -26,7 +26,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _SHOWN = 500
 _OURS = str(Path(__file__).resolve().parent) + os.sep
-_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_STANDARD = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
+_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 
 #: How many listeners there are, and how many interrupts they have heard.
 _listeners = 0
@@ -120,15 +121,24 @@ def words_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {words if len(words) <= _SHOWN else words[: _SHOWN - 3] + '...'}"
 
 
+def frames_of(error: BaseException) -> list[tuple[FrameType, int]]:
+    """Return the frames of the user's own code that an exception has come through, with their lines, outermost first; failing those, of installed code."""
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if not _is_ours(frame.f_code.co_filename)]
+    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
+    return own or frames
+
+
+def _is_ours(filename: str) -> bool:
+    """Return whether a file is of this package or of Python's standard library."""
+    standard = filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
+    return standard or filename.startswith((_OURS, "<frozen "))
+
+
 def place_of(error: BaseException) -> str:
     """Return where code of others raised, as `` (conftest.py:12)``; empty where it was not in a file of theirs."""
-    frames = [
-        (frame.f_code.co_filename, line)
-        for frame, line in walk_tb(error.__traceback__)
-        if not frame.f_code.co_filename.startswith((_OURS, "<"))
-    ]
-    own = [place for place in frames if not place[0].startswith(_LIBRARIES)]
-    return f" ({Path((own or frames)[-1][0]).name}:{(own or frames)[-1][1]})" if frames else ""
+    places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
+    files = [(Path(file).name, line) for file, line in places if not file.startswith("<")]
+    return f" ({files[-1][0]}:{files[-1][1]})" if files else ""
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 from examples.mobility import telling
 from examples.mobility.understanding import Wish, understand
-from pytest_mapsat.agents import Reply
+from pytest_mapsat import Reply
 
 _OPTIONS = {"no_tolls": "avoid_tolls", "no_motorways": "avoid_motorways"}
 _HERE = ""

@@ -14,7 +14,7 @@ from typing import Any
 
 from examples.mobility import telling
 from examples.mobility.understanding import Wish, understand
-from pytest_mapsat.agents import Reply
+from pytest_mapsat import Reply
 
 #: What it takes for the same: it does not hear the conditions.
 _PLAIN = ("Multi-stop Planning", "Option-Constrained Route Planning", "Route-Constrained Planning")

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_mapsat.model import Case, InfrastructureError
+from pytest_mapsat.model import Case, InfrastructureError, UsageError, did_you_mean
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .reply import Reply
-from .source import AgentContext, Session
+from .source import AgentContext, Conversation, Session, Spec
 
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
@@ -45,7 +45,24 @@ class BaselineSource:
         return _Prepared(_by_heart(case, toolbox) if self.name == "oracle" else _fixed(self.name))
 
 
-class _Prepared:
+_BASELINES = [BaselineSource("silent"), BaselineSource("constant"), BaselineSource("oracle")]
+NAMES = ", ".join(source.spec for source in _BASELINES)
+
+
+def open_source(spec: Spec) -> BaselineSource:
+    """Return the source that ``baseline:NAME`` names.
+
+    Raises:
+        UsageError: there is no baseline of this name.
+    """
+    for source in _BASELINES:
+        if source.name == spec.rest:
+            return source
+    hint = did_you_mean(spec.rest, [source.name for source in _BASELINES])
+    raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}" + (f" ({hint})" if hint else ""))
+
+
+class _Prepared(Conversation):
     """An episode whose replies are known before the messages."""
 
     def __init__(self, replies: Iterator[Reply]) -> None:
@@ -54,15 +71,6 @@ class _Prepared:
     def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
         """Return the next reply."""
         return next(self._replies)
-
-    def fill(self, message: str) -> None:
-        """Nobody is there to fill in a form."""
-
-    def cancel(self) -> None:
-        """Nothing is ever waited for."""
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def _fixed(name: str) -> Iterator[Reply]:

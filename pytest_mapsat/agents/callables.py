@@ -11,16 +11,17 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, getattr_static, iscoroutinefunction
+from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from pytest_mapsat.model import Case, UsageError, did_you_mean
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-from .reply import Reply
 from .returned import AgentFault, checked, described
-from .source import AgentContext, Session
+from .source import AgentContext, Conversation, Session
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -62,7 +63,7 @@ class CallableSource:
         return CallableConversation(self, toolbox, context, session)
 
 
-class CallableConversation:
+class CallableConversation(Conversation):
     """One episode with a callable."""
 
     def __init__(
@@ -96,9 +97,6 @@ class CallableConversation:
         """Cancel the coroutine that is waited for, if there is one."""
         if self._waiting is not None:
             _cancel(self._waiting)
-
-    def close(self) -> None:
-        """Nothing is held that Python would not give back."""
 
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
@@ -248,35 +246,25 @@ def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED,
         WrongSignature: it insists on another one.
     """
     kinds = {parameter.kind for parameter in parameters}
-    by_position = [p for p in parameters if p.kind is Parameter.POSITIONAL_ONLY]
-    named = [p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
-    unknown = [p.name for p in (*by_position, *named) if p.name not in OFFERED and p.default is Parameter.empty]
+    single = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]
+    required = [p.name for p in single if p.default is Parameter.empty]
+    unknown = [name for name in required if name not in OFFERED]
     if renaming and len(unknown) == 1 and not takes_message(parameters):
         raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
-    for parameter in (*by_position, *named):
-        if parameter.name not in offered and parameter.default is Parameter.empty:
-            raise WrongSignature(_insists(parameter, offered))
-    positions = _positions(by_position, offered)
+    for name in required:
+        if name not in offered:
+            hint = did_you_mean(name, offered)
+            given = ", ".join(offered) + (f" ({hint})" if hint else "")
+            raise WrongSignature(f"it insists on {name!r}, and what is given, by name, is {given}")
+    # Behind one that is not ours nothing can be given by position.
+    positional = (p.name for p in single if p.kind is Parameter.POSITIONAL_ONLY)
+    by_position = tuple(takewhile(offered.__contains__, positional))
     if Parameter.VAR_KEYWORD in kinds:
-        return Wants(positions, tuple(name for name in offered if name not in positions))
-    taken = tuple(p.name for p in named if p.name in offered)
-    if Parameter.VAR_POSITIONAL in kinds and not positions and not taken:
-        return Wants(tuple(name for name in ("message", "tools") if name in offered), ())
-    return Wants(positions, taken)
-
-
-def _positions(by_position: list[Parameter], offered: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the positional ones up to the first that is not ours: behind it nothing can be given by position."""
-    names = [parameter.name for parameter in by_position]
-    ours = [name in offered for name in names]
-    end = ours.index(False) if False in ours else len(names)
-    return tuple(names[:end])
-
-
-def _insists(parameter: Parameter, offered: tuple[str, ...]) -> str:
-    hint = did_you_mean(parameter.name, offered)
-    given = ", ".join(offered)
-    return f"it insists on {parameter.name!r}, and what is given, by name, is {given}" + (f" ({hint})" if hint else "")
+        return Wants(by_position, tuple(name for name in offered if name not in by_position))
+    by_name = tuple(p.name for p in single if p.kind is not Parameter.POSITIONAL_ONLY and p.name in offered)
+    if Parameter.VAR_POSITIONAL in kinds and not by_position and not by_name:
+        by_position = tuple(name for name in ("message", "tools") if name in offered)
+    return Wants(by_position, by_name)
 
 
 # -- one event loop, for every agent that is a coroutine -----------------------------------------------------------------

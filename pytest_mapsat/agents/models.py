@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal
+from typing import Literal, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .reply import Reply
 from .returned import AgentFault
-from .source import AgentContext, ModelKind, Session, trial_of
+from .source import AgentContext, Conversation, ModelKind, Session, Spec, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -69,19 +69,19 @@ class ModelSource:
         return ModelConversation(self, toolbox, context, session)
 
 
-def model_source(kind: ModelKind, rest: str, spec: str, client: ModelClient | None) -> ModelSource:
+def open_source(spec: Spec) -> ModelSource:
     """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
 
     Raises:
         UsageError: it names no model, or there is no way to models here.
     """
-    model, parameters = named_model(rest, f"--mapsat-agent={spec}")
-    if client is None:
-        raise UsageError(f"agent {spec!r}: models are asked in a run only, with --mapsat-agent")
-    return ModelSource(kind, spec, model, parameters, client)
+    model, parameters = named_model(spec.rest, f"--mapsat-agent={spec.text}")
+    if spec.client is None:
+        raise UsageError(f"agent {spec.text!r}: models are asked in a run only, with --mapsat-agent")
+    return ModelSource(cast("ModelKind", spec.scheme), spec.text, model, parameters, spec.client)
 
 
-class ModelConversation:
+class ModelConversation(Conversation):
     """One episode with a model: what was said, what it called, and what came back."""
 
     def __init__(
@@ -101,9 +101,6 @@ class ModelConversation:
     def cancel(self) -> None:
         """Give up the call that is under way."""
         self._cancelled.set()
-
-    def close(self) -> None:
-        """Nothing is held."""
 
     def reply(self, message: str) -> Reply:
         """Return the model's answer to the user; see ``Conversation.reply``."""

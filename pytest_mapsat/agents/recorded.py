@@ -38,6 +38,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
+from .source import Spec
 
 _RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
@@ -96,6 +97,11 @@ class RecordedSource:
             which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
             raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}")
         return recording
+
+
+def open_source(spec: Spec) -> RecordedSource:
+    """Return the source that ``recorded:PATH`` names; see ``open_recorded``."""
+    return open_recorded(spec.rest, root=spec.root)
 
 
 def open_recorded(path: str, *, root: Path) -> RecordedSource:

@@ -5,26 +5,27 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from traceback import extract_tb
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
-from pytest_mapsat import user_code
 from pytest_mapsat.model import UsageError, did_you_mean
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
+from . import baselines, models, recorded
 from .callables import callable_source
-from .source import MODEL_KINDS, Source
+from .source import MODEL_KINDS, Source, Spec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
 
-    from .baselines import BaselineSource
-
-_Baseline = Literal["silent", "constant", "oracle"]
-_BASELINES: tuple[_Baseline, ...] = get_args(_Baseline)
+#: What makes the sources of a scheme. A new kind of agent is a module and a line here.
+_SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
+    "baseline": baselines.open_source,
+    "recorded": recorded.open_source,
+    **dict.fromkeys(MODEL_KINDS, models.open_source),
+}
 _TO_COME = ("baseline:surface", "http:", "https:")
-_SCHEMES = ("baseline", "recorded", *MODEL_KINDS)
 
 
 def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) -> Source:
@@ -42,20 +43,10 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
     spec = spec.strip()
     scheme, _, rest = spec.partition(":")
     if spec.startswith(_TO_COME):
-        raise UsageError(
-            f"agent {spec!r}: not in this version yet; there are module:attr, recorded:PATH and {_baselines()}"
-        )
-    if scheme == "recorded":
-        from .recorded import open_recorded  # noqa: PLC0415 (each kind of source only where it is asked for)
-
-        return open_recorded(rest, root=root)
-    if scheme == "baseline":
-        return _baseline(rest)
-    for kind in MODEL_KINDS:
-        if scheme == kind:
-            from .models import model_source  # noqa: PLC0415 (likewise)
-
-            return model_source(kind, rest, spec, client)
+        there = f"module:attr, recorded:PATH and {baselines.NAMES}"
+        raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
+    if scheme in _SCHEMES:
+        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client))
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
@@ -76,27 +67,9 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    from .baselines import BaselineSource  # noqa: PLC0415 (likewise)
-    from .models import ModelSource  # noqa: PLC0415 (likewise)
-    from .recorded import RecordedSource  # noqa: PLC0415 (likewise)
-
-    if isinstance(agent, BaselineSource | RecordedSource | ModelSource):
+    if isinstance(agent, baselines.BaselineSource | models.ModelSource | recorded.RecordedSource):
         return agent
     return callable_source(agent, spec)
-
-
-def _baseline(name: str) -> BaselineSource:
-    from .baselines import BaselineSource  # noqa: PLC0415 (likewise)
-
-    for known in _BASELINES:
-        if name == known:
-            return BaselineSource(known)
-    hint = did_you_mean(name, _BASELINES)
-    raise UsageError(f"unknown baseline {name!r}; there are {_baselines()}" + (f" ({hint})" if hint else ""))
-
-
-def _baselines() -> str:
-    return ", ".join(f"baseline:{name}" for name in _BASELINES)
 
 
 def load(spec: str, *, root: Path, what: Literal["agent", "tools"] = "agent") -> object:
@@ -149,7 +122,8 @@ def _import(name: str, named: str, root: Path) -> object:
         raise UsageError(
             f"{named}: there is no module {missing!r} in {root} or on sys.path" + (f" ({hint})" if hint else "")
         )
-    raise UsageError(_broken(error, named, name, root))
+    words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
+    raise UsageError(f"{named}: importing {name!r} failed: {_place(error, root)}{words}")
 
 
 def _modules_in(root: Path) -> list[str]:
@@ -159,25 +133,13 @@ def _modules_in(root: Path) -> list[str]:
         )
 
 
-def _broken(error: BaseException, named: str, name: str, root: Path) -> str:
-    return f"{named}: importing {name!r} failed: {_place(error, root)}{_first_words(error)}"
-
-
-def _first_words(error: BaseException) -> str:
-    return f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
-
-
 def _place(error: BaseException, root: Path) -> str:
     """Return ``file:line: `` of the last line of the user's own code, or nothing."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_relative(error.filename, root)}:{error.lineno}: "
-    frames = [frame for frame in extract_tb(error.__traceback__) if _is_users(frame.filename)]
-    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(root)] or frames
-    return f"{_relative(inside[-1].filename, root)}:{inside[-1].lineno}: " if inside else ""
-
-
-def _is_users(filename: str) -> bool:
-    return not filename.startswith("<frozen ") and filename not in (__file__, user_code.__file__, importlib.__file__)
+    places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
+    inside = [place for place in places if Path(place[0]).is_relative_to(root)] or places
+    return f"{_relative(inside[-1][0], root)}:{inside[-1][1]}: " if inside else ""
 
 
 def _relative(filename: str, root: Path) -> str:

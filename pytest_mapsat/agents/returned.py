@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 import socket
-import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from math import isfinite
 from pathlib import Path
-from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -32,16 +29,16 @@ from pytest_mapsat.model import (
     FormThing,
     Json,
     JsonObject,
+    Noun,
     Problem,
     Structured,
-    did_you_mean,
+    Usage,
     json_size,
     shown,
 )
+from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
-
-from .reply import Reply, Unavailable
+from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 # -- anything, as JSON data of our own ---------------------------------------------------------------------------------
 
@@ -123,9 +120,6 @@ _READ = 20_000
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 #: An absolute path of at least two parts; not the path of a URL.
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s'\"<>:,;()/\\]+)+[/\\]([^\s'\"<>:,;()/\\]+)")
-_OURS = str(Path(__file__).resolve().parents[1]) + os.sep
-_STANDARD = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib"))
-_INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 
 
 class AgentFault(Exception):  # noqa: N818  # it carries a fault, and is not an error of ours
@@ -149,11 +143,11 @@ def scrubbed(text: str, most: int = _SHOWN) -> str:
 
 def describe(error: BaseException, *, blame: Blame) -> Fault:
     """Return the fault for an exception: its type, its words, and the line it was raised at, in the user's own code if any; in detail, what it was raised from."""
-    frames = _frames(error)
-    where = f" ({frames[-1]})" if frames else ""
+    places = [f"{_module_file(frame)}:{line} in {frame.f_code.co_name}" for frame, line in frames_of(error)]
+    where = f" ({places[-1]})" if places else ""
     cause = error.__cause__
     because = [] if cause is None else [f"because of {type(cause).__name__}: {_words(cause)}"]
-    detail = "\n".join((*frames[-_FRAMES:], *because))
+    detail = "\n".join((*places[-_FRAMES:], *because))
     return Fault(blame=blame, message=f"{type(error).__name__}: {_words(error)}{where}", detail=detail)
 
 
@@ -182,25 +176,6 @@ def _words(error: BaseException) -> str:
         return scrubbed(call_stranger(str, error)) or "no message"
     except StrangerError:
         return "its message cannot be read"
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Return ``file:line in function`` of the frames in the user's code, outermost first; failing those, in installed code."""
-    frames = [
-        (frame, line)
-        for frame, line in walk_tb(error.__traceback__)
-        if not frame.f_code.co_filename.startswith(_OURS) and not _is_standard(frame.f_code.co_filename)
-    ]
-    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(_INSTALLED)]
-    return [_place(frame, line) for frame, line in own or frames]
-
-
-def _is_standard(filename: str) -> bool:
-    return filename.startswith((*_STANDARD, "<frozen ")) and not filename.startswith(_INSTALLED)
-
-
-def _place(frame: FrameType, line: int) -> str:
-    return f"{_module_file(frame)}:{line} in {frame.f_code.co_name}"
 
 
 def _module_file(frame: FrameType) -> str:
@@ -307,7 +282,6 @@ def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -
 # -- a reply -----------------------------------------------------------------------------------------------------------
 
 _EXPECTED = 'expected a string, a dict, a dataclass, a pydantic model or a Reply, as in: return "text"'
-_USAGE = ("input_tokens", "output_tokens", "cost")
 #: More tokens, or dollars, than anybody will ever use in one reply.
 _MOST_USED = 10**15
 #: The most thoughts in one reply; they are kept in the run file.
@@ -369,11 +343,23 @@ def _usage(usage: object) -> dict[str, Any] | None:
     if usage is None:
         return None
     if not isinstance(usage, Mapping):
-        raise AgentFault(
-            f"the agent returned a Reply whose usage is {_named(usage)}; expected a dict of {', '.join(_USAGE)}"
-        )
-    given = [_amount(name, amount) for name, amount in usage.items()]
-    return {name: amount for name, amount in given if amount is not None}
+        expected = f"expected a dict of {', '.join(Usage.model_fields)}"
+        raise AgentFault(f"the agent returned a Reply whose usage is {_named(usage)}; {expected}")
+    data: JsonObject = as_json(usage)
+    for name, amount in data.items():
+        number = isinstance(amount, int | float) and not isinstance(amount, bool) and amount <= _MOST_USED
+        if amount is not None and not number:
+            raise AgentFault(f"the agent returned bad usage: {name}: found {amount!r}, expected a number")
+    _hold(Usage, data, "usage")
+    return {name: amount for name, amount in data.items() if amount is not None}
+
+
+def _hold(noun: type[Noun], data: JsonObject, what: str) -> None:
+    """Hold data against a noun. Raises AgentFault."""
+    problems: list[Problem] = []
+    validate(noun, Located(data, Lines(0)), what, problems)
+    if problems:
+        raise AgentFault(f"the agent returned bad {problems[0]}")
 
 
 def _jsonable(value: Any) -> Any:
@@ -398,28 +384,8 @@ def _output(output: object, *, form: bool) -> JsonObject:
     data: JsonObject = as_json(plain, _jsonable)
     if form:
         return data
-    problems: list[Problem] = []
-    reserved = {name: data[name] for name in RESERVED if name in data}
-    validate(Structured, Located(reserved, Lines(0)), "output", problems)
-    if problems:
-        raise AgentFault(f"the agent returned bad {problems[0]}")
+    _hold(Structured, {name: data[name] for name in RESERVED if name in data}, "output")
     return data
-
-
-def _amount(name: object, amount: object) -> tuple[str, int | float | None]:
-    """Return the name and the number as plain ones."""
-    name = writable(name) if isinstance(name, str) else as_json(name)
-    if not isinstance(name, str) or name not in _USAGE:
-        hint = did_you_mean(name, _USAGE)
-        raise AgentFault(f"usage has {name!r}; expected {', '.join(_USAGE)}" + (f" ({hint})" if hint else ""))
-    if amount is None:
-        return name, None
-    number = as_json(amount)
-    whole = name != "cost"
-    good = isinstance(number, int) if whole else isinstance(number, int | float)
-    if isinstance(number, bool) or not good or not 0 <= number <= _MOST_USED:
-        raise AgentFault(f"usage gives {name} {number!r}; expected a {'whole ' if whole else ''}number, at least 0")
-    return name, number
 
 
 # -- a form about the last reply, once the dialogue has ended -----------------------------------------------------------

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .reply import Reply
-
 if TYPE_CHECKING:
+    from pytest_mapsat.llm import ModelClient
+
     from .recorded import RecordedSource
 
 #: How a model is asked that is the agent.
@@ -100,8 +102,8 @@ def context_of(visible: Visible) -> AgentContext:
     )
 
 
-class Conversation(Protocol):
-    """An agent in one episode."""
+class Conversation:
+    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled."""
 
     def reply(self, message: str) -> Reply:
         """Return the agent's answer to the user's message.
@@ -110,23 +112,21 @@ class Conversation(Protocol):
             AgentFault: the agent raised, or returned something that is no reply.
             InfrastructureError: the case does not let this source play it.
         """
-        ...
+        raise NotImplementedError
 
-    def fill(self, message: str) -> Reply | None:
+    def fill(self, message: str) -> Reply | None:  # noqa: ARG002  # for those who fill one in
         """Return the agent's answer to a message that asks for a form; None where there is nobody to fill one in.
 
         Raises:
             AgentFault: as of ``reply``.
         """
-        ...
+        return None
 
     def cancel(self) -> None:
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""
-        ...
 
     def close(self) -> None:
         """Give back what the agent holds; called once its episode is over."""
-        ...
 
 
 class AgentSource(Protocol):
@@ -167,3 +167,21 @@ class AgentSource(Protocol):
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"
+
+
+class Spec(NamedTuple):
+    """What names a source, for the module that makes those of its scheme.
+
+    Attributes:
+        text: as the user wrote it, ``SCHEME:REST``.
+        scheme: before the colon.
+        rest: behind it.
+        root: the directory pytest was started in.
+        client: the way to models; None: models are not asked here.
+    """
+
+    text: str
+    scheme: str
+    rest: str
+    root: Path
+    client: ModelClient | None = None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import TIMEOUT_MAX, Lock
+from typing import Any
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.model import Json, JsonObject, Step, UsageError, json_size, tool_name
@@ -100,18 +101,18 @@ class Channel:
             steps.append(step)
             return as_json(step.result), ""
 
-    def think(self, text: str) -> str:
-        """Keep a thought; return an empty text, or why it was refused."""
+    def think(self, text: str) -> tuple[None, str]:
+        """Keep a thought; return nothing and an empty text, or why it was refused."""
         with self._lock:
             if not self._open:
-                return "" if self._ended else _OVER
+                return None, "" if self._ended else _OVER
             self._thought_size += len(text)
             self._thought_count += 1
             if self._thought_size > self._limits.max_text or self._thought_count > _MOST_THOUGHTS:
                 self.overrun = f"thought more than {self._limits.max_text:,} characters or {_MOST_THOUGHTS:,} times"
-                return f"a reply may not hold thoughts of more than {self._limits.max_text:,} characters"
+                return None, f"a reply may not hold thoughts of more than {self._limits.max_text:,} characters"
             self._steps.append(Step(kind="thought", text=text))
-            return ""
+            return None, ""
 
     def _refusal(self) -> str:
         if not self._open:
@@ -156,37 +157,26 @@ def port(channel: Channel) -> Iterator[tuple[Callable[[str, JsonObject], Json], 
     """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere."""
     number = next(_numbers)
     _channels[number] = channel
+
+    # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
+    def call(name: str, arguments: JsonObject) -> Json:
+        result, refusal = _pass_on(number, Channel.call, str(as_json(name)), as_json(arguments))
+        if refusal:
+            raise ToolsClosed(refusal)
+        return result
+
+    def think(text: str) -> None:
+        _, refusal = _pass_on(number, Channel.think, str(as_json(text)))
+        if refusal:
+            raise ToolsClosed(refusal)
+
     try:
-        yield _caller(number), _thinker(number)
+        yield call, think
     finally:
         channel.close()
         del _channels[number]
 
 
-def _caller(number: int) -> Callable[[str, JsonObject], Json]:
-    def call(name: str, arguments: JsonObject) -> Json:
-        # Copied and raised here and not where the channel is known: the frames of a traceback show their variables.
-        result, refusal = _pass_on(number, str(as_json(name)), as_json(arguments))
-        if refusal:
-            raise ToolsClosed(refusal)
-        return result
-
-    return call
-
-
-def _thinker(number: int) -> Callable[[str], None]:
-    def think(text: str) -> None:
-        if refusal := _keep(number, str(as_json(text))):
-            raise ToolsClosed(refusal)
-
-    return think
-
-
-def _keep(number: int, text: str) -> str:
+def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
     channel = _channels.get(number)
-    return _OVER if channel is None else channel.think(text)
-
-
-def _pass_on(number: int, name: str, arguments: JsonObject) -> tuple[Json, str]:
-    channel = _channels.get(number)
-    return (None, _OVER) if channel is None else channel.call(name, arguments)
+    return (None, _OVER) if channel is None else method(channel, *given)

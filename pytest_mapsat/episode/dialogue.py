@@ -105,33 +105,25 @@ def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
         return without_sandbox(case, source, str(error), trial=trial)
 
 
+@dataclass
 class _Dialogue:
     """One episode under way."""
 
-    def __init__(  # noqa: PLR0917  # one caller
-        self,
-        case: Case,
-        source: AgentSource,
-        user: User,
-        sandbox: Sandbox,
-        limits: Limits,
-        trial: int,
-        identity: str,
-        form: bool,
-    ) -> None:
-        self._case = case
-        self._source = source
-        self._user = user
-        self._sandbox = sandbox
-        self._limits = limits
-        self._trial = trial
-        self._identity = identity
-        self._channel = Channel(sandbox, limits)
-        self._turns = [Turn(role="user", text=case.visible.query)]
-        self._wants_form = form
-        self._form: Form | None = None
-        self._warnings: tuple[str, ...] = ()
-        self._deadline = 0.0
+    _case: Case
+    _source: AgentSource
+    _user: User
+    _sandbox: Sandbox
+    _limits: Limits
+    _trial: int
+    _identity: str
+    _wants_form: bool
+    _form: Form | None = None
+    _warnings: tuple[str, ...] = ()
+    _deadline: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._channel = Channel(self._sandbox, self._limits)
+        self._turns = [Turn(role="user", text=self._case.visible.query)]
 
     def run(self) -> Trajectory:
         """Return what happened."""

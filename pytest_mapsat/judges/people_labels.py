@@ -24,8 +24,8 @@ from pytest_mapsat.model import (
     wording_digest,
 )
 
+from .judge import Judge
 from .labels import kinds, unjudgeable
-from .make import Judge
 
 BY = "decision"
 _SHOWN_AT_MOST = 5

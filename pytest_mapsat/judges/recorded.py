@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_mapsat.formats import layout_of, limits, printable, read_run, require_file
 from pytest_mapsat.model import (
@@ -24,9 +24,11 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .checks import ChecksJudge
 from .extra_labels import besides
 from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
+
+if TYPE_CHECKING:
+    from .judge import ChecksJudge
 
 BY = "recorded"
 #: The entry point group in which installed packages name their readers of recorded verdicts: each entry is a form and a ``VerdictReader``.
@@ -68,7 +70,7 @@ class RecordedJudge:
     spec: str
     entries: dict[tuple[str, int], Entry]
     linked: bool | None
-    checks: ChecksJudge
+    checks: ChecksJudge | None = None
 
     @classmethod
     def open(cls, path: Path, spec: str, name: str, checks: ChecksJudge | None = None) -> RecordedJudge:
@@ -86,7 +88,7 @@ class RecordedJudge:
         """
         require_file(path, name)
         entries = _entries(path, printable(name))
-        return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks or ChecksJudge({}))
+        return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
         """Return the file's labels for the case's requirements; what the file does not say is unevaluated."""
@@ -112,9 +114,9 @@ class RecordedJudge:
 
     def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
         """Return the verdict with what is asked for besides: as the file has it, else by rules."""
-        kinds = self.checks.besides
-        if not kinds:
+        if self.checks is None or not self.checks.besides:
             return verdict
+        kinds = self.checks.besides
         found = {label.requirement: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
         found |= {label.requirement: label for label in saved if label.kind in kinds}
         return verdict.model_copy(update={"labels": (*verdict.labels, *found.values())})

@@ -112,7 +112,8 @@ def _isolated(
     config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
 ) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents import Isolation, isolated_source, names_own_code, unreadable  # noqa: PLC0415 (an agent is active)
+    from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (an agent is active)
+    from pytest_mapsat.agents.isolation import Isolation, isolated_source, unreadable  # noqa: PLC0415 (likewise)
     from pytest_mapsat.suite import find_suite  # noqa: PLC0415 (likewise)
 
     if not names_own_code(spec):

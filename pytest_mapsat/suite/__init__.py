@@ -10,8 +10,7 @@ from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .people_labels import is_labels, read_answers, read_label_file
-from .recordings import PlacedRecording
-from .requests import by_request
+from .recordings import PlacedRecording, by_request
 from .writer import (
     case_json,
     new_folder,

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from pydantic import ConfigDict, Field
 from pytest_mapsat.formats import Lines, Located, limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.model import (
     SCALARS,
+    SUITE_SCHEMA,
     Case,
     CommonRequirement,
     ImplicitRequirement,
@@ -32,6 +32,9 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
+from pytest_mapsat.text import vocabulary_problem
+
+from .tables import circle_in
 
 #: kind of a common requirement -> the list of a case's truth that it joins.
 _LISTS = {"asked": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
@@ -68,6 +71,43 @@ class WrittenCase(Case):
 
     vars: JsonObject = Field(default_factory=dict)
     truth: WrittenTruth
+
+
+def read_manifest(path: Path) -> tuple[SuiteManifest, Located]:
+    """Return what ``suite.yaml`` says, and its data with lines. Raises SuiteError."""
+    name = shown_path(path)
+    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
+    if len(documents) != 1 or not isinstance(documents[0].data, dict):
+        message = "the manifest is one mapping of name, version, license, schema_version, coordinates, ..."
+        raise SuiteError(Problem(name, 0, message))
+    _check_schema(documents[0], name)
+    problems: list[Problem] = []
+    manifest = validate(SuiteManifest, documents[0], name, problems)
+    if manifest is not None:
+        problems += _vocabulary(manifest, documents[0], name)
+    if manifest is None or problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return manifest, documents[0]
+
+
+def _vocabulary(manifest: SuiteManifest, document: Located, path: str) -> Iterator[Problem]:
+    """Give the groups of domain words that no language pack has."""
+    for group in manifest.vocabulary:
+        if (wrong := vocabulary_problem(group)) is not None:
+            message, hint = wrong
+            yield Problem(path, document.lines.at(("vocabulary", group)), f"vocabulary: {message}", hint)
+
+
+def _check_schema(document: Located, path: str) -> None:
+    found = document.data.get("schema_version")
+    if not isinstance(found, int) or found == SUITE_SCHEMA:
+        return  # validation says what is wrong with anything else
+    line = document.lines.at(["schema_version"])
+    if found > SUITE_SCHEMA:
+        message = f"schema_version: {found} was made by a newer version; this one reads {SUITE_SCHEMA}"
+        raise SuiteError(Problem(path, line, message, "upgrade pytest-mapsat"))
+    message = f"schema_version: {found} is older than {SUITE_SCHEMA}, which this version reads"
+    raise SuiteError(Problem(path, line, message, "migrate the suite first: docs/reference/suites.md says how"))
 
 
 @dataclass(frozen=True)
@@ -236,13 +276,10 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
                 message = f"use: there is no common requirement {shown(name)}"
                 hint = did_you_mean(name, requirements) or _known(requirements)
                 problems.append(Problem(one.path, one.lines.at(["use", index]), message, hint))
-    if not problems:
-        try:
-            TopologicalSorter({name: one.noun.use for name, one in requirements.items()}).prepare()
-        except CycleError as error:
-            circle: list[str] = error.args[1][::-1]
-            message = f"use goes in a circle: {' uses '.join(circle)}"
-            problems.append(requirements[circle[0]].problem("use", message, "leave one of them out"))
+    circle = circle_in({} if problems else {name: one.noun.use for name, one in requirements.items()})[::-1]
+    if circle:
+        message = f"use goes in a circle: {' uses '.join(circle)}"
+        problems.append(requirements[circle[0]].problem("use", message, "leave one of them out"))
     return problems
 
 

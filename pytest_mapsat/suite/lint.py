@@ -29,8 +29,7 @@ from .crosscheck import nouns_in, unfulfillable
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
-from .recordings import PlacedRecording, read_recordings
-from .requests import RequestKey, request_key
+from .recordings import PlacedRecording, RequestKey, read_recordings, request_key
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")

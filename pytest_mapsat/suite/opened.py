@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_mapsat.formats import (
     Lines,
@@ -40,8 +40,7 @@ from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.text import Vocabulary
 
-from .answering import answer_problems
-from .common import Common, read_common
+from .common import Common, read_common, read_manifest
 from .crosscheck import Remark, errors_of
 from .entries import (
     CaseEntry,
@@ -55,7 +54,7 @@ from .entries import (
 from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .tables import StateFiles, read_state
-from .tools import read_manifest, read_tools
+from .tools import answer_problems, read_tools
 
 
 def find_suite(path: Path) -> Path | None:
@@ -266,40 +265,23 @@ class Suite:
         """
         with self._lock:
             if not self._fingerprint:
-                self._fingerprint = self._digest()
+                roles = ("requirements", "tools", "recordings", "state", "cases")
+                files = {role: getattr(self.inventory, role) for role in roles}
+                self._fingerprint = _joined({"manifest": (self._manifest_path,), **files})
             return self._fingerprint
 
-    def digest_of_labels(self) -> str:
-        """Return a digest of the labels of people, empty where there are none; they are no part of the fingerprint. Raises SuiteError."""
-        return _joined({"labels": self.inventory.labels})
-
-    def digest_of_reviewed(self) -> str:
-        """Return a digest of the labels that come before every judge, empty where there are none. Raises SuiteError."""
-        return _joined({"reviewed": self.inventory.reviewed})
-
-    def digest_of_calibration(self) -> str:
-        """Return a digest of the suite's own calibration table, empty where it has none; it is no part of the fingerprint. Raises SuiteError."""
-        return _joined({"calibration": self.inventory.calibration})
+    def digest_of(self, role: Literal["labels", "reviewed", "calibration"]) -> str:
+        """Return a digest of files that are no part of the fingerprint, empty where there are none: labels of people, those that come before every judge, the suite's own calibration table."""
+        return _joined({role: getattr(self.inventory, role)})
 
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
         if not is_yaml(entry.path):
             return self._document(entry, []).lines
         documents = documents_of_yaml(entry.path)
-        if entry._offset >= len(documents):  # noqa: SLF001  the entry is ours; its span is nobody else's business
+        if entry.offset >= len(documents):
             return Lines(entry.line)
-        return self.common.spelt_out(documents[entry._offset], entry.path, []).lines  # noqa: SLF001  as above
-
-    def _digest(self) -> str:
-        roles = {
-            "manifest": (self._manifest_path,),
-            "requirements": self.inventory.requirements,
-            "tools": self.inventory.tools,
-            "recordings": self.inventory.recordings,
-            "state": self.inventory.state,
-            "cases": self.inventory.cases,
-        }
-        return _joined(roles)
+        return self.common.spelt_out(documents[entry.offset], entry.path, []).lines
 
     def _admit(self, path: Path) -> None:
         """Raise SuiteError for all but the case files of this suite."""
@@ -373,7 +355,7 @@ class Suite:
     def _document(self, entry: CaseEntry, problems: list[Problem]) -> Located:
         """Return a case's data, spelt out; of one in YAML without the lines of its parts."""
         lines = Lines(entry.line)
-        offset, length = entry._offset, entry._length  # noqa: SLF001  the entry is ours; its span is nobody else's business
+        offset, length = entry.offset, entry.length
         if not is_yaml(entry.path):
             raw = self.reader.read(entry.path, offset, length)
             written = Located(parse_json_line(raw, shown_path(entry.path), entry.line), lines)

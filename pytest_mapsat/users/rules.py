@@ -15,8 +15,7 @@ from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnsw
 from pytest_mapsat.text import agrees, fold_phrase
 
 from .reading import (
-    DECLINES,
-    SPEAKS_FOR_AGENT,
+    PATTERNS,
     Fact,
     Reading,
     facts_of,
@@ -26,7 +25,7 @@ from .reading import (
     wants_something,
     words,
 )
-from .scripted import answer_go_ahead
+from .user import answer_go_ahead
 
 #: What a user may do wrong (PIPA 5.3 and appendix F).
 SlipKind = Literal["proactivity", "contradiction", "missing_details", "misinterpretation"]
@@ -76,7 +75,7 @@ def speaks_amiss(message: str) -> Iterator[Slip]:
     """Yield what a user never says."""
     if wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
-    if SPEAKS_FOR_AGENT.search(fold_phrase(message)):
+    if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
         yield Slip("misinterpretation", "it speaks for the assistant")
     if len(message) > _LONGEST:
         yield Slip("misinterpretation", f"it says {len(message)} characters, far more than suffices", misleads=False)
@@ -206,7 +205,7 @@ class Script:
 
     def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
         """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
-        if DECLINES.search(fold_phrase(message)):
+        if PATTERNS["declines"].search(fold_phrase(message)):
             return True
         said = [fact for text in before for fact in self.facts(text)]
         new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in said)]

@@ -197,6 +197,6 @@ class TestWhatCountsAsAnAgent:
 
 
 def test_importing_reply_is_light():
-    code = "import sys; from pytest_mapsat.agents import Reply; print('pydantic' in sys.modules)"
+    code = "import sys; from pytest_mapsat import Reply; print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -150,9 +150,3 @@ def test_what_is_no_data_is_the_agents_error(project: pytest.Pytester, agent: st
     assert message in " ".join(result.stdout.str().split())
     (card,) = json.loads((project.path / "run.json").read_text())["cases"]
     assert card["blame"] == "agent"
-
-
-def test_the_former_name_is_refused_with_the_new_one(project: pytest.Pytester) -> None:
-    project.makepyfile(old="from pytest_mapsat import Reply\n\ndef agent(message):\n    return Reply('x', claims={})\n")
-    result = project.runpytest("--mapsat-agent=old:agent", "-k", "nav-one")
-    result.stdout.fnmatch_lines(["*Reply(claims=...) is now Reply(output=...)*"])

@@ -11,20 +11,20 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from threading import Event, Lock
 from time import perf_counter
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal
 
-from pytest_mapsat.agents.reply import Reply
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Session
+from pytest_mapsat.agents.source import AgentContext, Conversation, Session
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
+from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
@@ -64,13 +64,16 @@ class LostError(Exception):
 
 
 class AgentProcess:
-    """The talk with one process. One thread talks; any other may ``kill`` or ``close``."""
+    """The talk with one process, on one thread; any other may ``kill`` it.
 
-    def __init__(self, line: socket.socket, out: int, err: int, fate: socket.socket, keeper: object) -> None:
+    Args:
+        ends: of the line, its standard output and error, and its fate, which the keeper tells.
+        keeper: who made it.
+    """
+
+    def __init__(self, ends: Sequence[Connection], keeper: object) -> None:
+        self._line, out, err, self._fate = self._ends = tuple(ends)
         self._keeper = keeper
-        self._line = line
-        self._talk = Connection(os.dup(line.fileno()))
-        self._fate = fate
         self._printed = (_Printed(out, "stdout"), _Printed(err, "stderr"))
         #: What it said once its agent was imported.
         self.ready: Ready | None = None
@@ -78,9 +81,6 @@ class AgentProcess:
         self.unmade = False
         self._lost = ""
         self._hung_up = False
-        self._lock = Lock()
-        self._talking = False
-        self._closed = False
 
     @property
     def lost_keeper(self) -> object:
@@ -93,25 +93,10 @@ class AgentProcess:
             self._hear_fate()
         return bool(self._lost)
 
-    def __enter__(self) -> Self:
-        """Begin to talk."""
-        with self._lock:
-            if self._closed:
-                raise LostError("has been ended")
-            self._talking = True
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        """Stop talking."""
-        with self._lock:
-            self._talking = False
-            if self._closed:
-                self._let_go()
-
     def send(self, message: JsonObject) -> None:
         """Send a message; a process that is gone is told by the next ``receive``."""
         with suppress(OSError):
-            self._talk.send_bytes(packed(message))
+            self._line.send_bytes(packed(message))
 
     def check_silent(self) -> None:
         """Make sure that nothing was sent since the last reply.
@@ -120,7 +105,7 @@ class AgentProcess:
             WireError: something was.
         """
         with suppress(OSError):
-            if self._line.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK):
+            if not self._hung_up and self._line.poll() and self._received() is not None:
                 raise WireError("sent something when nobody asked it")
 
     def receive(self, patience: float | None = None) -> Sent:
@@ -138,7 +123,7 @@ class AgentProcess:
             if self._hung_up and until is None:
                 until = perf_counter() + _WORD_PATIENCE
             heard = self._heard(until)
-            if self._talk in heard and (raw := self._received()) is not None:
+            if self._line in heard and (raw := self._received()) is not None:
                 self._read_printed()
                 return unpacked(raw)
             if self._lost or self._fate in heard:
@@ -151,7 +136,7 @@ class AgentProcess:
         """Wait for a word; print what comes meanwhile."""
         sources: list[Any] = [self._fate, *(printed for printed in self._printed if printed.open)]
         if not self._hung_up:
-            sources.append(self._talk)
+            sources.append(self._line)
         heard: list[object] = list(wait(sources, None if until is None else max(until - perf_counter(), 0)))
         for printed in self._printed:
             if printed in heard:
@@ -165,7 +150,7 @@ class AgentProcess:
             WireError: it is too long.
         """
         try:
-            return self._talk.recv_bytes(MOST_BYTES)
+            return self._line.recv_bytes(MOST_BYTES)
         except EOFError:
             self._hung_up = True
         except OSError as error:
@@ -175,32 +160,16 @@ class AgentProcess:
         return None
 
     def kill(self) -> None:
-        """Kill it, with all that it started."""
+        """Kill it, with all that it started; what it has printed and nobody has read is not shown."""
         for printed in self._printed:
-            printed.mute()
+            printed.left = 0
         with suppress(OSError):
-            self._fate.send(KILL)
-        with suppress(OSError):
-            self._line.shutdown(socket.SHUT_RDWR)
+            os.write(self._fate.fileno(), KILL)
 
     def close(self) -> None:
-        """Hang up: a process that waits for a message ends by itself, and is killed if it does not; one that does not wait is killed now."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            if self._talking:
-                self.kill()
-            else:
-                self._let_go()
-
-    def _let_go(self) -> None:
-        with suppress(OSError):
-            self._talk.close()
-        self._line.close()
-        self._fate.close()
-        for printed in self._printed:
-            printed.close()
+        """Hang up: a process that waits for a message ends by itself, and is killed if it does not."""
+        for end in self._ends:
+            end.close()
 
     def _read_printed(self) -> None:
         for printed in self._printed:
@@ -212,7 +181,7 @@ class AgentProcess:
             return
         raw = b""
         with suppress(OSError):
-            raw = self._fate.recv(_WORD)
+            raw = os.read(self._fate.fileno(), _WORD)
         self._read_printed()
         self._lost = _ending(raw)
         self.unmade = raw.startswith(NONE)
@@ -237,36 +206,34 @@ class _Printed:
     """What an agent prints, on its way to where pytest's own process prints.
 
     Args:
-        descriptor: where it comes.
+        end: where it comes.
         name: ``stdout`` or ``stderr``.
     """
 
-    def __init__(self, descriptor: int, name: Literal["stdout", "stderr"]) -> None:
-        self._descriptor = descriptor
+    def __init__(self, end: Connection, name: Literal["stdout", "stderr"]) -> None:
+        self.fileno = end.fileno
         self._name = name
-        #: Whether anything may come.
+        #: Whether anything may come; and how much of it is shown, bytes.
         self.open = True
-        self._left = MOST_PRINTED
+        self.left = MOST_PRINTED
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        os.set_blocking(descriptor, False)
-
-    def fileno(self) -> int:
-        """Return the descriptor, for ``wait``."""
-        return self._descriptor
+        os.set_blocking(end.fileno(), False)
 
     def read(self) -> bool:
         """Print what has come; return whether there was something."""
         try:
-            raw = os.read(self._descriptor, 1 << 16)
+            raw = os.read(self.fileno(), 1 << 16)
         except BlockingIOError:
             return False
         except OSError:
             raw = b""
         self.open = bool(raw)
-        if raw and self._left > 0:
-            text = self._decoder.decode(raw[: self._left])
-            self._left -= len(raw)
-            self._print(text if self._left > 0 else f"{text}\n[{MOST_PRINTED:,} bytes are shown]\n")
+        if raw and self.left > 0:
+            text = self._decoder.decode(raw[: self.left])
+            self.left -= len(raw)
+            with suppress(Exception):  # somebody has closed or replaced the stream
+                end = "" if self.left > 0 else f"\n[{MOST_PRINTED:,} bytes are shown]\n"
+                getattr(sys, self._name).write(text + end)
         return bool(raw)
 
     def read_all(self) -> None:
@@ -275,18 +242,6 @@ class _Printed:
             if not self.read():
                 return
 
-    def mute(self) -> None:
-        """Print nothing from now on."""
-        self._left = 0
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        os.close(self._descriptor)
-
-    def _print(self, text: str) -> None:
-        with suppress(Exception):  # somebody has closed or replaced the stream
-            getattr(sys, self._name).write(text)
-
 
 # -- the processes --------------------------------------------------------------------------------------------------------
 
@@ -294,12 +249,9 @@ class _Printed:
 #: places come first: a module of the user's that is named like one of the standard library is the agent's to load, not ours.
 BOOT = """\
 import json, os, sys
-def read(size):
-    raw = b""
-    while len(raw) < size:
-        raw += os.read(0, size - len(raw)) or sys.exit(1)
-    return raw
-told = json.loads(read(int.from_bytes(read(4), "big")))
+from multiprocessing.connection import Connection
+with Connection(os.dup(0)) as line:
+    told = json.loads(line.recv_bytes())
 sys.path += [place for place in told["path"] if place not in sys.path]
 from pytest_mapsat.agents.isolation.inside import keep
 keep(told)
@@ -365,27 +317,19 @@ class Processes:
         Raises:
             OSError: the system gives no more processes or descriptors.
         """
-        with ExitStack() as theirs, ExitStack() as ours:
-            (line, its_line), (fate, its_fate) = socket.socketpair(), socket.socketpair()
-            (out, its_out), (err, its_err) = os.pipe(), os.pipe()
-            for end in (its_line, its_fate):
-                theirs.enter_context(end)
-            for end in (line, fate):
-                ours.enter_context(end)
-            for descriptor in (its_out, its_err):
-                theirs.callback(os.close, descriptor)
-            for descriptor in (out, err):
-                ours.callback(os.close, descriptor)
-            sent = [its_line.fileno(), its_out, its_err, its_fate.fileno()]
+        pairs = (Pipe(), Pipe(duplex=False), Pipe(duplex=False), Pipe())
+        sent = [theirs.fileno() for _, theirs in pairs]
+        try:
             with self._lock:
                 try:
                     socket.send_fds(self._controlled(), [START], sent)
                 except OSError:  # the keeper was killed
                     self._let_go()
                     socket.send_fds(self._controlled(), [START], sent)
-                process = AgentProcess(line, out, err, fate, self._keeper)
-            ours.pop_all()
-            return process
+                return AgentProcess([ours for ours, _ in pairs], self._keeper)
+        finally:
+            for _, theirs in pairs:
+                theirs.close()
 
     def replace(self, keeper: object) -> None:
         """Have the next process made by another keeper, if it would be by this one, which was lost."""
@@ -420,9 +364,8 @@ class Processes:
                 )
             ours.pop_all()
         told = {"path": self.isolation.path, "folder": self._folder, "memory": self.isolation.memory}
-        with suppress(OSError):  # one that has ended at once is noticed like any that was lost
-            raw = packed(told)
-            control.sendall(len(raw).to_bytes(4, "big") + raw)
+        with suppress(OSError), Connection(os.dup(control.fileno())) as line:
+            line.send_bytes(packed(told))  # one that has ended at once is noticed like any that was lost
         self._control = control
         return control
 
@@ -578,8 +521,7 @@ class IsolatedSource:
         """Wait until the agent is imported, and return what the process says, or the fault of one that does not say it."""
         if process.ready is None:
             try:
-                with process:
-                    told = process.receive(self._isolation.patience)
+                told = process.receive(self._isolation.patience)
             except (LostError, WireError) as error:
                 if process.unmade:
                     raise InfrastructureError(f"the agent's process {error}") from None
@@ -593,7 +535,7 @@ class IsolatedSource:
         return process.ready
 
 
-class IsolatedConversation:
+class IsolatedConversation(Conversation):
     """One episode with an agent in its process."""
 
     def __init__(  # noqa: PLR0917  # one caller
@@ -628,8 +570,7 @@ class IsolatedConversation:
             raise self._fault
         self._came_back.clear()
         try:
-            with self._process:
-                return self._reply(message, form=form)
+            return self._reply(message, form=form)
         except (LostError, WireError) as error:
             self._process.kill()
             raise self._source.fault(f"the agent's process {error}") from None
@@ -642,8 +583,11 @@ class IsolatedConversation:
         self._came_back.wait(_CANCEL_PATIENCE)
 
     def close(self) -> None:
-        """Let the process end."""
-        self._process.close()
+        """Let the process end. Where its reply has not come back, the thread that waits for it has its descriptors: they go with it."""
+        if self._came_back.is_set():
+            self._process.close()
+        else:
+            self._process.kill()
 
     def _reply(self, message: str, *, form: bool) -> Reply:
         self._process.check_silent()

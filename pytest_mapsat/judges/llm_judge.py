@@ -1,30 +1,59 @@
-"""What a model is asked of one dimension of a dialogue, and what of its reply holds: nothing turns on words that do not stand in the dialogue."""
+"""The judges ``llm:MODEL`` and ``llm-lean:MODEL``: what a machine decides without reading stands; a model is asked for the rest, or for what is in doubt of it.
+
+Nothing turns on words that do not stand in the dialogue.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.judges.context import Context
-from pytest_mapsat.judges.figures import canonical, is_unit
-from pytest_mapsat.llm import Request, prompt
+from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import (
     OBSERVATION,
     SOFT_LEVELS,
     STATE,
+    Case,
     ClockTime,
     Json,
     JsonObject,
+    Label,
     LabelKind,
     Number,
     Requirement,
+    Trajectory,
+    Usage,
+    Verdict,
     digest,
+    total_usage,
 )
 
-from .compared import RELATIONS, UNITS, Figure, Outcome, UncheckedError, compare
-from .material import Found, Material, visible
+from .context import Context
+from .evidence import UNITS, is_unit
+from .extra_labels import besides
+from .findings import SHOWN_AT_MOST, cite
+from .labels import UNDECIDED, kinds, too_long, unjudgeable
+from .llm_material import (
+    RELATIONS,
+    UNITS_OF_CLAIMS,
+    ClaimedFigure,
+    Found,
+    Material,
+    Outcome,
+    UncheckedError,
+    compare,
+    material_of,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from .judge import ChecksJudge
 
 #: The prompts in use, by file name: instructions, the material, and the second asking.
 PROMPTS = ("judge", "judge_dialogue", "judge_again")
@@ -69,7 +98,7 @@ SCHEMA = _object(
         reason=_TEXT,
         quotes=_list_of(part=_TEXT, words=_TEXT),
         figures=_list_of(
-            **(_FIGURE | {"unit": _TEXT | {"enum": [*UNITS]}, "relation": _TEXT | {"enum": [*RELATIONS]}})
+            **(_FIGURE | {"unit": _TEXT | {"enum": [*UNITS_OF_CLAIMS]}, "relation": _TEXT | {"enum": [*RELATIONS]}})
         ),
         verdict=_TEXT | {"enum": [PASSED, FAILED, NOT_STATED, CANNOT_SAY, *LEVELS]},
     )
@@ -259,9 +288,9 @@ def _figures(
 ) -> Iterator[tuple[str, Outcome]]:
     """Yield each figure of an entry in words, with how it stands to what is known. Raises _BadError."""
     for given in _listed(entry, "figures", _MOST_FIGURES):
-        figure = Figure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
+        figure = ClaimedFigure(*(_text(given, name) for name in ("words", "unit", "value", "relation", "known")))
         words = figure.words[:_SHOWN]
-        if figure.unit not in UNITS or figure.relation not in RELATIONS:
+        if figure.unit not in UNITS_OF_CLAIMS or figure.relation not in RELATIONS:
             raise _BadError(f"the figure {words!r} has no unit or relation of the form")
         place = asked.material.find(figure.words, kind="reply")
         if place is None:
@@ -289,7 +318,7 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement
         raise _BadError("it is called passed, but a figure has nothing known to be held against")
     if not checks or figures:
         return verdict
-    units = {canonical(check.unit) for check in checks if isinstance(check, Number)}
+    units = {UNITS[check.unit][0] for check in checks if isinstance(check, Number)}
     clock = any(isinstance(check, ClockTime) for check in checks)
     if any(
         (clock and document.times) or any(is_unit(one.unit, unit) for one in document.quantities for unit in units)
@@ -297,3 +326,211 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement
     ):
         raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
     return NOT_STATED
+
+
+#: The vote of an evaluation that brought no reply that checks.
+NO_VOTE = "no_vote"
+#: Requests of one dialogue that are under way at once.
+_AT_ONCE = 6
+_LONGEST_WHY = 900
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One evaluation of one dimension: what of it checks, and what does not, by requirement; why there is no reply, where there is none; what it spent."""
+
+    opinions: Mapping[str, Opinion]
+    problems: Mapping[str, str]
+    fault: str
+    usage: tuple[Usage, ...]
+
+    def of(self, requirement: Requirement) -> str:
+        """Return what it says of a requirement."""
+        if requirement.id in self.opinions:
+            return self.opinions[requirement.id].verdict
+        return NO_VOTE if self.fault else CANNOT_SAY
+
+
+@dataclass(frozen=True)
+class ModelJudge:
+    """Labels by a model.
+
+    Attributes:
+        checks: who judges first.
+        client: the way to the model; None: it is closed, and what would be asked stays open.
+        model: its name, as litellm knows it.
+        parameters: its sampling parameters.
+        spec: how the user named this judge.
+        votes: how many evaluations of a dialogue are asked.
+        lean: whether the model is asked only for facts, and for dimensions in which the checks do not pass every label.
+        about: what the suite says of itself to judges.
+        linked: None, as the verdicts are its own.
+    """
+
+    checks: ChecksJudge
+    client: ModelClient | None
+    model: str
+    parameters: Mapping[str, Any]
+    spec: str
+    votes: int = 3
+    lean: bool = False
+    about: str = ""
+    linked: bool | None = field(default=None, init=False)
+
+    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
+        """Return one label for each requirement of the case, with who gave it and the votes.
+
+        An episode that somebody else than the agent broke is not judged; one without words of the agent is left to the checks.
+        """
+        broken = unjudgeable(case, trajectory, self.spec, "model")
+        broken = broken or too_long(case, trajectory, self.spec, "model", self.checks.longest)
+        if broken is not None:
+            return broken
+        context = self.checks.context(case, trajectory)
+        extra = besides(case, context, self.checks.besides)
+        verdict = self.checks.verdict(case, context, extra)
+        labels = {label.requirement: label for label in verdict.labels}
+        requirements = [*kinds(case), *((beside, label.kind) for beside, label in extra)]
+        asked = self._asked(requirements, labels) if context.replies else {}
+        votes = self._votes(case, trajectory, asked, context)
+        for kind, listed in asked.items():
+            labels |= {
+                requirement.id: _label(requirement, kind, votes[kind], labels[requirement.id]) for requirement in listed
+            }
+        spent = [usage for some in votes.values() for vote in some for usage in vote.usage]
+        return verdict.model_copy(
+            update={
+                "judge": self.spec,
+                "labels": tuple(labels.values()),
+                "usage": total_usage(spent) if spent else None,
+            }
+        )
+
+    def _asked(
+        self, requirements: Sequence[tuple[Requirement, LabelKind]], labels: Mapping[str, Label]
+    ) -> dict[LabelKind, list[Requirement]]:
+        """Return what the model is asked for, by dimension: never for what a machine decides without reading, nor where somebody is to blame already."""
+        doubted = {
+            kind for requirement, kind in requirements if kind == "fact" or labels[requirement.id].outcome != PASSED
+        }
+        asked: dict[LabelKind, list[Requirement]] = {}
+        for requirement, kind in requirements:
+            label = labels[requirement.id]
+            settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
+            if not settled and (kind in doubted or not self.lean):
+                asked.setdefault(kind, []).append(requirement)
+        return asked
+
+    def _votes(
+        self, case: Case, trajectory: Trajectory, asked: Mapping[LabelKind, Sequence[Requirement]], context: Context
+    ) -> dict[LabelKind, list[Vote]]:
+        """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
+        if not asked:
+            return {}
+        _ = context.replies, context.evidence  # read once, before several threads want them
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            waiting: dict[LabelKind, list[Future[Vote]]] = {}
+            for kind, requirements in asked.items():
+                material = material_of(case, trajectory, requirements, context, about=self.about)
+                for vote in range(1, self.votes + 1):
+                    one = Asked.of(case.id, kind, requirements, material, language=case.language, vote=vote)
+                    task = partial(self._vote, one, context, trajectory.trial, vote)
+                    waiting.setdefault(kind, []).append(pool.submit(copy_context().run, task))
+            return {kind: [vote.result() for vote in votes] for kind, votes in waiting.items()}
+
+    def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
+        """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
+        if self.client is None:
+            return Vote({}, {}, "no way to models is open here", ())
+        first = request = Request(
+            model=self.model,
+            messages=asked.messages(),
+            schema_=SCHEMA,
+            parameters=dict(self.parameters),
+            trial=trial,
+            vote=vote,
+            purpose="judge",
+        )
+        opinions: dict[str, Opinion] = {}
+        problems = {requirement.id: "there was no reply that could be read" for requirement in asked.requirements}
+        usage: list[Usage] = []
+        while True:
+            text = ""
+            try:
+                answer = self.client.ask(request)
+            except ModelError as error:
+                if request is not first or error.kind not in OF_THE_REPLY or error.kind == "too_long":
+                    return Vote(opinions, problems, str(error), tuple(usage))
+            else:
+                usage.append(answer.usage)
+                text = answer.text
+                read, left = read_reply(answer.data or {}, asked, context)
+                opinions |= {name: opinion for name, opinion in read.items() if name in problems}
+                problems = {name: left.get(name, "") for name in problems if name not in opinions}
+            if not problems or request is not first:
+                return Vote(opinions, problems, "", tuple(usage))
+            request = asked.again(first, text, problems)
+
+
+def majority(votes: Sequence[str], requirement: Requirement) -> str:
+    """Return what most votes say: passed, failed, not_stated, a level, or ``cannot_say`` where there is no majority.
+
+    A label that holds or not needs more than half of all votes; a tie is no majority. A fact that is not stated holds. Of levels the one with
+    the most votes counts, of those with equally many the lower one (spec, Judging).
+
+    Args:
+        votes: one for each evaluation, those that brought nothing included.
+        requirement: what they are about.
+    """
+    if has_levels(requirement):
+        counts = Counter(vote if vote in LEVELS else CANNOT_SAY for vote in votes)
+        leading = [vote for vote, count in counts.items() if count == max(counts.values())]
+        return CANNOT_SAY if CANNOT_SAY in leading else min(leading, key=lambda vote: LEVELS[vote])
+    holds = [vote for vote in votes if vote in (PASSED, NOT_STATED)]
+    if 2 * len(holds) > len(votes):
+        return NOT_STATED if 2 * holds.count(NOT_STATED) > len(holds) else PASSED
+    return FAILED if 2 * votes.count(FAILED) > len(votes) else CANNOT_SAY
+
+
+def _label(requirement: Requirement, kind: LabelKind, votes: Sequence[Vote], before: Label) -> Label:
+    """Return the label that the votes give a requirement; where they give none it is open, with the reason."""
+    listed = tuple(vote.of(requirement) for vote in votes)
+    verdict = majority(listed, requirement)
+    label = Label(
+        requirement=requirement.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed
+    )
+    if verdict == CANNOT_SAY:
+        why, blame = _why_open(requirement, votes, listed)
+        checks = f"; the checks: {before.why.removeprefix(UNDECIDED)}" if before.value is None and before.why else ""
+        opened = {"why": f"{why}{checks}"[:_LONGEST_WHY], "blame": "judge" if blame else None}
+        return label.model_copy(update=opened | ({"quotes": before.quotes} if before.value is None else {}))
+    opinion = next(vote.opinions[requirement.id] for vote in votes if vote.of(requirement) == verdict)
+    value = 1.0 if verdict in (PASSED, NOT_STATED) else 0.0 if verdict == FAILED else LEVELS[verdict]
+    quotes = tuple(quote for place in opinion.quotes if (quote := place.quote) is not None)[:SHOWN_AT_MOST]
+    others = [place for place in opinion.quotes if place.quote is None]
+    shown = [*map(cite, quotes), *(f"{one.part.name} has {' '.join(one.text.split())!r}" for one in others)]
+    why = f"{'; '.join(shown[:SHOWN_AT_MOST])}: {opinion.reason or 'no reason given'}"
+    return label.model_copy(
+        update={
+            "outcome": "passed" if value > 0 else "failed",
+            "value": value,
+            "why": why[:_LONGEST_WHY],
+            "wanted": before.wanted or requirement.text,
+            "quotes": quotes,
+            "nothing_claimed": verdict == NOT_STATED,
+        }
+    )
+
+
+def _why_open(requirement: Requirement, votes: Sequence[Vote], listed: Sequence[str]) -> tuple[str, bool]:
+    """Return why votes give no label, and whether the judge is to blame: where replies are missing."""
+    opinions = [vote.opinions[requirement.id] for vote in votes if requirement.id in vote.opinions]
+    faults = [vote.fault for vote in votes if vote.fault and requirement.id not in vote.opinions]
+    if faults:
+        return f"the model judge gave no reply: {faults[0]}", True
+    if len(set(listed)) > 1:
+        return f"{UNDECIDED}the votes of the model judge differ: {', '.join(listed)}", False
+    if opinions:
+        return f"{UNDECIDED}the model judge cannot say: {opinions[0].reason}", False
+    bad = next((vote.problems[requirement.id] for vote in votes if vote.problems.get(requirement.id)), "nothing")
+    return f"{UNDECIDED}what the model judge says does not check: {bad}", False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -23,12 +23,6 @@ class Reply:
     thoughts: Sequence[str] = ()
     usage: Mapping[str, float | None] | None = None
     output: Any = None
-    claims: InitVar[object] = field(default=None, kw_only=True)
-
-    def __post_init__(self, claims: object) -> None:
-        """Refuse the former name of ``output``."""
-        if claims is not None:
-            raise TypeError("Reply(claims=...) is now Reply(output=...)")
 
 
 class Unavailable(Exception):  # noqa: N818  # users raise it by this name
