@@ -143,9 +143,7 @@ def _misfits(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
     missing = [requirement.id for requirement in case.truth.required if requirement.id not in answer.labels]
     if missing:
         message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
-        yield placed.problem(
-            ["labels"], message, "give each explicit requirement, hard requirement and fact passed or failed"
-        )
+        yield placed.problem(["labels"], message, "give each requirement of kind asked, hard or fact passed or failed")
     if answer.text is not None and not case.truth.oracle:
         message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
         yield placed.problem(["text"], message, "give turns, the whole dialogue")
