@@ -28,14 +28,12 @@ class Lines:
     """The line of one part, and those of its children. Data of one line (JSONL) has no children.
 
     ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
-    ``written``: the place of the part in its file, where that is not the one it has in the data.
     """
 
     line: int
     children: dict[str | int, Lines] = field(default_factory=dict)
     path: str = ""
     used_at: int = 0
-    written: str = ""
 
     def at(self, path: DataPath) -> int:
         """Return the line of the part at ``path``, or of the nearest part above it that is known."""
@@ -53,14 +51,12 @@ class Lines:
         It stands in the part's own file: where that is another one, the message tells which line of the document takes it from there.
         """
         here, file, used_at = self, path, 0
-        for depth, key in enumerate(place, 1):
+        for key in place:
             below = here.children.get(key)
             if below is None:
                 break
             if below.path:
                 file, used_at = below.path, below.used_at
-            if below.written:
-                message = message.replace(dotted(place[:depth]), below.written, 1)
             here = below
         if file != path:
             message += f"; {path}:{used_at} uses it"

@@ -11,10 +11,10 @@ from pytest_mapsat.model import (
     Count,
     Evidence,
     ExpectedTool,
-    ImplicitRequirement,
     Json,
     Label,
     Match,
+    Requirement,
     Spent,
     Step,
     Tool,
@@ -64,7 +64,7 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
     """
-    requirements = case.truth.explicit
+    requirements = case.truth.asked
     if not requirements:
         return _without(case, "explicit")
     share = weighted_share([(1.0, reading) for reading in read_labels(requirements, labels)])
@@ -94,13 +94,13 @@ def _without(case: Case, kind: str) -> Measure:
 
 def nothing_asked(case: Case) -> str:
     """Return why nothing can be said of whether the user is satisfied; empty where something can."""
-    if case.truth.explicit or case.truth.implicit:
+    if case.truth.asked or case.truth.implicit:
         return ""
     return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
 
 
-def weight_of(requirement: ImplicitRequirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
-    """Return the requirement's weight: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
+def weight_of(requirement: Requirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
+    """Return the weight of a hard or soft requirement: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
 
     Of several evidences the largest userpref and the smallest current need count (our ruling: one good reason suffices to want
     a thing, one conflict in the session suffices to doubt it). A side that no evidence speaks of is 1.0.

@@ -55,12 +55,11 @@ _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 #: The share of cases whose item passed; an aggregate beside the metrics.
 PASS_RATE = PASSED.name
 
-#: The attribute that names the sources of a case's implicit requirements, joined by ", ".
+#: The attribute that names the sources of a case's hard and soft requirements, joined by ", ".
 SOURCE_ATTRIBUTE = "requirement_source"
 
 
-#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, explicit requirements, soft requirements in full, and the metric that
-#: the suite calls its success.
+#: What may be asserted of an item: the requirements of each kind, soft ones in full, and the metric that the suite calls its success.
 ASSERTABLE = ("hard", "facts", "policies", "asked", "soft", "success")
 
 _LONGEST_REASON = 300
@@ -348,14 +347,8 @@ def item_outcome(
 
 
 def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count | None) -> Sequence[Reading]:
-    truth = case.truth
-    if kind == "facts":
-        return read_labels(truth.facts, labels)
-    if kind == "policies":
-        return read_labels(truth.policies, labels)
-    if kind == "asked":
-        return _with_count(read_labels(truth.explicit, labels), count)
-    return read_labels([requirement for requirement in truth.implicit if requirement.severity == kind], labels)
+    readings = read_labels(getattr(case.truth, kind), labels)
+    return _with_count(readings, count) if kind == "asked" else readings
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:

@@ -189,7 +189,7 @@ def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tu
     judge = RecordedJudge.open(path, f"recorded:{shown_path(path)}", shown_path(path))
     for card in run.cases:
         verdict = judge.judge(cases[card.id], card.trajectory)
-        soft = {requirement.id for requirement in cases[card.id].truth.implicit if requirement.severity == "soft"}
+        soft = {requirement.id for requirement in cases[card.id].truth.soft}
         marks: dict[str, Mark] = {}
         for label in verdict.labels:
             if label.value is not None:

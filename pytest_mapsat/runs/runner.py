@@ -24,7 +24,6 @@ from pytest_mapsat.model import (
     MapsatError,
     Recording,
     ReferenceEnd,
-    Requirement,
     RunRequest,
     Scorecard,
     Tool,
@@ -315,18 +314,13 @@ def grade(
 
 def _of_card(case: Case) -> tuple[CardRequirement, ...]:
     """Return the case's requirements in words."""
-    truth = case.truth
-    return (
-        *[_on_card("asked", requirement) for requirement in truth.explicit],
-        *[_on_card(requirement.severity, requirement, requirement.source) for requirement in truth.implicit],
-        *[_on_card("fact", requirement) for requirement in truth.facts],
-        *[_on_card("policy", requirement) for requirement in truth.policies],
-    )
-
-
-def _on_card(kind: str, requirement: Requirement, source: str = "unstated") -> CardRequirement:
-    return CardRequirement(
-        id=requirement.id, kind=kind, text=requirement.text, source="" if source == "unstated" else source
+    return tuple(
+        [
+            CardRequirement(
+                id=one.id, kind=one.kind, text=one.text, source="" if one.source == "unstated" else one.source
+            )
+            for one in case.truth.by_kind
+        ]
     )
 
 

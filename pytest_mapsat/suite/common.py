@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ConfigDict, Field
 
@@ -20,7 +19,6 @@ from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
     CommonRequirement,
-    ImplicitRequirement,
     Json,
     JsonObject,
     Problem,
@@ -36,31 +34,14 @@ from pytest_mapsat.text import vocabulary_problem
 
 from .tables import circle_in
 
-#: kind of a common requirement -> the list of a case's truth that it joins.
-_LISTS = {"asked": "explicit", "hard": "implicit", "soft": "implicit", "fact": "facts", "policy": "policies"}
-#: Keys of a truth as it is written that a whole one does not have.
-_SHORT = ("use", "hard", "soft")
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _NAME = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*")
 
 
-class _Hard(ImplicitRequirement):
-    severity: Literal["hard"] = "hard"
-
-
-class _Soft(ImplicitRequirement):
-    severity: Literal["soft"] = "soft"
-
-
 class WrittenTruth(Truth):
-    """The truth of a case as it is written.
-
-    ``use`` names common requirements of the suite, which join its lists. ``hard`` and ``soft`` are implicit requirements that do not say their severity.
-    """
+    """The truth of a case as it is written: ``use`` names common requirements of the suite, which stand behind its own."""
 
     use: tuple[str, ...] = ()
-    hard: tuple[_Hard, ...] = ()
-    soft: tuple[_Soft, ...] = ()
     user: UserScript | tuple[ScriptedAnswer, ...] = UserScript()  # type: ignore[assignment]
 
 
@@ -172,7 +153,7 @@ class Common:
         visible, truth = data.get("visible"), data.get("truth")
         if self.manifest.instructions and isinstance(visible, dict) and "instructions" not in visible:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
-        if not isinstance(truth, dict) or ("vars" not in data and truth.keys().isdisjoint(_SHORT)):
+        if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
             return Located(data, document.lines)
         if (wrong := _misshapen(data.get("vars", {}), truth)) is not None:
             place, message = wrong
@@ -182,27 +163,27 @@ class Common:
         filling = _Filling(
             data.pop("vars", {}), Located(document.data, lines), shown_path(path), str(data["language"]), problems
         )
-        data["truth"] = self._with_used(_with_severity(truth, filling), filling)
+        data["truth"] = self._with_used(truth, filling)
         filling.tell_unused()
         return Located(data, lines)
 
     def _with_used(self, truth: JsonObject, filling: _Filling) -> JsonObject:
         """Return the truth with the requirements that it uses behind its own; their lines are put into those of the document."""
         lines = filling.document.lines
-        old = lines.children.get("truth", Lines(lines.line))
-        new = lines.children["truth"] = Lines(old.line, dict(old.children))
         result = {name: value for name, value in truth.items() if name != "use"}
-        for name, line in self._used(truth["use"], filling) if "use" in truth else ():
+        own = result.setdefault("requirements", [])
+        if not isinstance(own, list):
+            return result  # validation says so
+        old = lines.children.get("truth", Lines(lines.line))
+        spots = old.children.get("requirements", Lines(old.line))
+        spots = Lines(spots.line, dict(spots.children))
+        lines.children["truth"] = Lines(old.line, {**old.children, "requirements": spots})
+        result["requirements"] = requirements = list(own)
+        for name, line in self._used(truth.get("use", ()), filling):
             requirement = self.requirements[name]
-            if requirement.noun.kind is None:
-                continue
-            into = _LISTS[requirement.noun.kind]
-            there = result.get(into, [])
-            if not isinstance(there, list):
-                continue  # validation says so
-            result[into] = [*there, filling.filled(name, requirement, line)]
-            spot = new.children.get(into, Lines(line))
-            new.children[into] = Lines(spot.line, {**spot.children, len(there): filling.lines})
+            if requirement.noun.kind is not None:
+                requirements.append(filling.filled(name, requirement, line))
+                spots.children[len(requirements) - 1] = filling.lines
         return result
 
     def _used(self, names: Sequence[str], filling: _Filling) -> Iterator[tuple[str, int]]:
@@ -283,35 +264,6 @@ def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
     return problems
 
 
-def _with_severity(truth: JsonObject, filling: _Filling) -> JsonObject:
-    """Return the truth with the requirements of ``hard`` and ``soft`` behind the implicit ones; their lines are put there, too."""
-    if truth.keys().isdisjoint(("hard", "soft")):
-        return truth
-    lines = filling.document.lines
-    old = lines.children.get("truth", Lines(lines.line))
-    implicit = truth.get("implicit", [])
-    spots = old.children.get("implicit", Lines(old.line))
-    for severity in sorted(truth.keys() & {"hard", "soft"}):
-        requirements = truth[severity]
-        if not isinstance(requirements, list) or not isinstance(implicit, list):
-            message = f"truth.{severity}: found {shown(requirements)}, expected a list of implicit requirements"
-            filling.problems.append(Problem(filling.path, old.at([severity]), message))
-            continue
-        there = old.children.get(severity, Lines(old.line))
-        for index, requirement in enumerate(requirements):
-            if isinstance(requirement, dict) and "severity" in requirement:
-                message = f"truth.{severity}[{index}].severity: leave it out: the list says it"
-                filling.problems.append(Problem(filling.path, there.at([index, "severity"]), message))
-            spot = replace(there.children.get(index, there), written=f"truth.{severity}[{index}]")
-            spots = Lines(spots.line, {**spots.children, len(implicit): spot})
-            implicit = [
-                *implicit,
-                requirement | {"severity": severity} if isinstance(requirement, dict) else requirement,
-            ]
-    lines.children["truth"] = Lines(old.line, {**old.children, "implicit": spots})
-    return {name: value for name, value in truth.items() if name not in ("hard", "soft")} | {"implicit": implicit}
-
-
 def _known(requirements: Mapping[str, _Requirement]) -> str:
     return (
         f"it has {', '.join(sorted(requirements))}"
@@ -357,10 +309,8 @@ class _Filling:
         """Return a common requirement as one of the case, filled in."""
         self._requirement = f"the common requirement {name} ({requirement.path}:{requirement.lines.line})"
         self._line = line
-        data = {key: value for key, value in requirement.data.items() if key not in ("kind", "use")}
+        data = {key: value for key, value in requirement.data.items() if key != "use"}
         data.setdefault("id", name)
-        if requirement.noun.kind in ("hard", "soft"):
-            data["severity"] = requirement.noun.kind
         lines = requirement.lines
         if isinstance(text := data["text"], dict):
             data["text"] = self._in_language(text)

@@ -18,7 +18,6 @@ from pytest_mapsat.model import (
     Recording,
     SuiteError,
     Tool,
-    Truth,
     canonical_json,
     did_you_mean,
     shown,
@@ -136,23 +135,18 @@ def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFind
 def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
     """Give what the truth of a case lacks: severity, rule, place in the truth, message."""
     truth = case.truth
-    levels = {requirement.id for requirement in truth.implicit if requirement.levels}
-    unchecked = [
-        requirement.id
-        for requirement in truth.requirements
-        if requirement.check is None and requirement.id not in levels
-    ]
+    unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
     if unchecked:
         message = f"{len(unchecked)} of {len(truth.requirements)} requirements have no check and need a judge: {' '.join(unchecked)}"
         yield "note", "no-check", (), message
-    if not truth.explicit and not truth.implicit:
-        message = "has neither explicit nor implicit requirements: nothing says what would satisfy the user, so no run can evaluate it"
+    if not truth.asked and not truth.implicit:
+        message = "has no requirement of kind asked, hard or soft: nothing says what would satisfy the user, so no run can evaluate it"
         yield "error", "no-requirements", (), message
     timeless = truth.requirements if case.visible.context.now is None else ()
     for index, one in enumerate(timeless):
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
             message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
-            yield "warning", "no-time", _place_of(truth, index), message
+            yield "warning", "no-time", ("requirements", index), message
     if not truth.reference_turns:
         message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
         yield "note", "no-clarification", (), message
@@ -168,18 +162,11 @@ def _unasserted(
     """Give that a case has requirements and none that fails its item by what the suite asserts."""
     kinds = DEFAULT_ASSERTED if asserted is None else asserted
     truth = case.truth
-    of_kind = {
-        "asked": truth.explicit,
-        "hard": [requirement for requirement in truth.implicit if requirement.severity == "hard"],
-        "soft": [requirement for requirement in truth.implicit if requirement.severity == "soft"],
-        "facts": truth.facts,
-        "policies": truth.policies,
-    }
     if (
         truth.requirements
         and "none" not in kinds
         and "success" not in kinds
-        and not any(of_kind[kind] for kind in kinds)
+        and not any(getattr(truth, kind) for kind in kinds)
     ):
         yield (
             "warning",
@@ -187,16 +174,6 @@ def _unasserted(
             (),
             f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted",
         )
-
-
-def _place_of(truth: Truth, index: int) -> tuple[str | int, ...]:
-    """Return the place in a truth of one of its requirements, counted through."""
-    for kind in ("explicit", "implicit", "facts", "policies"):
-        requirements = getattr(truth, kind)
-        if index < len(requirements):
-            return kind, index
-        index -= len(requirements)
-    return ()
 
 
 def _recordings(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecording]:

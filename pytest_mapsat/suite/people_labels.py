@@ -131,7 +131,7 @@ class _Cases:
         missing = [requirement.id for requirement in case.truth.required if requirement.id not in labels.labels]
         if missing and labels.holds_dialogue:
             message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
-            hint = "give each explicit requirement, hard requirement and fact passed or failed"
+            hint = "give each requirement of kind asked, hard or fact passed or failed"
             yield placed.problem(["labels"], message, hint)
         if labels.text is not None and not case.truth.oracle:
             message = f"the case {case.id} has no oracle dialogue whose last reply this could be"

@@ -12,8 +12,8 @@ from pytest_mapsat.model import (
     Count,
     ExpectedTool,
     Fault,
-    Policy,
     Provenance,
+    Requirement,
     Scorecard,
     Usage,
     UsageError,
@@ -186,7 +186,7 @@ def test_what_was_left_open_is_counted():
 def test_grouping_knows_difficulty_and_requirement_sources():
     implicit = [requirement.model_copy(update={"source": "profile"}) for requirement in FULL.truth.implicit]
     implicit[0] = implicit[0].model_copy(update={"source": "context"})
-    truth = FULL.truth.model_copy(update={"implicit": tuple(implicit)})
+    truth = FULL.truth.model_copy(update={"requirements": (*FULL.truth.asked, *implicit, *FULL.truth.facts)})
     card = mark(FULL.model_copy(update={"truth": truth, "attributes": {"locality": "local"}}))
     assert card.attributes == {"locality": "local", "difficulty": "L2", "requirement_source": "context, profile"}
     assert card.domains == ("search",)
@@ -232,7 +232,16 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
 
 
 POLICY = FULL.model_copy(
-    update={"truth": FULL.truth.model_copy(update={"policies": (Policy(id="p1", text="asks before it books"),)})}
+    update={
+        "truth": FULL.truth.model_copy(
+            update={
+                "requirements": (
+                    *FULL.truth.requirements,
+                    Requirement(kind="policy", id="p1", text="asks before it books"),
+                )
+            }
+        )
+    }
 )
 
 

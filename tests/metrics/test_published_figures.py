@@ -16,10 +16,8 @@ from pytest_mapsat.model import (
     Context,
     Count,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     Label,
+    Requirement,
     Step,
     Trajectory,
     Truth,
@@ -59,20 +57,21 @@ def case_of(row):
         id=row["case_id"],
         visible=Visible(query="q", context=Context(now="2026-01-01T00:00:00")),
         truth=Truth(
-            explicit=tuple(
-                ExplicitRequirement(id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])
-            ),
-            implicit=tuple(
-                ImplicitRequirement(
-                    id=f"z{n}",
-                    text=one["rubric_instruction"],
-                    severity=one["constraint_type"],
-                    weight=one["evidence_confidence"],
-                )
-                for n, one in enumerate(truth["implicit_intent"])
-            ),
-            facts=tuple(
-                FactRequirement(id=f"f{n}", text=text) for n, text in enumerate(planned["factual_answer_rubric"])
+            requirements=(
+                *(Requirement(kind="asked", id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])),
+                *(
+                    Requirement(
+                        id=f"z{n}",
+                        kind=one["constraint_type"],
+                        text=one["rubric_instruction"],
+                        weight=one["evidence_confidence"],
+                    )
+                    for n, one in enumerate(truth["implicit_intent"])
+                ),
+                *(
+                    Requirement(kind="fact", id=f"f{n}", text=text)
+                    for n, text in enumerate(planned["factual_answer_rubric"])
+                ),
             ),
             tools=tuple(
                 ExpectedTool(name=name, required=tuple(rules[name]["paramter"])) for name in planned["expected_tools"]
@@ -86,7 +85,7 @@ def verdict_of(row):
     """The recorded details as a verdict: a count for E, a label per implicit requirement and per fact row."""
     details = row["details"]
     labels = [
-        Label(requirement=f"z{n}", kind="implicit", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
+        Label(requirement=f"z{n}", kind="hard", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
         for n, one in enumerate(details["IISR"]["rubrics_detail"])
     ]
     labels += [

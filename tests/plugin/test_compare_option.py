@@ -190,7 +190,7 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
     bench = {"kind": "says", "any": ["bench"], "about": ["bench"]}
     for n, case in enumerate(cases):
         case["visible"]["query"] = f"Take me to charger {n}."
-        case["truth"]["implicit"][1] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
+        case["truth"]["requirements"][2] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(fading=FADING)
 

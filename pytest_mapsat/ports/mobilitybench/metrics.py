@@ -249,7 +249,7 @@ def _complies(scene: MetricInput, call: Step) -> bool:
 
 def _delivery(scene: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and each expected tool that was called was answered once at least."""
-    deliver = next((requirement for requirement in scene.case.truth.explicit if requirement.id == DELIVER), None)
+    deliver = next((requirement for requirement in scene.case.truth.asked if requirement.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if scene.trajectory.ending != "done":
@@ -259,7 +259,7 @@ def _delivery(scene: MetricInput) -> Measure:
     answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
-    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.soft))
+    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.kind == "soft"))
 
 
 def _reading(reading: Reading) -> Measure:

@@ -68,9 +68,10 @@ _HAN_DIGITS = "零一二三四五六七八九十"
 _PART = 3
 
 
-def required(row: Row) -> Made:
+def required(row: Row) -> list[JsonObject]:
     """Return the requirements of a row."""
-    return _SCENARIOS[row.scenario](row)
+    explicit, facts = _SCENARIOS[row.scenario](row)
+    return [{"kind": "asked", **one} for one in explicit] + [{"kind": "fact", **one} for one in facts]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:

@@ -15,11 +15,9 @@ from pytest_mapsat.model import (
     Case,
     Equal,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
     Fault,
-    ImplicitRequirement,
     OneOf,
+    Requirement,
     Tool,
     Truth,
     Usage,
@@ -79,9 +77,9 @@ INN, MILL, BARN = call("find", name="Inn"), call("find", name="mill "), call("fi
 WAY = call("route", to="10.0004,50.0001")
 
 
-def case_of(*, tools=(), output=None, asks=ASKS, requirements=("deliver",), **truth):
-    explicit = tuple(ExplicitRequirement(id=requirement, text="a wish") for requirement in requirements)
-    truth = Truth(explicit=explicit, tools=tools, output=output or {}, **truth)
+def case_of(*, tools=(), output=None, asks=ASKS, requirements=("deliver",), more=(), **truth):
+    explicit = tuple(Requirement(kind="asked", id=requirement, text="a wish") for requirement in requirements)
+    truth = Truth(requirements=(*explicit, *more), tools=tools, output=output or {}, **truth)
     return Case(id="c1", visible=Visible(query="To the mill!", output_schema=asks), truth=truth)
 
 
@@ -326,11 +324,11 @@ def test_what_was_asked_for_is_delivered_by_an_answer_that_rests_on_answered_cal
 
 FULL = case_of(
     requirements=("e1", "e2"),
-    implicit=(
-        ImplicitRequirement(id="h1", text="a need", severity="hard", weight=1),
-        ImplicitRequirement(id="s1", text="a need", severity="soft", weight=1),
+    more=(
+        Requirement(id="h1", text="a need", kind="hard", weight=1),
+        Requirement(id="s1", text="a need", kind="soft", weight=1),
+        Requirement(kind="fact", id="f1", text="a fact"),
     ),
-    facts=(FactRequirement(id="f1", text="a fact"),),
 )
 ALL_PASSED = {"e1": 1, "e2": 1, "h1": 1, "s1": 0, "f1": 1}
 
@@ -339,7 +337,7 @@ def test_an_answer_passes_where_every_explicit_hard_and_fact_label_does():
     assert found(card_of(FULL, labels=ALL_PASSED), "fpr") == 1
     for requirement in ("e1", "e2", "h1", "f1"):
         assert found(card_of(FULL, labels={**ALL_PASSED, requirement: 0}), "fpr") == 0
-    soft_only = case_of(requirements=(), implicit=FULL.truth.implicit[1:])
+    soft_only = case_of(requirements=(), more=FULL.truth.soft)
     assert found(card_of(soft_only, labels={"s1": 0}), "fpr") == "not_applicable"
 
 
