@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 from .calibration import calibrate, colour
-from .checks import ChecksJudge
 from .claims import Judged
 from .context import Context
-from .episode import Call, Episode
-from .evaluate import evaluate
-from .finding import Finding
-from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
-from .make import Judge, asks_model, default_votes, make_judge
+from .findings import Finding
+from .judge import ChecksJudge, Judge, asks_model, default_votes, make_judge
+from .labels import all_unevaluated, evaluate, is_level, unevaluated, unjudgeable
 from .people_labels import DialogueKey, LabelsOfPeople, PeopleFirst, people_first
+from .python_check import Call, Episode
 
 if TYPE_CHECKING:
     from .llm_judge import BESIDE_PROMPTS, PROMPTS, ModelJudge

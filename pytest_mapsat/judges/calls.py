@@ -21,10 +21,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import fits
 from pytest_mapsat.text import agrees, asks_go_ahead, fold_phrase
 
-from .combine import every
 from .context import Context
-from .describe import matches_in_words, times_in_words
-from .finding import Finding
+from .findings import Finding, every, matches_in_words, times_in_words
 
 #: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
 _WORD = re.compile(r"[#\w][\w.-]*\w|\w")

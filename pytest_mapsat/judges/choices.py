@@ -23,10 +23,20 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import satisfies
 from pytest_mapsat.text import Document, Mention
 
-from .combine import every
 from .context import Context
-from .describe import clock_of, matches_in_words, one_of, times_in_words
-from .finding import SHOWN_AT_MOST, Finding, absent, cite, cited, unclear
+from .findings import (
+    SHOWN_AT_MOST,
+    Finding,
+    absent,
+    cite,
+    cited,
+    clock_of,
+    every,
+    matches_in_words,
+    one_of,
+    times_in_words,
+    unclear,
+)
 from .things import Entity, Recommendation, key_of
 
 _OPEN = "which may be proposed or not"

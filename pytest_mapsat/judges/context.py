@@ -44,14 +44,12 @@ from pytest_mapsat.text import (
     read_page,
 )
 
-from .bound_values import Returned, Value
 from .calibration import shipped
 from .claims import Judged, weigh
-from .episode import Episode
 from .evidence import Evidence, evidence
-from .explained import Explained
-from .form import filled_in
-from .handed_over import Contradiction, HandedOver
+from .handed_over import Contradiction, HandedOver, filled_in
+from .known_values import Explained, Returned, Value
+from .python_check import Episode
 from .things import (
     Entity,
     Recommendation,

@@ -1,10 +1,16 @@
-"""What a judge labels beside the requirements of a case, where a family of metrics asks for it: the steps of replies, and the things that replies name."""
+"""What a judge labels beside the requirements of a case, where a metric set asks for it: the things that replies name, and the steps of replies.
+
+A step is judged by where its arguments come from: the user, the context, an earlier result, or a default of the tool. An argument is surely from one of them where its canonical value is.
+It is surely from none only where nobody can come by it otherwise: an id, a point, a text that reads like an id, a figure told to three digits. The rest is left open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
@@ -13,24 +19,297 @@ from pytest_mapsat.model import (
     STATE,
     All,
     Case,
+    Json,
+    JsonObject,
     Label,
     LabelKind,
+    ParameterMatch,
     Recommends,
     Requirement,
     Step,
     Tool,
+    Visible,
+    shown,
     step_name,
     thing_name,
 )
-from pytest_mapsat.text import Document
+from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, distance_m, point_of, rule_of, tokens
+from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
 
-from .argument_sources import Known, origin
 from .choices import breaks
 from .claims import Judged
 from .context import Context
-from .finding import Finding, cite
+from .findings import Finding, cite
 from .labels import label_valued
 from .things import Recommendation, find_entities, standings
+
+_SAME_POINT_M = 150
+#: A figure told to so many digits is none that an agent rounds to, or chooses.
+_EXACT_DIGITS = 3
+#: A figure by itself: digits of an id, a date or a time of day are none.
+_FIGURE = re.compile(r"(?<![A-Za-z0-9_.:/-])\d+(?:\.\d+)?(?![A-Za-z0-9_:/-]|\.\d)")
+_READS_LIKE_AN_ID = re.compile(r"(?=\S*\d)[#\w@.:/-]{5,}", re.ASCII)
+_NOTHING: tuple[Json, ...] = (None, "", [], {})
+#: Of one result no more is looked at than this.
+_MOST_LEAVES = 50_000
+_LONGEST = 200_000
+_DATE = len("2026-05-26")
+_TIME = ParameterMatch(type="time")
+
+
+class Known:
+    """What an agent has been told by a step of its dialogue."""
+
+    def __init__(self, visible: Visible, language: str) -> None:
+        self._language = language
+        now = visible.context.now or ""
+        self._now = now if _canonical(now, _TIME) else ""  # a moment may be none of the calendar's
+        self._texts: list[str] = []
+        self._own: list[str] = []
+        self._figures: set[float] = set()
+        self._points: list[tuple[float, float]] = []
+        self._moments: set[str] = set()
+        self._minutes: set[int] = set()
+        context = visible.context
+        if context.location is not None:
+            self._points.append((context.location.lon, context.location.lat))
+        if self._now:
+            self._moments |= {self._now[:_DATE], self._now}
+        self.hear(visible.query)
+        self.hear(visible.instructions)
+        self.take(context.model_dump(mode="json", exclude={"history", "location"}))
+        self.take(None if context.location is None else context.location.model_dump(mode="json"))
+        for line in context.history:
+            self.hear(line)
+
+    def hear(self, text: str) -> None:
+        """Add words that somebody said to the agent."""
+        said = text[:_LONGEST]
+        self._add(said)
+        document = read(said, language=self._language, lexicon=lexicon_of(()), now=self._now)
+        for one in document.quantities:
+            self._figures |= {one.value, one.low, one.high}
+        self._minutes |= {minutes for time in document.times for minutes in time.minutes}
+        days = (day_of(document.words(span), self._now or None, DAY_WORDS) for span in document.sentences)
+        self._moments |= {day for day in days if day}
+
+    def take(self, value: Json) -> None:
+        """Add what a tool returned, or what the context holds."""
+        for number, leaf in enumerate(_leaves(value)):
+            if number >= _MOST_LEAVES:
+                return
+            point = point_of(leaf) if not isinstance(leaf, bool | int | float) else None
+            if point is not None:
+                self._points.append(point)
+            if isinstance(leaf, str):
+                self._add(leaf[:_LONGEST])
+                self._moments |= {form for form in (_canonical(leaf, _TIME),) if form}
+            elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
+                self._add(f"{leaf:.12g}")
+
+    def say(self, text: str) -> None:
+        """Add what the agent itself said: the user may have agreed to it."""
+        self._own.append(fold_phrase(text[:_LONGEST]))
+
+    def _add(self, text: str) -> None:
+        self._texts.append(fold_phrase(text))
+        self._figures |= {float(figure) for figure in _FIGURE.findall(text) if len(figure) < 30}  # noqa: PLR2004
+        self.__dict__.pop("_said", None)
+        self.__dict__.pop("_words", None)
+
+    @cached_property
+    def _said(self) -> str:
+        return "\n".join(self._texts)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(word for text in self._texts for word in tokens(text))
+
+    # -- what an argument may be -----------------------------------------------------------------------------------
+
+    def has_text(self, text: str) -> bool:
+        """Return whether a text stands in what was told, or all its words do."""
+        wanted = fold_phrase(text)
+        return wanted in self._said or all(word in self._words or _within(word, self._said) for word in tokens(text))
+
+    def has_token(self, text: str) -> bool:
+        """Return whether a text stands in what was told with nothing that goes on at its ends."""
+        return _token(fold_phrase(text).lstrip("#"), self._said)
+
+    def may_have_agreed_to(self, text: str) -> bool:
+        """Return whether the agent itself has said a text, so that the user may have agreed to it."""
+        return any(fold_phrase(text).lstrip("#") in own for own in self._own)
+
+    def has_figure(self, value: float) -> bool:
+        """Return whether a figure was told, in whatever unit it was meant."""
+        return any(abs(value - known) <= 1e-6 * max(1.0, abs(value)) for known in self._figures)
+
+    def has_point(self, lon: float, lat: float) -> bool:
+        """Return whether a point, in degrees, lies where one was told."""
+        if self.has_figure(lon) and self.has_figure(lat):
+            return True
+        return any(distance_m(lon, lat, *known) <= _SAME_POINT_M for known in self._points)
+
+    def has_moment(self, form: str) -> bool:
+        """Return whether a date, a time of day or both, in canonical form, was told, or follows from words like tomorrow."""
+        day, _, clock = form.partition("T")
+        days = {known[:_DATE] for known in self._moments}
+        minutes = int(clock[:2]) * 60 + int(clock[3:5]) if clock else -1
+        known = not clock or minutes in self._minutes or any(known[-len(clock) :] == clock for known in self._moments)
+        return form in self._moments or ((not day or day in days) and known)
+
+
+def origin(step: Step, tool: Tool | None, known: Known) -> Finding:
+    """Return whether each argument of a call is surely from somewhere.
+
+    Args:
+        step: the call.
+        tool: its tool; None where the suite has none of that name, and arguments are read by their values alone.
+        known: what the agent had been told before it.
+    """
+    wanted = "arguments that come from the user, the context, an earlier result or a default"
+    found = dict(_each(step.arguments, tool, known))
+    for verdict, why in ((False, "which was told nowhere"), (None, "unclear where it comes from")):
+        names = [name for name, held in found.items() if held is verdict]
+        if names:
+            listed = ", ".join(f"{name} is {shown(step.arguments[name])}" for name in names)
+            return Finding(verdict, f"{listed}, {why}", wanted)
+    return Finding(True, "each argument was told, or is a default" if found else "it has no arguments", wanted)
+
+
+def _each(arguments: JsonObject, tool: Tool | None, known: Known) -> Iterator[tuple[str, bool | None]]:
+    """Yield for each argument that says something whether it is surely from somewhere, surely from nowhere, or neither."""
+    rules = {name: _rule(tool, name, value) for name, value in arguments.items()}
+    pairs = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.pair}
+    for name, value in arguments.items():
+        if value in _NOTHING or name in pairs:
+            continue
+        if value == _default(tool, name, rules[name]):
+            yield name, True
+        elif rules[name].type == "lon" and rules[name].pair:
+            yield name, _traced([value, arguments.get(rules[name].pair or "")], ParameterMatch(type="point"), known)
+        else:
+            yield name, _traced(value, rules[name], known)
+
+
+def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
+    if tool is not None and name in tool.parameters.get("properties", {}):
+        return rule_of(tool, name)
+    if isinstance(value, bool):
+        return ParameterMatch(type="boolean")
+    return ParameterMatch(
+        type="number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "json"
+    )
+
+
+def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
+    schema = tool.parameters.get("properties", {}).get(name) if tool is not None else None
+    declared = schema.get("default") if isinstance(schema, Mapping) else None
+    return declared if rule.default is None else rule.default
+
+
+def _traced(value: Json, rule: ParameterMatch, known: Known) -> bool | None:  # noqa: C901, PLR0911  one line per type
+    """Return whether a value is surely from somewhere, surely from nowhere (False), or neither (None)."""
+    form = _canonical(value, rule)
+    if form is None:
+        return _text(value, known) if rule.named and isinstance(value, str) else None
+    match rule.type:
+        case "id":
+            return _id(str(form), known)
+        case "point":
+            return known.has_point(*form)
+        case "points":
+            return all(known.has_point(*point) for point in form)
+        case "number" | "lon" | "lat":
+            return _figure(form, known)
+        case "time":
+            return known.has_moment(form) or None
+        case "boolean":
+            return None
+        case "enum" | "place":
+            return any(known.has_text(word) for word in _ways_to_say(str(form), value, rule)) or None
+        case "set":
+            listed = value if isinstance(value, list) else form
+            return (
+                all(any(known.has_text(word) for word in _ways_to_say(str(one), one, rule)) for one in listed) or None
+            )
+        case "text":
+            return _text(str(value), known)
+    return _inside(value, known)
+
+
+def _text(value: str, known: Known) -> bool | None:
+    """Trace words: others may mean the same, but for what reads like an id."""
+    if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
+        return _id(value, known)
+    day = _canonical(value, _TIME)
+    return known.has_text(value) or (day is not None and known.has_moment(day)) or None
+
+
+def _id(value: str, known: Known) -> bool | None:
+    if known.has_token(value):
+        return True
+    return None if known.may_have_agreed_to(value) else False
+
+
+def _figure(value: float, known: Known) -> bool | None:
+    if known.has_figure(value):
+        return True
+    exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
+    return False if exact and not known.may_have_agreed_to(f"{value:.12g}") else None
+
+
+def _inside(value: Json, known: Known) -> bool | None:
+    """Trace the values inside an object or a list: one that is from nowhere decides."""
+    held = [
+        _figure(float(leaf), known) if not isinstance(leaf, str) else _text(leaf, known)
+        for leaf in _leaves(value)
+        if isinstance(leaf, str | int | float) and not isinstance(leaf, bool) and leaf != ""
+    ]
+    return False if False in held else None if None in held or not held else True
+
+
+def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:
+    """Yield a word and those that the tool declares to mean the same."""
+    yield from (form, str(value))
+    for head, others in rule.synonyms.items():
+        if fold_phrase(head) == fold_phrase(form) or str(value) in others:
+            yield from (head, *others)
+
+
+def _canonical(value: Json, rule: ParameterMatch) -> Any:
+    """Return the canonical form of a value; None for one that has none."""
+    try:
+        return canonical(value, rule)
+    except UnfitError:
+        return None
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    """Yield the values of JSON data, and each object and list of two, which may be a point."""
+    waiting: list[Json] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            yield dict(one)
+            waiting += reversed(list(one.values()))
+        elif isinstance(one, Sequence) and not isinstance(one, str):
+            if len(one) == 2:  # noqa: PLR2004  a pair
+                yield list(one)
+            waiting += reversed(one)
+        elif one is not None:
+            yield one
+
+
+def _within(word: str, text: str) -> bool:
+    """Return whether a word of a script without spaces stands in a text."""
+    return not word.isascii() and word in text
+
+
+def _token(wanted: str, text: str) -> bool:
+    edge = r"[a-z0-9_]"
+    return bool(wanted) and re.search(rf"(?<!{edge}){re.escape(wanted)}(?!{edge})", text) is not None
+
 
 _BY_MODEL = "a thought is read by a model only"
 
@@ -38,11 +317,12 @@ _BY_MODEL = "a thought is read by a model only"
 class Beside(Requirement):
     """A step or a thing as something to be judged.
 
-    ``id``: what its label is about. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
+    ``id``: what its label is about. ``kind``: ``state`` or ``observation``. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
     words of the agent or of a tool, and so stand in no requirement.
     """
 
     id: Annotated[str, StringConstraints(pattern=r"^(step|thing):[0-9]+\.[0-9]+$")]
+    kind: LabelKind  # type: ignore[assignment]
     shown: str = ""
 
     @property
@@ -63,13 +343,13 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
         *(_steps(case, context) if STATE in kinds else ()),
         *(_things(case, context) if OBSERVATION in kinds else ()),
     ]
-    return tuple((beside, label_valued(beside, kind, finding, context)) for beside, kind, finding in found)
+    return tuple((beside, label_valued(beside, finding, context)) for beside, finding in found)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
+def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
     known = Known(case.visible, case.language)
     number = calls = 0
@@ -84,8 +364,9 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Fi
             text = (
                 f"{named}, step {place} of reply-{number}, agrees with the dialogue up to then and the steps before it"
             )
-            beside = Beside(id=step_name(number, place), text=text, scope="trajectory", shown=step.text)
-            yield beside, STATE, _state(step, context.tools.get(step.tool), known)
+            name = step_name(number, place)
+            beside = Beside(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
+            yield beside, _state(step, context.tools.get(step.tool), known)
             known.take(step.result)
         known.say(turn.text)
 
@@ -97,7 +378,7 @@ def _state(step: Step, tool: Tool | None, known: Known) -> Finding:
 # -- things --------------------------------------------------------------------------------------------------------------
 
 
-def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
+def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each thing that a tool returned and a reply names, with the finding whether the reply treats it rightly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
@@ -112,9 +393,9 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, F
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
             text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
-            beside = Beside(id=thing_name(number, place), text=text, shown=name)
+            beside = Beside(id=thing_name(number, place), kind=OBSERVATION, text=text, shown=name)
             finding = _aligned(key, said.get(key), claims, checks, context)
-            yield beside, OBSERVATION, _quoted(finding, key, document)
+            yield beside, _quoted(finding, key, document)
 
 
 def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:

@@ -11,9 +11,9 @@ from pytest_mapsat.model import ClockTime, Number
 from pytest_mapsat.text import ClockTime as Clock
 from pytest_mapsat.text import Document, Quantity, Span, pack_of
 
-from .bound_values import DAY, ROUNDING, Value
 from .context import Context
-from .finding import Finding, unclear
+from .findings import Finding, unclear
+from .known_values import DAY, ROUNDING, Value
 from .things import key_of
 from .words import place_of
 

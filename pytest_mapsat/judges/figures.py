@@ -16,10 +16,8 @@ from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
 from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
 from pytest_mapsat.text import ClockTime as Clock
 
-from .bound_values import DAY, ROUNDING, Value, clock_times, plain_numbers, written
 from .context import Context
-from .describe import clock_of, number_in_words, range_in_words, thing_in_words, time_in_words, window_in_words
-from .explained import is_far, is_reckoned, relevant
+from .evidence import UNITS, is_unit
 from .figure_match import (
     Beside,
     Nearby,
@@ -36,13 +34,21 @@ from .figure_match import (
     settled,
     sorts_of,
 )
-from .finding import SHOWN_AT_MOST, Finding, absent, cited, unclear
+from .findings import (
+    SHOWN_AT_MOST,
+    Finding,
+    absent,
+    cited,
+    clock_of,
+    number_in_words,
+    range_in_words,
+    thing_in_words,
+    time_in_words,
+    unclear,
+    window_in_words,
+)
+from .known_values import DAY, ROUNDING, Value, clock_times, is_far, is_reckoned, plain_numbers, relevant, written
 
-#: unit of a check -> unit of a reading, and how many of the latter it is.
-_UNITS = {
-    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "d": ("min", 1440.0), "yuan": (MONEY, 1.0), "money": (MONEY, 1.0),
-    "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
-}  # fmt: skip
 _NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
@@ -91,8 +97,8 @@ def number(check: Number, context: Context) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
     if check.of == "proposed":
         return of_proposed(check, context, number)
-    unit, scale = _UNITS[check.unit]
-    if check.equals_unit and _UNITS[check.equals_unit][0] != unit:
+    unit, scale = UNITS[check.unit]
+    if check.equals_unit and UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
     known = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
     said: list[_Said] = []
@@ -121,7 +127,7 @@ def number(check: Number, context: Context) -> Finding:
 
 def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quote, ...]:
     """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
-    scale = _UNITS[check.unit][1]
+    scale = UNITS[check.unit][1]
     values = {value.number / scale for value in known}
     bare = (
         (document, span, value)
@@ -295,7 +301,7 @@ def _number_said(
     nearby: Nearby,
     context: Context,
 ) -> _Said:
-    scale = _UNITS[check.unit][1]
+    scale = UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
         ours = False if figure.mode else None if ours else ours
@@ -376,25 +382,10 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
     return bool(wanted) and role not in wanted
 
 
-def unit_of(check: Number) -> str:
-    """Return the unit of readings that a check's figures are in."""
-    return _UNITS[check.unit][0]
-
-
-def canonical(unit: str) -> str:
-    """Return the unit in which a reading gives what a check asks for in another one."""
-    return _UNITS[unit][0]
-
-
-def is_unit(unit: str, wanted: str) -> bool:
-    """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
-    return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
-
-
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
-    factor = _UNITS[check.equals_unit][1] if check.equals_unit else scale
+    factor = UNITS[check.equals_unit][1] if check.equals_unit else scale
     plain = [one * factor * check.times for one in plain_numbers(value)]
-    return plain or [one * check.times for one in written(value, _UNITS[check.unit][0], money)]
+    return plain or [one * check.times for one in written(value, UNITS[check.unit][0], money)]
 
 
 def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:

@@ -1,32 +1,118 @@
-"""How findings become labels, and what all labels are where nothing can be judged."""
+"""From a check to a label: which function judges which kind of check, and what becomes of its finding. A new kind is one class in the model, one function, and one line here."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from time import perf_counter
+from typing import Any
 
 from pytest_mapsat.model import (
     SOFT_LEVELS,
+    Addressed,
+    All,
+    AnyOf,
+    Asked,
+    AtLeast,
     Blame,
+    Calls,
     Case,
-    FactRequirement,
-    ImplicitRequirement,
+    Check,
+    ClockTime,
+    EndState,
+    Family,
+    Grounded,
     Label,
-    LabelKind,
+    Located,
+    Matches,
+    Not,
+    Number,
+    Output,
+    PythonCheck,
+    Recommends,
     Requirement,
+    SameEnd,
+    Says,
     Trajectory,
+    Travels,
+    Unchanged,
     Verdict,
 )
 
 from .calibration import cell_of, suspicion
-from .combine import reading_of
+from .calls import calls
+from .choices import recommends
+from .claims import contradicted, grounded, stated_claims
 from .context import Context
-from .evaluate import evaluate
-from .finding import Finding
-from .grounding import contradicted, stated_claims
+from .exact import matches, output, same_end, state, unchanged
+from .figures import clock_time, number
+from .findings import Finding, at_least, every, negated, reading_of, some
+from .python_check import python_check
+from .words import addressed, asked, located, says, travels
+
+#: kind -> evaluator of the check from the context.
+EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
+    Says: says,
+    Number: number,
+    ClockTime: clock_time,
+    Travels: travels,
+    Recommends: recommends,
+    Located: located,
+    Addressed: addressed,
+    Calls: calls,
+    EndState: state,
+    Unchanged: unchanged,
+    SameEnd: same_end,
+    Output: output,
+    Matches: matches,
+    Asked: asked,
+    Grounded: grounded,
+    PythonCheck: lambda check, context: python_check(check, context.episode),
+    All: lambda check, context: every(_parts(check.checks, context)),
+    AnyOf: lambda check, context: some(_parts(check.checks, context)),
+    AtLeast: lambda check, context: at_least(check.n, _parts(check.checks, context)),
+    Not: lambda check, context: negated(_evaluate(check.check, context)),
+}
+
+
+#: kind of a check that reads prose -> the family of its readings. All other kinds are decided exactly.
+FAMILIES: dict[type, Family] = {
+    **dict.fromkeys((Recommends, Located, Addressed), "choice"),
+    **dict.fromkeys((Number, ClockTime), "figure"),
+    **dict.fromkeys((Says, Asked), "words"),
+    Travels: "travels",
+    Grounded: "claims",
+}
+
+
+def evaluate(check: Check, context: Context) -> Finding:
+    """Judge one check.
+
+    Args:
+        check: what must hold.
+        context: the trajectory and the tools of its suite.
+
+    Returns:
+        Passed, failed or undecided, with the reason and the words that decided it, or that are unclear.
+    """
+    return _evaluate(check, context.knowing([check]))
+
+
+def _evaluate(check: Check, context: Context) -> Finding:
+    finding = EVALUATORS[type(check)](check, context)
+    family = FAMILIES.get(type(check), "")
+    if not family or finding.reading:
+        return finding
+    # A reply that proposes and states nothing leaves nothing to misread.
+    sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))
+    return finding if sure else replace(finding, reading=family)
+
+
+def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
+    return [_evaluate(check, context) for check in checks]
+
 
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
 UNDECIDED = "undecided: "
@@ -34,15 +120,6 @@ UNDECIDED = "undecided: "
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
 _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure")
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
-
-
-def kinds(case: Case) -> list[tuple[Requirement, LabelKind]]:
-    """Return the case's requirements with their kind, in order."""
-    truth = case.truth
-    listed: list[tuple[Requirement, LabelKind]] = [(requirement, "explicit") for requirement in truth.explicit]
-    listed += [(requirement, "implicit") for requirement in truth.implicit]
-    listed += [(requirement, "fact") for requirement in truth.facts]
-    return listed + [(requirement, "policy") for requirement in truth.policies]
 
 
 def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[Label, ...]:
@@ -56,41 +133,39 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     until = perf_counter() + seconds
     failed = contradicted(case.truth.facts, context)
     labels: list[Label] = []
-    for requirement, kind in kinds(case):
+    for requirement in case.truth.by_kind:
         if perf_counter() > until:
-            labels.append(unevaluated(requirement, kind, f"the checks before it took more than {seconds:g} s"))
-        elif kind == "fact" and requirement.id in failed:
-            labels.append(label_valued(requirement, kind, failed[requirement.id], context))
+            labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
+        elif requirement.kind == "fact" and requirement.id in failed:
+            labels.append(label_valued(requirement, failed[requirement.id], context))
         else:
-            labels.append(label_of(requirement, kind, context))
+            labels.append(label_of(requirement, context))
     return tuple(labels)
 
 
-def label_of(requirement: Requirement, kind: LabelKind, context: Context) -> Label:
+def label_of(requirement: Requirement, context: Context) -> Label:
     """Return the label that a requirement's own check, or its levels, give it."""
-    if isinstance(requirement, ImplicitRequirement) and requirement.levels:
+    if requirement.levels:
         return _levelled(requirement, context)
-    if requirement.check is None and isinstance(requirement, FactRequirement):
-        return label_valued(
-            requirement, kind, replace(stated_claims(requirement.text, context), reading="claims"), context
-        )
+    if requirement.check is None and requirement.kind == "fact":
+        return label_valued(requirement, replace(stated_claims(requirement.text, context), reading="claims"), context)
     if requirement.check is None:
-        return unevaluated(requirement, kind, "the requirement has no machine check", None)
-    return label_valued(requirement, kind, evaluate(requirement.check, context), context)
+        return unevaluated(requirement, "the requirement has no machine check", None)
+    return label_valued(requirement, evaluate(requirement.check, context), context)
 
 
-def label_valued(requirement: Requirement, kind: LabelKind, finding: Finding, context: Context) -> Label:
+def label_valued(requirement: Requirement, finding: Finding, context: Context) -> Label:
     """Return the label of what holds or not."""
-    return _label(requirement, kind, None if finding.passed is None else float(finding.passed), finding, context)
+    return _label(requirement, None if finding.passed is None else float(finding.passed), finding, context)
 
 
-def _levelled(requirement: ImplicitRequirement, context: Context) -> Label:
+def _levelled(requirement: Requirement, context: Context) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
         finding = evaluate(rule.check, context)
         if finding.passed is not False:
-            return _label(requirement, "implicit", rule.level if finding.passed else None, finding, context)
+            return _label(requirement, rule.level if finding.passed else None, finding, context)
         failed.append(finding)
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
@@ -106,10 +181,10 @@ def _levelled(requirement: ImplicitRequirement, context: Context) -> Label:
         reading=reading_of(failed),
         absent=any(finding.absent for finding in failed),
     )
-    return _label(requirement, "implicit", 0.0, lowest, context)
+    return _label(requirement, 0.0, lowest, context)
 
 
-def _label(requirement: Requirement, kind: LabelKind, value: float | None, finding: Finding, context: Context) -> Label:
+def _label(requirement: Requirement, value: float | None, finding: Finding, context: Context) -> Label:
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
@@ -125,13 +200,13 @@ def _label(requirement: Requirement, kind: LabelKind, value: float | None, findi
         why = f"{UNDECIDED}{finding.why}" if undecided else finding.why
     return Label(
         requirement=requirement.id,
-        kind=kind,
+        kind=requirement.kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
         why=why,
         wanted=finding.wanted,
         quotes=finding.quotes,
-        nothing_claimed=kind == "fact" and finding.nothing_claimed and value == 1,
+        nothing_claimed=requirement.kind == "fact" and finding.nothing_claimed and value == 1,
         compared=finding.compared if value != 1 else (),
         idle=finding.idle and value == 1,
         reading=finding.reading,
@@ -141,16 +216,14 @@ def _label(requirement: Requirement, kind: LabelKind, value: float | None, findi
     )
 
 
-def unevaluated(
-    requirement: Requirement, kind: LabelKind, why: str, blame: Blame | None = "judge", by: str = "checks"
-) -> Label:
+def unevaluated(requirement: Requirement, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
     """Return the label of a requirement that nobody could judge."""
-    return Label(requirement=requirement.id, kind=kind, outcome="unevaluated", why=why, blame=blame, by=by)
+    return Label(requirement=requirement.id, kind=requirement.kind, outcome="unevaluated", why=why, blame=blame, by=by)
 
 
 def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label, ...]:
     """Return such a label for every requirement of the case."""
-    return tuple(unevaluated(requirement, kind, why, blame, by) for requirement, kind in kinds(case))
+    return tuple(unevaluated(requirement, why, blame, by) for requirement in case.truth.by_kind)
 
 
 def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
@@ -173,8 +246,5 @@ def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: i
 
 
 def is_level(requirement: Requirement, value: float) -> bool:
-    """Return whether a requirement of this kind and severity can have the value: 0 or 1, and for a soft one three levels between."""
-    levels: Sequence[float] = (
-        SOFT_LEVELS if isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft" else (0.0, 1.0)
-    )
-    return value in levels
+    """Return whether a requirement of this kind can have the value: 0 or 1, and for a soft one three levels between."""
+    return value in (SOFT_LEVELS if requirement.kind == "soft" else (0.0, 1.0))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_mapsat.formats import layout_of, limits, printable, read_run, require_file
 from pytest_mapsat.model import (
     BESIDES,
     Case,
     Label,
-    LabelKind,
     Problem,
     Requirement,
     Scorecard,
@@ -24,9 +23,11 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .checks import ChecksJudge
 from .extra_labels import besides
-from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
+from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
+
+if TYPE_CHECKING:
+    from .judge import ChecksJudge
 
 BY = "recorded"
 #: The entry point group in which installed packages name their readers of recorded verdicts: each entry is a form and a ``VerdictReader``.
@@ -68,7 +69,7 @@ class RecordedJudge:
     spec: str
     entries: dict[tuple[str, int], Entry]
     linked: bool | None
-    checks: ChecksJudge
+    checks: ChecksJudge | None = None
 
     @classmethod
     def open(cls, path: Path, spec: str, name: str, checks: ChecksJudge | None = None) -> RecordedJudge:
@@ -86,7 +87,7 @@ class RecordedJudge:
         """
         require_file(path, name)
         entries = _entries(path, printable(name))
-        return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks or ChecksJudge({}))
+        return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
         """Return the file's labels for the case's requirements; what the file does not say is unevaluated."""
@@ -112,9 +113,9 @@ class RecordedJudge:
 
     def _with_besides(self, verdict: Verdict, case: Case, trajectory: Trajectory, saved: Sequence[Label]) -> Verdict:
         """Return the verdict with what is asked for besides: as the file has it, else by rules."""
-        kinds = self.checks.besides
-        if not kinds:
+        if self.checks is None or not self.checks.besides:
             return verdict
+        kinds = self.checks.besides
         found = {label.requirement: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
         found |= {label.requirement: label for label in saved if label.kind in kinds}
         return verdict.model_copy(update={"labels": (*verdict.labels, *found.values())})
@@ -146,22 +147,20 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
     """Return ``base`` with the labels that the run gives the case's requirements."""
     found = {label.requirement: label for label in saved.labels}
-    labels = tuple(_label(requirement, kind, found.pop(requirement.id, None)) for requirement, kind in kinds(case))
+    labels = tuple(_label(requirement, found.pop(requirement.id, None)) for requirement in case.truth.by_kind)
     stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
     left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 
 
-def _label(requirement: Requirement, kind: LabelKind, label: Label | None) -> Label:
+def _label(requirement: Requirement, label: Label | None) -> Label:
     if label is None:
-        return unevaluated(requirement, kind, "the saved run does not judge this requirement", by=BY)
-    if label.kind != kind:
-        return unevaluated(
-            requirement, kind, f"the saved run judges it as {label.kind}, the case has it as {kind}", by=BY
-        )
+        return unevaluated(requirement, "the saved run does not judge this requirement", by=BY)
+    if label.kind != requirement.kind:
+        why = f"the saved run judges it as {label.kind}, the case has it as {requirement.kind}"
+        return unevaluated(requirement, why, by=BY)
     if label.value is not None and not is_level(requirement, label.value):
-        return unevaluated(
-            requirement, kind, f"the saved run gives {label.value:g}, which is no level of this requirement", by=BY
-        )
+        why = f"the saved run gives {label.value:g}, which is no level of this requirement"
+        return unevaluated(requirement, why, by=BY)
     return label

@@ -36,6 +36,12 @@ _BEHIND = re.compile(_AND + _NAME)
 _BEFORE = re.compile(rf"(?<!\w){_NAME}{_AND}$")
 #: The head of an item or a row, and what ends it.
 _HEAD = re.compile(rf"(?:[\W_]|\d{{1,2}}[.、)）])*{_NAME}[*_\s]*(?P<end>[(（:：,，—–|-]|$)")
+#: The head of an item: a name, up to the end of the line or a bracket.
+_TITLE = re.compile(
+    r"\s*(?:[-*+•·]\s+|\d{1,2}\s*[.、)）]\s*)?[*_]{0,3}([^\W\d_][^\n:：,，、。;；!！?？(（|*_]{1,23}?)[*_]{0,3}\s*(?=$|[\n(（])"
+)
+#: A list is one of places where it names so many known ones.
+_LEAST_KNOWN = 2
 #: Chinese characters that stand in sentences sooner than in names.
 _PARTICLES = frozenset("的了着过在于到从往离是有和与及或也都就这那它他她您你我们请可以要去来把被让很不没更最再还个")
 #: So many characters are looked at for a name.
@@ -337,6 +343,17 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
         span = Span(*found.span("name"))
         if not any(_meets(span, one) for one in named) and not knows(found["name"]):
             yield span
+
+
+def unknown_heads(document: Document) -> Iterator[Span]:
+    """Yield the heads of items that name nothing known, in lists all other heads of which do."""
+    items = [block.span for block in document.blocks if block.kind == "item"]
+    found = [_TITLE.match(document.text, item.start, item.end) for item in items]
+    heads = [Span(*head.span(1)) for head in found if head]
+    names = {at for one in document.mentions if one.form != "kind" for at in range(*one.span)}
+    unknown = [head for head in heads if names.isdisjoint(range(*head))]
+    if len(heads) == len(items) and len(heads) - len(unknown) >= max(_LEAST_KNOWN, len(unknown)):
+        yield from unknown
 
 
 def _meets(one: Span, other: Span) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
 
-from .text import cut, printable, wrap
+from .text import Line, cut, labelled, printable, wrap
 from .view import dimension_title, metric_word, outcome_title, span_text
 
 _MINUS = "\N{MINUS SIGN}"
@@ -19,13 +18,6 @@ _LEAST = 0.001
 _CASES, _REQUIREMENTS = 10, 6
 _STYLES = {"worse": "red", "better": "green"}
 _RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
-
-
-class Line(NamedTuple):
-    """A line of the terminal; ``style`` is one of pytest's markup words, or empty."""
-
-    text: str
-    style: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +242,5 @@ def _part(text: str, width: int, indent: int, hang: int = 2) -> Iterator[Line]:
     yield from map(Line, wrap(text, width, indent=" " * indent, hang=hang))
 
 
-def _labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
-    rows = wrap(text, width - 9)
-    return [Line(f"{label if not number else '':9}{row}", style) for number, row in enumerate(rows)]
+def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
+    return labelled(f"{label:9}", text, width, style)

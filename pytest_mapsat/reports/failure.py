@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from pytest_mapsat.model import (
+    ASSERTED_AS,
     MSB_METRICS,
     Case,
-    ImplicitRequirement,
     Label,
     Metric,
     Quote,
@@ -89,7 +89,7 @@ def failure_text(
 
 
 def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
-    told, _ = _missed(card, case, asserted)
+    told, _ = _missed(card, asserted)
     yield from wrap(_title(card, told), width)
     for label in told:
         yield from _head(label, case, width)
@@ -99,7 +99,7 @@ def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: i
 def _lines(
     card: Scorecard, case: Case, asserted: frozenset[str], width: int, metrics: Sequence[Metric]
 ) -> Iterator[str]:
-    told, rest = _missed(card, case, asserted)
+    told, rest = _missed(card, asserted)
     yield from wrap(_title(card, told), width)
     # A metric and its value stay on one line.
     yield from (line.replace(_HELD, " ") for line in wrap(_scores(card, metrics), width))
@@ -109,11 +109,11 @@ def _lines(
         yield from _label(label, card, case, width)
     if rest:
         yield ""
-        yield from wrap(f"also missed, not asserted: {', '.join(_short(label, case) for label in rest)}", width)
+        yield from wrap(f"also missed, not asserted: {', '.join(_short(label) for label in rest)}", width)
     for label in card.labels:
         if label.requirement in card.unknown:
             yield ""
-            yield from wrap(f"not known: {label.requirement} ({_kind(label, case)}): {printable(label.why)}", width)
+            yield from wrap(f"not known: {label.requirement} ({label.kind}): {printable(label.why)}", width)
     if card.trajectory.fault is not None and card.trajectory.fault.detail:
         yield ""
         for line in card.trajectory.fault.detail.splitlines():
@@ -122,10 +122,10 @@ def _lines(
     yield from _dialogue(card, width)
 
 
-def _missed(card: Scorecard, case: Case, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
+def _missed(card: Scorecard, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
     """Return the labels that are not satisfied in full: those that are asserted, and the others."""
     missed = view.missed(card)
-    told = [label for label in missed if _kind(label, case) in asserted]
+    told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
     return told, [label for label in missed if label not in told]
 
 
@@ -145,18 +145,6 @@ def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
     return "  ".join(known) or "no metric could be computed"
 
 
-def _kind(label: Label, case: Case) -> str:
-    if label.kind == "implicit":
-        return _severity(label.requirement, case)
-    return {"explicit": "asked", "fact": "facts", "policy": "policies"}.get(label.kind, label.kind)
-
-
-def _severity(requirement_id: str, case: Case) -> str:
-    return next(
-        (requirement.severity for requirement in case.truth.implicit if requirement.id == requirement_id), "soft"
-    )
-
-
 def _fate(tool: str, card: Scorecard) -> str:
     statuses = {call.status for call in card.trajectory.calls if call.tool == tool}
     return "answered" if "ok" in statuses else "was called and did not answer" if statuses else "was never called"
@@ -171,7 +159,7 @@ def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[st
         if label.requirement in tool.evidence:
             yield from wrap(f"rests on {tool.name}, which {_fate(tool.name, card)}", width, indent="    ", hang=8)
     requirement = _requirement(label, case)
-    if isinstance(requirement, ImplicitRequirement) and requirement.source != "unstated":
+    if requirement is not None and requirement.source != "unstated":
         notes = "; ".join(printable(evidence.text) for evidence in requirement.evidence if evidence.text)
         yield from wrap(
             f"known   from the {requirement.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
@@ -180,8 +168,7 @@ def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[st
 
 def _head(label: Label, case: Case, width: int) -> Iterator[str]:
     """Name the requirement and say how far it was met."""
-    kind = _kind(label, case)
-    title = {"facts": "fact", "policies": "policy", "hard": "hard constraint", "soft": "preference"}.get(kind, kind)
+    title = {"hard": "hard constraint", "soft": "preference"}.get(label.kind, label.kind)
     requirement = _requirement(label, case)
     text = printable(requirement.text) if requirement else "(a requirement that the case no longer has)"
     how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
@@ -207,9 +194,9 @@ def _requirement(label: Label, case: Case) -> Requirement | None:
     return next((requirement for requirement in case.truth.requirements if requirement.id == label.requirement), None)
 
 
-def _short(label: Label, case: Case) -> str:
+def _short(label: Label) -> str:
     value = "" if label.value in (None, 0) else f" {label.value:g} of 1"
-    return f"{label.requirement} ({_kind(label, case)}{value})"
+    return f"{label.requirement} ({label.kind}{value})"
 
 
 def _where(quote: Quote) -> str:

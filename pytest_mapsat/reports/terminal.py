@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
 from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, USER, Aggregate, Gate, Run, Spent
 
-from .changes import Line, change_lines, rule_lines
-from .text import cell_width, cut, printable, wrap
+from .changes import change_lines, rule_lines
+from .text import Line, cell_width, cut, labelled, printable
 from .view import (
     PASS_RATE,
     card_name,
@@ -92,7 +92,7 @@ def _spent(run: Run, width: int) -> Iterator[Line]:
         "sandbox": [card.sandbox_spent for card in run.cases if card.sandbox_spent is not None],
     }
     told = [f"{name} {_sums(parts)}" for name, parts in said.items() if any(part != Spent() for part in parts)]
-    yield from _wrapped("spent   ", "; ".join(told), width) if told else ()
+    yield from labelled("spent   ", "; ".join(told), width) if told else ()
 
 
 def _sums(parts: Sequence[Spent]) -> str:
@@ -202,7 +202,7 @@ def _drawn(rows: Sequence[Sequence[str]], columns: Sequence[str], width: int) ->
         if not number:
             yield Line("─" * cell_width(line))
     if dropped:
-        yield from _wrapped("", f"no room for {', '.join(rows[0][place] for place in sorted(dropped))}", width)
+        yield from labelled("", f"no room for {', '.join(rows[0][place] for place in sorted(dropped))}", width)
 
 
 def _rank(name: str, place: int) -> int:
@@ -212,11 +212,11 @@ def _rank(name: str, place: int) -> int:
 def _legend(run: Run, width: int) -> Iterator[Line]:
     """Say what the first column is made of, what a range means, and where not every case counts."""
     if {"ar", "ecr", "iisr"} <= set(gated_metrics(run)):
-        yield from _wrapped("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
+        yield from labelled("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply", width)
     if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
         cases = len({card.id for card in run.cases})
         text = f"a range: {undecided} of {cases} cases have undecided labels (mapsat review RUN)"
-        yield from _wrapped("", text, width, "yellow")
+        yield from labelled("", text, width, "yellow")
     counting: dict[str, list[str]] = {}
     for name in gated_metrics(run):
         mean = run.summary.get(name)
@@ -225,7 +225,7 @@ def _legend(run: Run, width: int) -> Iterator[Line]:
             counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
     if counting:
         parts = (f"{', '.join(names)} over {cases}" for cases, names in counting.items())
-        yield from _wrapped("", f"not all cases count everywhere: {'; '.join(parts)}", width, "yellow")
+        yield from labelled("", f"not all cases count everywhere: {'; '.join(parts)}", width, "yellow")
 
 
 def _suspects(run: Run, width: int) -> Iterator[Line]:
@@ -234,7 +234,7 @@ def _suspects(run: Run, width: int) -> Iterator[Line]:
     if suspects:
         labels, cases = suspects.total(), len(suspects)
         text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed; mapsat review RUN shows them first"
-        yield from _wrapped("suspect  ", text, width, "yellow")
+        yield from labelled("suspect  ", text, width, "yellow")
 
 
 def _intervals(run: Run, width: int) -> Iterator[Line]:
@@ -244,7 +244,7 @@ def _intervals(run: Run, width: int) -> Iterator[Line]:
         if mean and mean.low is not None and mean.high is not None:
             parts.append(f"{metric_word(name)} {mean.low:.3f}-{mean.high:.3f}")
     if parts:
-        yield from _wrapped("95 % interval: ", ", ".join(parts), width)
+        yield from labelled("95 % interval: ", ", ".join(parts), width)
 
 
 def _counts(run: Run, width: int) -> Iterator[Line]:
@@ -255,7 +255,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     refused = sum(card.calls.refused for card in run.cases)
     text = f"{calls} calls: {answered}" + (f", {failed} with an error" if failed else "")
     text += f", {refused} of them refused" if refused else ""
-    yield from _wrapped("sandbox ", text, width, "yellow" if totals["miss"] else "")
+    yield from labelled("sandbox ", text, width, "yellow" if totals["miss"] else "")
     replies = sum(card.turns for card in run.cases)
     asked = sum(card.clarifications for card in run.cases)
     unclaimed = sum(card.nothing_claimed for card in run.cases)
@@ -269,7 +269,7 @@ def _counts(run: Run, width: int) -> Iterator[Line]:
     unchecked = sum(card.unchecked_rules for card in run.cases)
     if unchecked:
         text += f"; {unchecked} rules of tools are prose that no check reads"
-    yield from _wrapped("dialogue ", text, width)
+    yield from labelled("dialogue ", text, width)
     yield from _users(run, width)
     yield from _asked_model(run, width)
 
@@ -282,7 +282,7 @@ def _users(run: Run, width: int) -> Iterator[Line]:
     kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(Counter(slips).items()))
     laid = sum(card.blame == "user" and any(label.kind == USER for label in card.labels) for card in run.cases)
     text = f"{len(slips)} turns depart from the script ({kinds})" + (f"; {laid} episodes failed by it" if laid else "")
-    yield from _wrapped("users    ", text, width, "yellow")
+    yield from labelled("users    ", text, width, "yellow")
 
 
 def _asked_model(run: Run, width: int) -> Iterator[Line]:
@@ -294,7 +294,7 @@ def _asked_model(run: Run, width: int) -> Iterator[Line]:
     shares = [share for label in labels if (share := votes_agree(label.votes)) is not None]
     text = f"{len(labels) - open_} labels by the model, {open_} left open"
     text += f"; two votes agree in {sum(shares) / len(shares):.0%}" if shares else ""
-    yield from _wrapped("judge    ", text, width)
+    yield from labelled("judge    ", text, width)
 
 
 def _worst(run: Run, cases: Sequence[CaseRow], width: int) -> Iterator[Line]:
@@ -337,7 +337,7 @@ def _of_trials(run: Run, width: int) -> Iterator[Line]:
     """Give how probably any of k trials of a case passes, and how probably all of them do."""
     means = [f"{name} {mean_text(run.summary[name])}" for name in run.summary if name.startswith(("pass@", "pass^"))]
     if means:
-        yield from _wrapped("trials   ", "; ".join(means), width)
+        yield from labelled("trials   ", "; ".join(means), width)
 
 
 def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
@@ -351,18 +351,18 @@ def _flaky(rows: Sequence[CaseRow], width: int) -> Iterator[Line]:
             attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
             named.append(f"{row_name(row)} (passed at attempt {attempt} of {len(row.cards)})")
     if named:
-        yield from _wrapped("flaky    ", _first(named, _FLAKY), width, "yellow")
+        yield from labelled("flaky    ", _first(named, _FLAKY), width, "yellow")
 
 
 def _slowest(run: Run, width: int) -> Iterator[Line]:
     slow = sorted(run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
     text = ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow)
-    yield from _wrapped("slowest  ", text, width)
+    yield from labelled("slowest  ", text, width)
 
 
 def _warnings(run: Run, width: int) -> Iterator[Line]:
     for warning in run.manifest.warnings:
-        yield from _wrapped("warning  ", printable(warning), width, "yellow")
+        yield from labelled("warning  ", printable(warning), width, "yellow")
     calls = sum(card.calls.total for card in run.cases)
     missed = sum(card.sandbox.get("miss", 0) for card in run.cases)
     if missed > _MANY_MISSES * calls:
@@ -370,7 +370,7 @@ def _warnings(run: Run, width: int) -> Iterator[Line]:
             f"{missed} of {calls} calls missed ({missed / max(calls, missed):.0%}): the suite has no recording of them, and labels that rest on "
             "them stay open; mapsat lint SUITE --misses RUN offers synonyms and recordings"
         )
-        yield from _wrapped("warning  ", text, width, "yellow")
+        yield from labelled("warning  ", text, width, "yellow")
 
 
 def _stopped(run: Run, width: int) -> Iterator[Line]:
@@ -383,7 +383,7 @@ def _stopped(run: Run, width: int) -> Iterator[Line]:
     for number, (reason, names) in enumerate(reasons[:_STOPPED]):
         label = "" if number else "stopped"
         text = f"{len(names)} by the infrastructure: {printable(reason)} ({_first(names, _FIRST)})"
-        yield from _wrapped(f"{label:8} ", text, width, "red")
+        yield from labelled(f"{label:8} ", text, width, "red")
     if more := sum(len(names) for _, names in reasons[_STOPPED:]):
         yield Line(f"{'':8} and {more} more for other reasons", "red")
 
@@ -392,7 +392,7 @@ def _lost(run: Run, width: int) -> Iterator[Line]:
     lost = run.accounting.lost
     for number, one in enumerate(lost[:_LOST]):
         label = "" if number else "lost"
-        yield from _wrapped(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
+        yield from labelled(f"{label:8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), width, "red")
     if len(lost) > _LOST:
         yield Line(f"{'':8} and {len(lost) - _LOST} more", "red")
 
@@ -406,14 +406,9 @@ def _gate(gate: Gate, width: int, *, brief: bool = False) -> Iterator[Line]:
     for place, reason in enumerate((first,) if brief else (first, *others)):
         said = f"{'gate     ' if place == 0 else '         '}"
         told = printable(reason) if place else outcome + (f": {printable(reason)}" if reason else "")
-        yield from _wrapped(said, told, width, "yellow" if reason.startswith("warning: ") else style)
+        yield from labelled(said, told, width, "yellow" if reason.startswith("warning: ") else style)
 
 
 def _first(names: Sequence[str], most: int) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _wrapped(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:
-    for number, line in enumerate(wrap(text, width - len(label))):
-        yield Line((label if not number else " " * len(label)) + line, style)

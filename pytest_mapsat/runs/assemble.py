@@ -112,9 +112,9 @@ def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:
             version=suite.manifest.version,
             fingerprint=suite.fingerprint(),
             cases=sum(1 for _ in suite.readable()),
-            labels=suite.digest_of_labels(),
-            decisions=suite.digest_of_reviewed(),
-            calibration=suite.digest_of_calibration(),
+            labels=suite.digest_of("labels"),
+            decisions=suite.digest_of("reviewed"),
+            calibration=suite.digest_of("calibration"),
         )
         for suite in suites
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from inspect import signature
 from typing import Any, Literal, get_args
 
@@ -41,6 +40,7 @@ from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, unknown_table
 
 from .impossible import impossible
+from .tables import circle_in
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning"]
@@ -219,8 +219,10 @@ def _expected(case: Case) -> Iterator[Remark]:
                 )
                 here = (*place, "evidence", number)
                 yield Remark("error", "expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
-    if any(tool.after for tool in tools):
-        yield from _circles({tool.key: tool.after for tool in tools}, [tool.key for tool in tools])
+    if circle := circle_in({tool.key: [key for key in tool.after if keys[key]] for tool in tools}):
+        first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
+        message = f"goes in a circle: {' after '.join(circle)}"
+        yield Remark("error", "expected-tool", ("truth", "tools", first, "after"), message)
 
 
 def _output(case: Case) -> Iterator[Remark]:
@@ -271,15 +273,6 @@ def _currencies(nouns: Iterable[tuple[Place, Noun]], currency: str) -> Iterator[
                 yield Remark(
                     "error", "currency", (*place, name), message, "write unit: money, or change currency in suite.yaml"
                 )
-
-
-def _circles(after: Mapping[str, Sequence[str]], keys: Sequence[str]) -> Iterator[Remark]:
-    try:
-        TopologicalSorter({key: [one for one in before if one in after] for key, before in after.items()}).prepare()
-    except CycleError as error:
-        circle: list[str] = error.args[1]
-        place: Place = ("truth", "tools", keys.index(circle[0]), "after")
-        yield Remark("error", "expected-tool", place, f"goes in a circle: {' after '.join(circle)}")
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:

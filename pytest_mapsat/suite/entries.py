@@ -7,48 +7,46 @@ scanned: 100,000 cases are listed without parsing one. Every other line is parse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
 
 from pytest_mapsat.formats import (
-    Lines,
     Located,
     RawLine,
+    document_of,
     limits,
-    parse_json,
-    parse_json_line,
     parse_yaml,
     read_bytes,
     read_lines,
     shown_path,
     validate,
 )
-from pytest_mapsat.model import CASE_ID_PATTERN, Case, Membership, Noun, Problem, SuiteError, shown
+from pytest_mapsat.model import CASE_ID_PATTERN, Case, Membership, Noun, Problem, SuiteError, shown, types_of
 
 from .common import Common, WrittenCase
 
 _NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
 _Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
 _TRIAL = re.compile(r"-t\d+$")
-#: The fields that an entry holds, in the order of a canonical line.
+#: The fields that an entry holds, in the order in which they are written.
 HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
 _header_of = attrgetter(*HEADER)
+_QUOTED = tuple(f'"{name}"'.encode() for name in HEADER)
 _CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"id": ?"([A-Za-z0-9_.-]{1,80})"'
-    rb'(?:, ?"domains": ?(\[[A-Za-z0-9_.", -]*\]))?'
-    rb'(?:, ?"difficulty": ?("[^"\\\x00-\x1f]*"))?'
-    rb'(?:, ?"language": ?("[A-Za-z0-9-]*"))?'
-    rb'(?:, ?"attributes": ?(\{[^{}\\\x00-\x1f]*\}))?'
-    rb'(?:, ?"group": ?(\{"name": ?"[A-Za-z0-9_.-]{1,80}", ?"order": ?[0-9]{1,9}\}|null))?'
+    rb'(?:\xef\xbb\xbf)?\{"id": ?"(?P<id>[A-Za-z0-9_.-]{1,80})"'
+    rb'(?:, ?"domains": ?(?P<domains>\[[A-Za-z0-9_.", -]*\]))?'
+    rb'(?:, ?"difficulty": ?(?P<difficulty>"[^"\\\x00-\x1f]*"))?'
+    rb'(?:, ?"language": ?(?P<language>"[A-Za-z0-9-]*"))?'
+    rb'(?:, ?"attributes": ?(?P<attributes>\{[^{}\\\x00-\x1f]*\}))?'
+    rb'(?:, ?"group": ?(?P<group>\{"name": ?"[A-Za-z0-9_.-]{1,80}", ?"order": ?[0-9]{1,9}\}|null))?'
     rb', ?"(?:visible|truth)": ?\{'
 )
-_NAMES = tuple(f'"{name}"'.encode() for name in HEADER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,8 @@ class CaseEntry:
         language: BCP 47.
         attributes: further grouping.
         group: the sequence of cases that it stands in; None where it stands alone.
+        offset: its first byte in a JSONL file; of a case in YAML, how many stand before it.
+        length: its bytes in a JSONL file.
     """
 
     id: str
@@ -74,8 +74,8 @@ class CaseEntry:
     language: str = "en"
     attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
     group: Membership | None = None
-    _offset: int = field(default=0, repr=False, compare=False)
-    _length: int = field(default=0, repr=False, compare=False)
+    offset: int = field(default=0, repr=False, compare=False)
+    length: int = field(default=0, repr=False, compare=False)
 
 
 class _Header(Noun):
@@ -86,7 +86,7 @@ class _Header(Noun):
     id: _Identifier
     domains: tuple[_Identifier, ...] = ()
     difficulty: str = ""
-    language: str
+    language: str = ""
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
 
@@ -101,10 +101,6 @@ def header_differs(entry: CaseEntry, case: Case) -> str:
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     """Return the entries of a JSONL file.
 
-    Args:
-        path: the file, compressed or not.
-        common: what the cases of the suite have in common.
-
     Raises:
         SuiteError: with the problems of all lines, up to a limit.
     """
@@ -112,13 +108,14 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     problems: list[Problem] = []
     entries: list[CaseEntry] = []
     for line in read_lines(path, limits.CASE_BYTES):
-        entry = _scan(path, line, common) or _parse(path, line, common, problems)
-        if entry is None:
-            pass  # _parse said why
-        elif (problem := id_problem(entry.id, name, line.number)) is not None:
-            problems.append(problem)
-        else:
-            entries.append(entry)
+        header = _scanned(line.data) or _parsed(line, name, problems)
+        if header is not None:
+            if (problem := id_problem(header["id"], name, line.number)) is not None:
+                problems.append(problem)
+            header.setdefault("language", common.manifest.language)
+            if "domains" not in header:
+                header["domains"] = common.domains(path)
+            entries.append(CaseEntry(path=path, line=line.number, offset=line.offset, length=len(line.data), **header))
         if len(problems) >= limits.PROBLEMS:
             break
     if problems:
@@ -134,94 +131,51 @@ def id_problem(case_id: str, path: str, line: int) -> Problem | None:
     return Problem(path, line, message, "choose another end: the run appends -t1, -t2, ... to the id of each trial")
 
 
-def _scan(path: Path, line: RawLine, common: Common) -> CaseEntry | None:
-    """Return the entry of a canonical line, or None for any other."""
-    found = _CANONICAL.match(line.data)
-    if found is None:
+def _scanned(raw: bytes) -> dict[str, Any] | None:
+    """Return the header fields that a canonical line gives; None for any other line, and for what only a full parse can explain."""
+    match = _CANONICAL.match(raw)
+    if match is None:
         return None
-    groups = found.groups()
-    if None in groups and _names_later(line.data, found.end(), groups):
+    groups = match.groups()
+    if None in groups and any(
+        # It may still stand further on in the line.
+        value is None and raw.find(name, match.end()) >= 0
+        for name, value in zip(_QUOTED, groups, strict=True)
+    ):
         return None
     try:
-        domains, difficulty, own_language, attributes = map(_value, groups[1:-1])
-        group = _group(groups[-1])
+        return {"id": groups[0].decode(), **_fields(groups[1:])}
     except ValueError:
         return None
-    return CaseEntry(
-        found[1].decode(),
-        path,
-        line.number,
-        common.domains(path) if domains is None else domains,
-        difficulty or "",
-        common.manifest.language if own_language is None else own_language,
-        attributes or _NO_ATTRIBUTES,
-        group,
-        line.offset,
-        len(line.data),
-    )
-
-
-def _names_later(raw: bytes, start: int, groups: tuple[Any, ...]) -> bool:
-    """Say whether a field that the header leaves out may still stand further on in the line."""
-    return any(group is None and raw.find(name, start) >= 0 for name, group in zip(_NAMES, groups, strict=True))
 
 
 @lru_cache(maxsize=4096)
-def _value(raw: bytes | None) -> Any:
-    """Return one header value; many cases share one. Raises ValueError for what only a full parse can explain."""
-    if raw is None:
-        return None
-    value = parse_json(raw.decode())
-    if isinstance(value, dict):
-        _demand(isinstance(text, str) for text in value.values())
-        return value
-    if isinstance(value, list):
-        _demand(isinstance(name, str) and re.fullmatch(CASE_ID_PATTERN, name) for name in value)
-        return tuple(value)
-    return value
+def _fields(values: tuple[bytes | None, ...]) -> dict[str, Any]:
+    """Return the values of the fields behind the id that are given; many cases share all of them. Raises ValueError."""
+    return {name: _value(name, raw) for name, raw in zip(HEADER[1:], values, strict=True) if raw is not None}
 
 
 @lru_cache(maxsize=4096)
-def _group(raw: bytes | None) -> Membership | None:
-    """Return the group of a header. Raises ValueError for what only a full parse can explain."""
-    data = None if raw is None else parse_json(raw.decode())
-    return None if data is None else Membership.model_validate(data)
+def _value(name: str, raw: bytes) -> Any:
+    """Return the value of a header field; many cases share one. Raises ValueError."""
+    return _reader(name)(raw)
 
 
-def _demand(conditions: Iterable[object]) -> None:
-    if not all(conditions):
-        raise ValueError("not a header value")
+@cache
+def _reader(name: str) -> Callable[[bytes], Any]:
+    return TypeAdapter(types_of(_Header)[name]).validate_json
 
 
-def _parse(path: Path, line: RawLine, common: Common, problems: list[Problem]) -> CaseEntry | None:
-    """Return the entry of any line, or None after adding its problems."""
-    name = shown_path(path)
-    try:
-        document = Located(parse_json_line(line.data, name, line.number), Lines(line.number))
-    except SuiteError as error:
-        problems.extend(error.problems)
+def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """Return the header fields that any line gives, or None after adding its problems."""
+    document = document_of(line.data, path, line.number, problems)
+    if document is None:
         return None
-    if (problem := not_a_case(document, name)) is not None:
+    if (problem := not_a_case(document, path)) is not None:
         problems.append(problem)
         return None
-    header = validate(_Header, common.header(document, path), name, problems)
-    return None if header is None else _entry_of(header, path, line.number, line.offset, len(line.data))
-
-
-def _entry_of(header: _Header | Case, path: Path, line: int, offset: int = 0, length: int = 0) -> CaseEntry:
-    attributes = header.attributes or _NO_ATTRIBUTES
-    return CaseEntry(
-        id=header.id,
-        path=path,
-        line=line,
-        domains=header.domains,
-        difficulty=header.difficulty,
-        language=header.language,
-        attributes=attributes,
-        group=header.group,
-        _offset=offset,
-        _length=length,
-    )
+    header = validate(_Header, document, path, problems)
+    return None if header is None else {name: getattr(header, name) for name in header.model_fields_set}
 
 
 def not_a_case(document: Located, path: str) -> Problem | None:
@@ -251,15 +205,13 @@ def _where_it_belongs(data: Any) -> str:
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:
     """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
-    documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path))
-    return tuple(element for document in documents for element in _elements(document))
-
-
-def _elements(document: Located) -> Iterator[Located]:
-    if isinstance(document.data, list):
-        yield from (Located(item, document.lines.children[index]) for index, item in enumerate(document.data))
-    elif document.data is not None:
-        yield document
+    elements: list[Located] = []
+    for document in parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path)):
+        if isinstance(document.data, list):
+            elements += map(Located, document.data, document.lines.children.values())
+        elif document.data is not None:
+            elements.append(document)
+    return tuple(elements)
 
 
 def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | None:
@@ -274,4 +226,5 @@ def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | No
 
 def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> CaseEntry:
     """Return the entry of a case from a YAML file; ``index`` counts the cases of the file."""
-    return _entry_of(case, path, document.lines.line, offset=index)
+    header = {name: getattr(case, name) for name in HEADER}
+    return CaseEntry(path=path, line=document.lines.line, offset=index, **header)

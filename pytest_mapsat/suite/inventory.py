@@ -35,13 +35,6 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
     "state": ("state", JSONL_ENDINGS),
     LABELS: ("labels", JSONL_ENDINGS),
 }
-#: Folders and files of an old form, each with its name of today.
-_RENAMED = {"records": "recordings", "answers": LABELS, "decisions.jsonl": f"{LABELS}/{REVIEWED}"}
-_REWRITE = {
-    "records": "rename it",
-    "answers": "rename it, with one answer a line of JSON",
-    "decisions.jsonl": 'in each line "requirement": F, "outcome": O, "wording": W, "why": Y become "labels": {F: O}, "wording": {F: W}, "why": {F: Y}',
-}
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
@@ -50,11 +43,6 @@ _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDING
 def is_yaml(path: PurePath) -> bool:
     """Say whether the name is that of a YAML file."""
     return path.name.endswith(YAML_ENDINGS)
-
-
-def is_jsonl(path: PurePath) -> bool:
-    """Say whether the name is that of a JSON Lines file, compressed or not."""
-    return path.name.endswith(JSONL_ENDINGS)
 
 
 def role_of(relative: PurePath) -> Role | None:
@@ -103,19 +91,13 @@ _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
-    problems = [
-        Problem(shown_path(root / old), 0, f"{old} is called {new} now", _REWRITE[old])
-        for old, new in _RENAMED.items()
-        if (root / old).exists()
-    ]
+    problems: list[Problem] = []
     found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
     unread: list[Problem] = []
     aside: list[Path] = []
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
-        if relative.parts[0] in _RENAMED:
-            continue
         role = role_of(relative)
         if role is None:
             if relative.parts[0] == DATA:
@@ -134,18 +116,8 @@ def take_inventory(root: Path) -> Inventory:
     if count := sum(map(_looks_like_cases, aside)):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
-    return Inventory(
-        tuple(found["cases"]),
-        tuple(found["tools"]),
-        tuple(found["recordings"]),
-        tuple(problems),
-        requirements=tuple(found["requirements"]),
-        state=tuple(found["state"]),
-        labels=tuple(found["labels"]),
-        calibration=tuple(found["calibration"]),
-        strangers=tuple(strangers),
-        unread=tuple(unread),
-    )
+    files = {role: tuple(paths) for role, paths in found.items() if role != "manifest"}
+    return Inventory(problems=tuple(problems), strangers=tuple(strangers), unread=tuple(unread), **files)
 
 
 def _looks_like_cases(path: Path) -> bool:

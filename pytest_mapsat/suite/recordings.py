@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
-    Lines,
-    Located,
-    RawLine,
     limits,
+    noun_of,
     open_bytes,
-    parse_json_line,
     read_lines,
     shown_path,
     unreadable,
-    validate,
 )
-from pytest_mapsat.model import Problem, Recording, SuiteError
+from pytest_mapsat.model import Problem, Recording, SuiteError, Tool, canonical_json
+from pytest_mapsat.sandbox import recording_key
 
 _CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
 
@@ -55,38 +53,24 @@ def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
-        _index_file(path, spans, problems)
+        name, last, before = shown_path(path), "", len(problems)
+        for line in read_lines(path, limits.RECORDING_BYTES):
+            if (match := _CANONICAL.match(line.data)) is not None:
+                case = match[1].decode()
+            else:
+                recording = noun_of(Recording, line.data, name, line.number, problems)
+                case = recording.case if recording else ""
+            if case and case == last:
+                span = spans[case][-1]
+                span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
+            elif case:
+                spans.setdefault(case, []).append(Span(path, line.number, line.offset, len(line.data)))
+            last = case
+            if len(problems) - before >= limits.PROBLEMS:
+                break
     if problems:
         raise SuiteError(*problems)
     return spans
-
-
-def _index_file(path: Path, spans: dict[str, list[Span]], problems: list[Problem]) -> None:
-    last = ""
-    before = len(problems)
-    for line in read_lines(path, limits.RECORDING_BYTES):
-        found = _CANONICAL.match(line.data)
-        case = found[1].decode() if found else _case_of(path, line, problems)
-        if case and case == last:
-            span = spans[case][-1]
-            span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
-        elif case:
-            spans.setdefault(case, []).append(Span(path, line.number, line.offset, len(line.data)))
-        last = case
-        if len(problems) - before >= limits.PROBLEMS:
-            return
-
-
-def _case_of(path: Path, line: RawLine, problems: list[Problem]) -> str:
-    """Return the case of any line, or an empty string after adding its problems."""
-    name = shown_path(path)
-    try:
-        data = parse_json_line(line.data, name, line.number)
-    except SuiteError as error:
-        problems.extend(error.problems)
-        return ""
-    recording = validate(Recording, Located(data, Lines(line.number)), name, problems)
-    return recording.case if recording else ""
 
 
 class SpanReader:
@@ -104,7 +88,9 @@ class SpanReader:
         """Return ``length`` unpacked bytes from ``offset``, fewer where the file has become shorter."""
         try:
             with self._lock:
-                return _read_at(self._open(path), offset, length)
+                file = self._open(path)
+                file.seek(offset)
+                return file.read(length)
         except READ_ERRORS as error:
             raise unreadable(path, error) from error
 
@@ -129,11 +115,6 @@ class SpanReader:
         self.close()
 
 
-def _read_at(file: IO[bytes], offset: int, length: int) -> bytes:
-    file.seek(offset)
-    return file.read(length)
-
-
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated.
 
@@ -141,24 +122,37 @@ def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[Place
         SuiteError: with the problems of all lines of a span.
     """
     for span in spans:
-        yield from _read_span(span, reader.read(span.path, span.offset, span.length))
+        name = shown_path(span.path)
+        problems: list[Problem] = []
+        placed: list[PlacedRecording] = []
+        data = reader.read(span.path, span.offset, span.length)
+        for line, raw in enumerate(data.split(b"\n"), span.line):
+            if raw and not raw.isspace():
+                recording = noun_of(Recording, raw, name, line, problems)
+                if recording is not None:
+                    placed.append(PlacedRecording(recording, span.path, line))
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        yield from placed
 
 
-def _read_span(span: Span, data: bytes) -> list[PlacedRecording]:
-    name = shown_path(span.path)
-    problems: list[Problem] = []
-    placed: list[PlacedRecording] = []
-    for line, raw in enumerate(data.split(b"\n"), span.line):
-        if not raw or raw.isspace():
-            continue
-        try:
-            document = Located(parse_json_line(raw, name, line), Lines(line))
-        except SuiteError as error:
-            problems.extend(error.problems)
-            continue
-        recording = validate(Recording, document, name, problems)
-        if recording is not None:
-            placed.append(PlacedRecording(recording, span.path, line))
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
-    return placed
+# -- when two recordings answer the same request: the sandbox reads their calls alike
+
+RequestKey = tuple[str, str, str, str]
+
+
+def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
+    """Return what two recordings share that answer the same request: case, tool, the writes before it, and canonical arguments."""
+    key = canonical_json(recording.arguments)
+    if tool is not None:
+        with suppress(ValueError):  # arguments that the tool cannot take are told by lint
+            key = recording_key(tool, recording)
+    return recording.case, recording.tool, recording.writes, key
+
+
+def by_request(recordings: Sequence[Recording], tools: Mapping[str, Tool]) -> dict[RequestKey, list[Recording]]:
+    """Return the recordings grouped by request, in the order of their first."""
+    groups: dict[RequestKey, list[Recording]] = {}
+    for recording in recordings:
+        groups.setdefault(request_key(recording, tools.get(recording.tool)), []).append(recording)
+    return groups

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from pytest_mapsat.formats import Lines, Located, limits, parse_json_line, read_lines, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, document_of, limits, read_lines, shown_path, validate
 from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.sandbox import Table, rows_meant, unmet
 
@@ -72,7 +73,13 @@ def read_state(paths: Sequence[Path]) -> StateFiles:
     lines = found.pop(OVERLAYS, [])
     tables = {name: Table(name, tuple(row for row, _ in found[name])) for name in sorted(found)}
     spots = {name: tuple(spot for _, spot in found[name]) for name in tables}
-    overlays, placed = _overlays(lines, problems)
+    overlays: dict[str, list[Overlay]] = {}
+    placed: list[tuple[Overlay, Spot]] = []
+    for data, (path, line) in lines:
+        overlay = validate(Overlay, Located(data, Lines(line)), shown_path(path), problems)
+        if overlay is not None:
+            overlays.setdefault(overlay.overlay, []).append(overlay)
+            placed.append((overlay, (path, line)))
     problems += _unfit(placed, tables, overlays)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
@@ -86,41 +93,25 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
             message = f"the table has more than {limits.TABLE_ROWS} rows"
             problems.append(Problem(name, line.number, message, "a sandbox of one suite needs fewer"))
             return
-        try:
-            row = parse_json_line(line.data, name, line.number)
-        except SuiteError as error:
-            problems.extend(error.problems)
-        else:
-            if isinstance(row, dict):
-                rows.append((row, (path, line.number)))
-            else:
-                message = f"a row is a JSON object of columns and values, not {shown(row)}"
-                problems.append(Problem(name, line.number, message))
+        document = document_of(line.data, name, line.number, problems)
+        if document is not None and isinstance(document.data, dict):
+            rows.append((document.data, (path, line.number)))
+        elif document is not None:
+            message = f"a row is a JSON object of columns and values, not {shown(document.data)}"
+            problems.append(Problem(name, line.number, message))
         if len(problems) >= limits.PROBLEMS:
             return
-
-
-def _overlays(
-    lines: Sequence[tuple[JsonObject, Spot]], problems: list[Problem]
-) -> tuple[dict[str, list[Overlay]], list[tuple[Overlay, Spot]]]:
-    overlays: dict[str, list[Overlay]] = {}
-    placed: list[tuple[Overlay, Spot]] = []
-    for data, (path, line) in lines:
-        overlay = validate(Overlay, Located(data, Lines(line)), shown_path(path), problems)
-        if overlay is not None:
-            overlays.setdefault(overlay.overlay, []).append(overlay)
-            placed.append((overlay, (path, line)))
-    return overlays, placed
 
 
 def _unfit(
     placed: Sequence[tuple[Overlay, Spot]], tables: Mapping[str, Table], overlays: Mapping[str, Sequence[Overlay]]
 ) -> Iterator[Problem]:
     """Give what is wrong between overlays and tables; cycles first, which would never end."""
-    circles = [(overlay, spot) for overlay, spot in placed if _takes_in(overlay, overlay.overlay, overlays)]
-    for overlay, spot in circles:
-        message = f"like: the overlay {shown(overlay.overlay)} takes in itself, by way of {', '.join(overlay.like)}"
-        yield _problem(spot, message, "take one of these lines out")
+    circle = circle_in({name: [other for line in lines for other in line.like] for name, lines in overlays.items()})
+    for overlay, spot in placed:
+        if overlay.overlay in circle and overlay.like:
+            message = f"like: the overlay {shown(overlay.overlay)} takes in itself, by way of {', '.join(overlay.like)}"
+            yield _problem(spot, message, "take one of these lines out")
     for overlay, spot in placed:
         for other in overlay.like:
             if other not in overlays:
@@ -136,17 +127,14 @@ def _unfit(
                 yield _problem(spot, message)
 
 
-def _takes_in(overlay: Overlay, name: str, overlays: Mapping[str, Sequence[Overlay]]) -> bool:
-    """Return whether a line leads back to the overlay of this name."""
-    waiting, seen = list(overlay.like), set[str]()
-    while waiting:
-        other = waiting.pop()
-        if other == name:
-            return True
-        if other not in seen:
-            seen.add(other)
-            waiting += [further for line in overlays.get(other, ()) for further in line.like]
-    return False
+def circle_in(edges: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return names that lead from one to the next, the last to the first; none where no way leads in a circle."""
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
 
 
 def _problem(spot: Spot, message: str, hint: str = "") -> Problem:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.model import FigureRole, Quote, TimeRole
-
-from .fold import fold_phrase
 
 #: What a reply does with a thing that it names: ``described`` says what it is like, and nothing for or against it.
 #: Everything that is not surely one of the others is ``unclear``.
@@ -186,7 +183,6 @@ class Document:
     text: str
     language: str
     turn: int
-    folded: str
     blocks: tuple[Block, ...]
     sentences: tuple[Span, ...]
     clauses: tuple[Span, ...]
@@ -219,32 +215,3 @@ class Document:
     def of(self, key: str) -> tuple[Mention, ...]:
         """Return the mentions that surely mean one thing."""
         return tuple(mention for mention in self.mentions if mention.keys == (key,))
-
-    def touches(self, phrases: Iterable[str]) -> bool:
-        """Return whether one of the phrases stands anywhere in the reply, as part of a word too."""
-        flat = self.folded.replace("\n", " ")
-        return any(folded in flat for phrase in phrases if (folded := fold_phrase(phrase)))
-
-    def copied(self, sources: Iterable[str]) -> tuple[int, ...]:
-        """Return the indices of the sentences that stand word for word in one of the sources (what the user wrote, what tools returned)."""
-        texts = [fold_phrase(source) for source in sources]
-        found = []
-        for number, span in enumerate(self.sentences):
-            words = fold_phrase(self.words(span)).rstrip(".!?。;")
-            if words and any(words in text for text in texts):
-                found.append(number)
-        return tuple(found)
-
-    def proposes(self, *, ignoring: Iterable[int] = ()) -> bool:
-        """Return whether the reply brings anything of its own: an affirmed thing, a figure, a time, an identifier.
-
-        Args:
-            ignoring: sentences that do not count, those that are copied for instance; questions never do.
-        """
-        silent = {*ignoring, *(question.sentence for question in self.questions)}
-        things = [
-            mention.sentence for mention in self.mentions if mention.stance in ("affirmed", "described", "unclear")
-        ]
-        figures = [quantity.sentence for quantity in self.quantities] + [time.sentence for time in self.times]
-        found = (*things, *figures, *(one.sentence for one in self.identifiers))
-        return any(number not in silent for number in found)

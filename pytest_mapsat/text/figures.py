@@ -1,13 +1,16 @@
-"""Figures with their units and with how exactly they are said."""
+"""Figures with their units and with how exactly they are said; telephone numbers, points, links, lines and platforms."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from .clock import Number, Spoken, is_glued
 from .document import Approx
+from .fold import Folded, is_han
 from .pack import Cue, Pack
 
 _GLUED_UNIT = re.compile(r"[ -]?([a-z°%⭐★$€£'\"]{1,4})(?![a-z0-9])")
@@ -27,7 +30,7 @@ _RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
 
-class Figure(NamedTuple):
+class ReadFigure(NamedTuple):
     """A figure in a folded text, in the canonical unit; ``per`` is what it is counted by ("hour", "head")."""
 
     start: int
@@ -69,9 +72,9 @@ class _Reader:
             self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
         )
 
-    def read(self) -> list[Figure]:
+    def read(self) -> list[ReadFigure]:
         """Return all figures, ascending."""
-        found: list[Figure] = []
+        found: list[ReadFigure] = []
         taken = iter(self.times)
         time = next(taken, None)
         for number in self.numbers:
@@ -95,7 +98,7 @@ class _Reader:
             self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
         ]
 
-    def _is_rate(self, found: Sequence[Figure], place: int) -> bool:
+    def _is_rate(self, found: Sequence[ReadFigure], place: int) -> bool:
         """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
         one = found[place]
         if one.unit != "min" or one.value != one.scale or not self.text[one.start].isalpha():
@@ -110,7 +113,7 @@ class _Reader:
         vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
         return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
-    def _figure(self, number: Number) -> Figure | None:
+    def _figure(self, number: Number) -> ReadFigure | None:
         """Return the figure that a number begins."""
         amount, more = self._amount(number)
         unit = self._unit(amount.end) or self._unit_before(number.start)
@@ -129,10 +132,12 @@ class _Reader:
             step = 0.5
         name = "star" if name == "min" and self._rates(number, stop) else name
         middle = (low + high) / 2 * scale
-        figure = Figure(number.start, stop, middle, low * scale, high * scale, amount.approx, name, step * scale, scale)
+        figure = ReadFigure(
+            number.start, stop, middle, low * scale, high * scale, amount.approx, name, step * scale, scale
+        )
         return self._loosened(figure, more) if more else figure
 
-    def _amount(self, number: Number) -> tuple[Figure, Cue | None]:
+    def _amount(self, number: Number) -> tuple[ReadFigure, Cue | None]:
         """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
         value, high, end = number.value, number.high, number.end
         step = _FRACTION if number.spelled and number.decimals else 10.0**-number.decimals
@@ -145,7 +150,7 @@ class _Reader:
             extra = half.tags["and_fraction"]
             value, high, end, step = value + extra, high + extra, half.end, _FRACTION
         approx: Approx = "range" if high > value else "exact"
-        amount = Figure(number.start, end, (value + high) / 2, value, high, approx, "count", step, bare=True)
+        amount = ReadFigure(number.start, end, (value + high) / 2, value, high, approx, "count", step, bare=True)
         return amount, more if loose else None
 
     def _rates(self, number: Number, stop: int) -> bool:
@@ -154,7 +159,7 @@ class _Reader:
         rated = before is not None and before.tags.get("unit_name") == "star"
         return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
 
-    def _loosened(self, figure: Figure, more: Cue) -> Figure:
+    def _loosened(self, figure: ReadFigure, more: Cue) -> ReadFigure:
         return _about(figure) if "about_after" in more.tags and "over_after" not in more.tags else _at_least(figure)
 
     def _unit(self, end: int) -> tuple[tuple[str, float], int] | None:
@@ -178,7 +183,7 @@ class _Reader:
             return ("percent", 1.0), end
         return None
 
-    def _quarters(self, found: Sequence[Figure]) -> list[Figure]:
+    def _quarters(self, found: Sequence[ReadFigure]) -> list[ReadFigure]:
         """Return quarters of an hour that stand as one word and are no part of a time of day."""
         taken = {position for time in self.times for position in range(time.start, time.end)}
         taken |= {figure.start for figure in found}
@@ -191,13 +196,13 @@ class _Reader:
                 over = more is not None and "over_after" in more.tags
                 if more and over:
                     end = more.end
-                figure = Figure(cue.start, end, minutes, minutes, minutes, "exact", "min", 1.0)
+                figure = ReadFigure(cue.start, end, minutes, minutes, minutes, "exact", "min", 1.0)
                 extra.append(_at_least(figure) if over else figure)
         return extra
 
-    def _joined(self, found: list[Figure]) -> list[Figure]:
+    def _joined(self, found: list[ReadFigure]) -> list[ReadFigure]:
         """Join what is one figure in two units (1 h 20 min, 1小时20分) and ranges (12-18 min)."""
-        result: list[Figure] = []
+        result: list[ReadFigure] = []
         for figure in found:
             whole = self._together(result[-1], figure) if result else None
             if whole is None:
@@ -206,7 +211,7 @@ class _Reader:
                 result[-1] = whole
         return result
 
-    def _together(self, last: Figure, figure: Figure) -> Figure | None:
+    def _together(self, last: ReadFigure, figure: ReadFigure) -> ReadFigure | None:
         """Return the figure that two which follow each other are, if they are one."""
         gap = self.text[last.end : figure.start]
         total = last.value + figure.value
@@ -225,7 +230,7 @@ class _Reader:
             return figure._replace(start=last.start, value=(low + figure.high) / 2, low=low, approx="range")
         return None
 
-    def _is_range(self, last: Figure, figure: Figure, gap: str) -> bool:
+    def _is_range(self, last: ReadFigure, figure: ReadFigure, gap: str) -> bool:
         mark = gap.strip()
         rated = self.last_cue(last.start) if last.bare else None
         same = (last.bare and not (rated and rated.role(("rating",)))) or last.unit == figure.unit
@@ -238,7 +243,7 @@ class _Reader:
         plain = (mark in _RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
         return between or either or plain
 
-    def _hedged(self, figure: Figure) -> Figure:
+    def _hedged(self, figure: ReadFigure) -> ReadFigure:
         """Return the figure with what stands before or behind it about how exact it is."""
         if figure.approx == "range" and figure.high > figure.low:
             return figure
@@ -254,7 +259,7 @@ class _Reader:
                     return hedge(figure._replace(end=max(figure.end, cue.end)) if suffix else figure)
         return figure
 
-    def _kept(self, figure: Figure) -> bool:
+    def _kept(self, figure: ReadFigure) -> bool:
         """Return whether a bare number counts something."""
         if not figure.bare:
             return figure.unit != "other"
@@ -273,17 +278,17 @@ class _Reader:
         )
 
 
-def _about(figure: Figure) -> Figure:
+def _about(figure: ReadFigure) -> ReadFigure:
     return figure._replace(
         approx="about", low=figure.value * (1 - _ABOUT_SHARE), high=figure.value * (1 + _ABOUT_SHARE)
     )
 
 
-def _at_most(figure: Figure) -> Figure:
+def _at_most(figure: ReadFigure) -> ReadFigure:
     return figure._replace(approx="at_most", low=figure.value * _LEAST_SHARE, high=figure.value)
 
 
-def _at_least(figure: Figure) -> Figure:
+def _at_least(figure: ReadFigure) -> ReadFigure:
     return figure._replace(approx="at_least", low=figure.value, high=figure.value * _MOST_SHARE)
 
 
@@ -293,14 +298,14 @@ _HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
 
 def find_figures(
     text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
-) -> list[Figure]:
+) -> list[ReadFigure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
     found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
     return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
 
 
-def _people(figure: Figure, before: Cue | None) -> Figure:
+def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:
     """Read "for six" as six people."""
     return (
         figure._replace(unit="people", bare=False)
@@ -309,7 +314,7 @@ def _people(figure: Figure, before: Cue | None) -> Figure:
     )
 
 
-def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
+def _counted(text: str, pack: Pack, figure: ReadFigure) -> ReadFigure:
     """Name what a bare number counts by the words behind it: "three rooms", "18 in stock"."""
     word = _WORD.match(text, figure.end)
     if word is None or not text[figure.start].isascii() or not _OF_NOUNS.issuperset(pack.words.get(word[1], ())):
@@ -317,3 +322,137 @@ def _counted(text: str, pack: Pack, figure: Figure) -> Figure:
     noun = word[1].removesuffix("'s")
     noun = noun[:-1] if noun.endswith("s") and not noun.endswith("ss") else noun
     return figure._replace(unit=f"count:{noun}")
+
+
+Kind = Literal["phone", "line", "address", "point", "platform", "link"]
+_PHONE = re.compile(
+    r"(?<![0-9./-])(?<![0-9][,:])(?:\+[0-9]{1,3}[ -]?)?(?:\([0-9]{2,5}\)[ -]?)?[0-9]{3,12}(?:[ -][0-9]{3,8}){0,4}(?![0-9]|[-.:/][0-9]|,[0-9]{3}(?![0-9]))"
+)
+_POINT = re.compile(r"(?<![0-9.])(-?[0-9]{1,3}\.[0-9]{3,16})[ ,]{1,3}(-?[0-9]{1,3}\.[0-9]{3,16})(?![0-9])")
+_LON = r"(?:东经|西经|经度|longitude|lon|lng)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,3}\.[0-9]{2,15})"
+_LAT = r"(?:北纬|南纬|纬度|latitude|lat)[^0-9a-z\u4e00-\u9fff]{0,4}[为是约]?[^0-9a-z\u4e00-\u9fff]{0,2}(-?[0-9]{1,2}\.[0-9]{2,15})"
+_LINK = re.compile(r"(?:https?://|www\.)[^\s()<>\[\]\"'。、]{3,500}")
+_LATIN_ADDRESS = re.compile(r"(?<![0-9a-z.:-])[0-9]{1,4}[a-z]?(?= [a-z])((?: [a-z][a-z']{1,20}){1,4})")
+_FEWEST, _MOST = 7, 15
+_SAMPLE = 2000
+
+
+class FoundIdentifier(NamedTuple):
+    """An identifier in a folded text, with its normal form."""
+
+    start: int
+    end: int
+    kind: Kind
+    value: str
+
+
+def find_identifiers(folded: Folded, pack: Pack) -> list[FoundIdentifier]:
+    """Return the identifiers of a folded text, ascending, none overlapping another."""
+    text = folded.text
+    found = sorted(
+        (*_simple(text, pack), *_phones(text), *_addresses(folded, pack)), key=lambda one: (one.start, -one.end)
+    )
+    kept: list[FoundIdentifier] = []
+    for one in found:
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """What the words of a language make of numbers: a line or platform before or behind them, a street before a house number."""
+
+    numbered: tuple[tuple[Kind, re.Pattern[str]], ...]
+    address: re.Pattern[str] | None
+
+
+@lru_cache(maxsize=16)
+def _patterns(pack: Pack) -> _Patterns:
+    def words(group: str) -> str:
+        return "|".join(map(re.escape, sorted(pack.groups.get(group, ()), key=lambda word: (-len(word), word))))
+
+    numerals = "".join(
+        word
+        for group in ("numeral", "multiplier")
+        for word in sorted(pack.groups.get(group, ()))
+        if len(word) == 1 and is_han(word)
+    )
+    numbered: list[tuple[Kind, re.Pattern[str]]] = []
+    for kind in ("line", "platform"):
+        if before := words(f"{kind}_before"):
+            pattern = rf"(?<![a-z0-9])(?:{before}) ?([0-9]{{1,4}}[a-z]?|[a-z][0-9]{{1,3}})(?![0-9a-z:])"
+            numbered.append((kind, re.compile(pattern)))
+        if after := words(f"{kind}_after"):
+            spelled = "|".join(word for word in after.split("|") if len(word) > 1)
+            in_words = rf"|([{numerals}]{{1,3}})(?:{spelled})" if numerals and spelled else ""
+            numbered.append((kind, re.compile(rf"([0-9]{{1,4}})(?:{after}){in_words}")))
+    street, house = words("numbered_street"), words("house_number")
+    address = rf"[\u4e00-\u9fff]{{1,12}}?(?:{street})[0-9]{{1,5}}(?:{house})" if street and house else ""
+    return _Patterns(tuple(numbered), re.compile(address) if address else None)
+
+
+@cache
+def _worded_points() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Points whose numbers have words: longitude first, latitude first. Compiled for the few texts that may have one."""
+    return re.compile(rf"{_LON}[^0-9]{{1,6}}?{_LAT}"), re.compile(rf"{_LAT}[^0-9]{{1,6}}?{_LON}")
+
+
+def may_link(text: str) -> bool:
+    """Return whether a folded text can have a link: most have none, and need not be searched for one."""
+    return "://" in text or "www." in text
+
+
+def _simple(text: str, pack: Pack) -> Iterator[FoundIdentifier]:
+    for match in _LINK.finditer(text) if may_link(text) else ():
+        value = match.group().rstrip(".,;:!?")
+        yield FoundIdentifier(match.start(), match.start() + len(value), "link", value)
+    for match in _POINT.finditer(text):
+        yield FoundIdentifier(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
+    if "lat" in text or "纬" in text:
+        apart, turned = _worded_points()
+        for match in apart.finditer(text):
+            yield FoundIdentifier(match.start(), match.end(), "point", f"{match[1]},{match[2]}")
+        for match in turned.finditer(text):
+            yield FoundIdentifier(match.start(), match.end(), "point", f"{match[2]},{match[1]}")
+    for kind, pattern in _patterns(pack).numbered:
+        for match in pattern.finditer(text):
+            yield FoundIdentifier(match.start(), match.end(), kind, next(filter(None, match.groups())))
+
+
+def _phones(text: str) -> Iterator[FoundIdentifier]:
+    for match in _PHONE.finditer(text):
+        digits = "".join(char for char in match.group() if char.isdigit())
+        if _FEWEST <= len(digits) <= _MOST:
+            yield FoundIdentifier(match.start(), match.end(), "phone", digits)
+
+
+def _addresses(folded: Folded, pack: Pack) -> Iterator[FoundIdentifier]:
+    text = folded.text
+    pattern = _patterns(pack).address
+    for match in pattern.finditer(text) if pattern else ():
+        start = match.start() + max(_after_words(match.group(), pack), 0)
+        yield FoundIdentifier(start, match.end(), "address", text[start : match.end()])
+    capitals = any(char.isupper() for char in folded.original[:_SAMPLE])
+    for match in _LATIN_ADDRESS.finditer(text):
+        words = match[1].split()
+        last = max((place for place, word in enumerate(words) if word in pack.names["street"]), default=0)
+        measured = any("unit" in pack.words.get(word, ()) for word in words[:last])  # "18 minutes from Fennel Court"
+        if last and not measured:
+            name = " ".join(words[: last + 1])
+            start = match.start()
+            end = text.index(name, match.start(1)) + len(name)
+            if capitals and not folded.original[folded.origin(end - len(words[last]))].isupper():
+                continue
+            yield FoundIdentifier(start, end, "address", text[start:end])
+
+
+def _after_words(address: str, pack: Pack) -> int:
+    """Return where in the characters before a house number the street's name begins: behind ordinary words."""
+    number = next(place for place, char in enumerate(address) if char.isdigit())
+    street = address[:number]
+    cut = max((place + 1 for place, char in enumerate(street) if char in pack.names["boundary"]), default=0)
+    for cue in pack.find(street):
+        if cue.end < number - 1 and cue.has("choose", "toward", "person", "chosen", "from", "role", "if"):
+            cut = max(cut, cue.end)
+    return cut if cut < number - 1 else 0

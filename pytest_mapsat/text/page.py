@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from .document import Block, BlockKind, Cell, Span
+from .figures import FoundIdentifier, find_identifiers, may_link
 from .fold import Folded, fold, fold_phrase, is_han
-from .identifiers import Found, find_identifiers, may_link
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
@@ -221,7 +221,7 @@ class Page:
         return tuple(self.pack.find(self.folded.text))
 
     @cached_property
-    def identifiers(self) -> tuple[Found, ...]:
+    def identifiers(self) -> tuple[FoundIdentifier, ...]:
         """Telephone numbers, lines, addresses, points, links."""
         return tuple(find_identifiers(self.folded, self.pack))
 
@@ -237,7 +237,7 @@ class Page:
         return counts or bool(self.identifiers)
 
     @cached_property
-    def links(self) -> tuple[Found, ...]:
+    def links(self) -> tuple[FoundIdentifier, ...]:
         """The links among the identifiers."""
         if not may_link(self.folded.text):
             return ()

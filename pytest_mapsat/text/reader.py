@@ -14,8 +14,7 @@ from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Number, Spoken, find_numbers, find_times, resolve
 from .document import BareNumber, Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
-from .figures import find_figures
-from .identifiers import Found
+from .figures import FoundIdentifier, find_figures
 from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
 from .page import KEPT, Clause, Page, Scan, Sentence, open_page, scan
@@ -177,7 +176,7 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     return _Cut(cut, names, numbers, times)
 
 
-def _places(hits: Sequence[Hit], found: Sequence[Found]) -> tuple[tuple[int, int], ...]:
+def _places(hits: Sequence[Hit], found: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
     """Return the places in which no figure is looked for: names and identifiers."""
     spans = [(hit.start, hit.end) for hit in hits]
     return tuple(sorted(spans + [(one.start, one.end) for one in found]))
@@ -230,7 +229,6 @@ class _Cut:
             text=page.text,
             language=page.language,
             turn=turn,
-            folded=cut.text,
             blocks=cut.blocks,
             sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
             clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),

@@ -10,7 +10,7 @@ from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Spoken
 from .document import Cell, Stance
-from .figures import Figure
+from .figures import ReadFigure
 from .fold import is_han
 from .pack import Cue
 from .page import Clause, Scan
@@ -293,11 +293,11 @@ class Roles:
         self.scan = scan
         self.subjects = subjects
 
-    def of_all(self, figures: Sequence[Figure]) -> list[Told]:
+    def of_all(self, figures: Sequence[ReadFigure]) -> list[Told]:
         """Return what each figure is one of."""
         return [self.of_figure(figure) for figure in figures]
 
-    def of_figure(self, figure: Figure) -> Told:
+    def of_figure(self, figure: ReadFigure) -> Told:
         """Return what a figure is one of."""
         place = self.scan.clause_at(figure.start)
         clause = self.scan.clauses[place]
@@ -322,7 +322,7 @@ class Roles:
             role = None
         return Told(unit, cast("FigureRole | None", role), mode if role in _TRAVEL.values() else "", cued)
 
-    def _right_beside(self, figure: Figure) -> str | None:
+    def _right_beside(self, figure: ReadFigure) -> str | None:
         """Return the role that a word right before or behind a figure gives it: "three minutes quicker", 少等一分钟."""
         allowed = _OF_UNIT.get(figure.unit, frozenset()) | _APART.get(figure.unit, frozenset())
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
@@ -339,7 +339,7 @@ class Roles:
             end = cue.start
         return None
 
-    def _is_sum(self, figure: Figure, role: str) -> bool:
+    def _is_sum(self, figure: ReadFigure, role: str) -> bool:
         """Return whether a number without a unit is one of money: nothing that it counts follows, and before it stands its price."""
         following = self.scan.cues_between(figure.end, figure.end + _FAR)
         if following and following[0].start == figure.end and following[0].has("classifier"):
@@ -353,7 +353,7 @@ class Roles:
             and not self.scan.text[figure.end : figure.end + 1].isalpha()
         )
 
-    def _role(self, figure: Figure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
+    def _role(self, figure: ReadFigure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
         """Return the role that the nearest fitting word gives; nothing where two are about as near."""
         found: list[tuple[int, str]] = []
         for cue in cues:
@@ -374,7 +374,7 @@ class Roles:
             return None
         return role
 
-    def _moves(self, cue: Cue, figure: Figure) -> bool:
+    def _moves(self, cue: Cue, figure: ReadFigure) -> bool:
         """Return whether a word says how one travels; some do so only right before a figure (走十分钟, but 走大路)."""
         if "mode" in cue.tags:
             return True
@@ -385,7 +385,7 @@ class Roles:
             and figure.start - cue.end < _NEAR * 2
         )
 
-    def _distance(self, cue: Cue, figure: Figure, clause: Clause) -> int:
+    def _distance(self, cue: Cue, figure: ReadFigure, clause: Clause) -> int:
         """Return how far a word stands from a figure; other figures and marks between them make it farther."""
         gap = (
             self.scan.text[cue.end : figure.start]
@@ -399,7 +399,7 @@ class Roles:
             far += _NEAR
         return far
 
-    def _from_head(self, figure: Figure, allowed: frozenset[str]) -> str | None:
+    def _from_head(self, figure: ReadFigure, allowed: frozenset[str]) -> str | None:
         """Return the role that the head of the column, or of the row, gives a figure in a table."""
         found: list[str] = []
         for cue in self.subjects.head_cues(figure.start):
@@ -410,7 +410,7 @@ class Roles:
                 return _TRAVEL[figure.unit]
         return found[0] if found else None
 
-    def _for_several(self, figure: Figure, clause: Clause) -> bool:
+    def _for_several(self, figure: ReadFigure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""
         for cue in clause.cues:
             if (
@@ -422,7 +422,7 @@ class Roles:
                 return True
         return False
 
-    def _mode(self, figure: Figure, place: int) -> str:
+    def _mode(self, figure: ReadFigure, place: int) -> str:
         """Return the way of travelling that stands nearest in the clause, or else last before it in the sentence."""
         cues = self.scan.clauses[place].cues
         near = [cue for cue in cues if self._moves(cue, figure) and not self._lacking(cue)]
@@ -441,7 +441,7 @@ class Roles:
         before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
         return any(one.has("lack") and not self.scan.text[one.end : cue.start].strip(" theayour") for one in before)
 
-    def _travel(self, figure: Figure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
+    def _travel(self, figure: ReadFigure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""
         if any(not _OF_UNIT[figure.unit].isdisjoint(cue.tags.get("role", ())) for cue in cues):
             return None

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .make import check_user_spec, make_user
 from .reading import learn_to_read
 from .rules import audit
-from .scripted import ScriptedUser
-from .user import SilentUser, User, UserBrokenError, UserMove
+from .user import ScriptedUser, SilentUser, User, UserBrokenError, UserMove, check_user_spec, make_user
 
 if TYPE_CHECKING:
     from .modelled import USER_PROMPTS

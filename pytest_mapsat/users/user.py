@@ -1,12 +1,30 @@
-"""What a user is, and what it does when the agent has spoken; and the user who never answers."""
+"""Who speaks for the user: nobody, or its script by rules. Every rule stands in docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from pytest_mapsat.model import Ending, MapsatError, Turn, Usage
+from pytest_mapsat.model import (
+    Case,
+    Confirms,
+    Ending,
+    MapsatError,
+    ScriptedAnswer,
+    Turn,
+    Usage,
+    UsageError,
+    UserScript,
+    did_you_mean,
+)
+
+from .reading import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, wants_something, words
+
+if TYPE_CHECKING:
+    from pytest_mapsat.llm import ModelClient
+
+    from .modelled import Chooser
 
 
 class UserBrokenError(MapsatError):
@@ -46,3 +64,211 @@ class SilentUser:
     def reply(self, turns: Sequence[Turn]) -> UserMove:  # noqa: ARG002  # the protocol's argument
         """Return the end of the dialogue."""
         return UserMove(text=None, ending="done")
+
+
+# -- the script -----------------------------------------------------------------------------------------------------------
+
+
+class ScriptedUser:
+    """A user of one episode.
+
+    Args:
+        script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
+        language: BCP 47; the language of its stock phrases, and that in which messages are read.
+        chooser: chooses among the prepared answers for questions that no phrase is in; None: nobody does.
+    """
+
+    def __init__(self, script: UserScript, *, language: str = "en", chooser: Chooser | None = None) -> None:
+        self._chooser = chooser
+        self._notes: list[str] = []
+        stock = stock_of(language)
+        # Words that ask for something cannot end a dialogue.
+        self._stock = replace(
+            stock,
+            no_preference=script.no_preference or stock.no_preference,
+            cannot_act=_closing(script.cannot_act) or stock.cannot_act,
+            goodbye=_closing(script.goodbye) or stock.goodbye,
+        )
+        self._language = language
+        self._script = script.answers
+        self._confirms = script.confirms
+        self._unsaid = list(script.answers)
+        self._said: list[ScriptedAnswer] = []
+        self._heard: set[str] = set()
+        self._stale_replies = 0
+
+    def reply(self, turns: Sequence[Turn]) -> UserMove:
+        """Return the user's move after the agent's last turn."""
+        self._notes = []
+        move = self._move(read(_last_words(turns), self._language))
+        spent = self._chooser.take_spent() if self._chooser is not None else None
+        return replace(move, usage=spent, notes=tuple(self._notes))
+
+    def _move(self, message: Reading) -> UserMove:
+        answers = self._answers_to(message)
+        if self._is_looping(message, answers):
+            return self._end(gave_up=True)
+        decision = answer_go_ahead(self._confirms, message, self._language)
+        if answers or decision:
+            return self._answer(answers, decision, also_act=bool(message.actions))
+        return self._without_answer(message)
+
+    def _answers_to(self, message: Reading) -> list[ScriptedAnswer]:
+        """Take what was asked for out of what is still to be said."""
+        asked = (*message.questions, *message.open_ended)
+        answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
+        known = () if self._confirms is None else message.go_ahead
+        questions = [question for question in message.questions if question not in known]
+        strange = [
+            question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
+        ]
+        if strange and self._chooser is not None and self._unsaid:
+            chosen = self._chooser.choose(strange, self._unsaid)
+            answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
+        elif strange and self._script:
+            self._notes += [f"no prepared answer is for: {question}" for question in strange]
+        said = {answer.say for answer in answers}
+        self._unsaid = [answer for answer in self._unsaid if answer.say not in said]
+        self._said += answers
+        return answers
+
+    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer]) -> bool:
+        """Return whether this is the second reply in a row that brings nothing new."""
+        confirmed = self._confirms is not None and message.go_ahead
+        stale = not answers and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
+        self._stale_replies = self._stale_replies + 1 if stale else 0
+        self._heard.update(map(words, message.sentences))
+        return self._stale_replies > 1
+
+    def _is_repetition(self, message: Reading) -> bool:
+        return all(words(sentence) in self._heard for sentence in message.sentences)
+
+    def _was_answered(self, message: Reading) -> bool:
+        return any(_is_asked(answer, message.questions) for answer in self._said)
+
+    def _answer(
+        self, answers: Sequence[ScriptedAnswer], decision: tuple[str, bool] | None, *, also_act: bool
+    ) -> UserMove:
+        words_of_decision, agreed = decision or ("", None)
+        last = (words_of_decision, self._stock.cannot_act if also_act else "")
+        # The same words may stand in two answers of a script; once is enough.
+        said = dict.fromkeys(filter(None, (*(answer.say for answer in answers), *last)))
+        return UserMove(self._stock.joint.join(said), agreed=agreed)
+
+    def _without_answer(self, message: Reading) -> UserMove:
+        if message.actions:
+            return UserMove(self._stock.cannot_act, ending="done")
+        if message.questions:
+            already = self._was_answered(message)
+            return UserMove(self._stock.said_already if already else self._stock.no_preference)
+        return self._end(gave_up=message.stalls or message.gives_up)
+
+    def _end(self, *, gave_up: bool) -> UserMove:
+        return UserMove(self._stock.goodbye, ending="stalled" if gave_up else "done")
+
+
+def answer_go_ahead(
+    confirms: Literal["yes", "no"] | Confirms | None, message: Reading, language: str
+) -> tuple[str, bool] | None:
+    """Return what a script answers to a request for a go-ahead, and whether that agrees; None where it has no answer or none is asked for.
+
+    Args:
+        confirms: the script's.
+        message: what the agent's message asks.
+        language: BCP 47 tag of the case.
+    """
+    if confirms is None or not message.go_ahead:
+        return None
+    stock = stock_of(language)
+    if isinstance(confirms, str):
+        return (stock.agrees, True) if confirms == "yes" else (stock.declines, False)
+    if all(_names(message, wanted, language) for wanted in confirms.when):
+        return confirms.say, True
+    return confirms.otherwise or stock.declines, False
+
+
+def _names(message: Reading, wanted: str, language: str) -> bool:
+    """Return whether a message that asks for a go-ahead names something, a time or a figure in whatever form.
+
+    What it says is not to be had is not what it asks about. A time in the very sentence that asks goes before those in others.
+    """
+    asking = "\n".join(message.go_ahead)
+    whole = asking if PATTERNS["instead"].search(asking) else "\n".join(message.sentences)
+    asking, whole = (PATTERNS["not_to_be_had"].sub(" ", said) for said in (asking, whole))
+    facts, in_sentence, in_message = (facts_of(said, language) for said in (wanted, asking, whole))
+    for fact in facts:
+        clocks = [other for other in in_sentence if fact.unit == other.unit == "clock"]
+        if not any(_is_same(fact, other) for other in clocks or in_message):
+            return False
+    rest = wanted
+    for fact in sorted(facts, key=lambda fact: fact.span, reverse=True):
+        rest = f"{rest[: fact.span.start]} {rest[fact.span.end :]}"
+    return all(mentions(whole, word) for word in (words(rest).split() if facts else [wanted]))
+
+
+def _is_same(wanted: Fact, stated: Fact) -> bool:
+    return wanted.agrees(stated) and (wanted.unit == stated.unit or "count" in (wanted.unit, stated.unit))
+
+
+def _closing(text: str) -> str:
+    return "" if not text or wants_something(text) else text
+
+
+def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
+    return any(mentions(sentence, phrase) for sentence in sentences for phrase in answer.asked)
+
+
+def _last_words(turns: Sequence[Turn]) -> str:
+    return turns[-1].text if turns and turns[-1].role == "agent" else ""
+
+
+# -- from the text of --mapsat-user to a user -----------------------------------------------------------------------------
+
+_NAMES = ("scripted", "silent", "llm", "scripted+llm")
+_EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
+
+
+def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial: int = 1) -> User:
+    """Return a fresh user for one episode of the case.
+
+    Args:
+        spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
+        case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
+        client: the way to models.
+        trial: counts the episodes of the case from 1.
+
+    Raises:
+        UsageError: the spec names no user, or one that needs a model, and there is no way to models.
+    """
+    check_user_spec(spec)
+    if spec == "silent":
+        return SilentUser()
+    kind, _, model = spec.partition(":")
+    if kind == "scripted":
+        return ScriptedUser(case.truth.user, language=case.language)
+    if client is None:
+        raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
+    from .modelled import Chooser, ModelUser, voice_of  # noqa: PLC0415 (only where a model is the user)
+
+    voice = voice_of(model, spec, client, trial)
+    if kind == "llm":
+        return ModelUser(case, voice)
+    return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
+
+
+def check_user_spec(spec: str) -> None:
+    """Do nothing for a spec that names a user.
+
+    Raises:
+        UsageError: it names no user of this version.
+    """
+    kind, colon, model = spec.partition(":")
+    if kind in ("llm", "scripted+llm"):
+        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (likewise)
+
+        named_model(model, f"--mapsat-user={spec}")
+    elif colon and not did_you_mean(kind, _NAMES):
+        raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")
+    elif spec not in ("scripted", "silent"):
+        hint = did_you_mean(kind, _NAMES)
+        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))

@@ -21,7 +21,7 @@ def reading(text, *parts, turn=1):
 
     blocks = (Block(whole, "paragraph"),)
     figures = (of(Mention), of(Quantity), of(ClockTime), (), of(Question))
-    return Document(text, "en", turn, text.casefold(), blocks, (whole,), (whole,), *figures)
+    return Document(text, "en", turn, blocks, (whole,), (whole,), *figures)
 
 
 def names(words, stance, *keys, form="full"):

@@ -6,7 +6,7 @@ import pytest
 from asked_models import ScriptedDoor, entry, judged, requirements
 from judging import call, case_of, dialogue
 
-from pytest_mapsat.judges.llm_judge.material import visible
+from pytest_mapsat.judges.llm_material import visible
 from pytest_mapsat.model import Turn
 
 FENCE = re.compile(r"<<<(DATA-[0-9a-f]{12}) ")

@@ -21,7 +21,7 @@ from random import Random
 from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
-from pytest_mapsat.judges.form import ROLES, TIMES
+from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, PeopleLabels
 from pytest_mapsat.proof import JudgedDialogue, judging_of
 from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers

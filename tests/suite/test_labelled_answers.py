@@ -37,15 +37,8 @@ def test_labels_leave_the_fingerprint_as_it_was_and_what_comes_before_judges_has
     (root / "labels" / "reviewed.jsonl").write_text("")
     after = open_suite(root)
     assert after.fingerprint() == some.fingerprint() == before.fingerprint()
-    assert (before.digest_of_labels(), before.digest_of_reviewed(), some.digest_of_reviewed()) == ("", "", "")
-    assert len(some.digest_of_labels()) == len(after.digest_of_reviewed()) == 16
-
-
-@pytest.mark.parametrize("old", ["answers", "decisions.jsonl"])
-def test_the_old_places_of_labels_are_refused_with_the_new(root, old):
-    (root / old).mkdir() if old == "answers" else (root / old).write_text("")
-    (problem,) = open_suite(root).inventory.problems
-    assert problem.message.startswith(f"{old} is called labels")
+    assert (before.digest_of("labels"), before.digest_of("reviewed"), some.digest_of("reviewed")) == ("", "", "")
+    assert len(some.digest_of("labels")) == len(after.digest_of("reviewed")) == 16
 
 
 def test_answers_are_read_in_the_order_of_files_and_lines(root):

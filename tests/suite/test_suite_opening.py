@@ -251,12 +251,13 @@ def test_a_manifest_or_a_folder_behind_a_link_is_refused(tmp_path):
         open_suite(root)
 
 
-def test_a_folder_and_a_key_of_an_old_form_are_refused_with_their_new_names(tmp_path):
-    root = make_suite(
-        tmp_path / "old", {"a.yaml": case_yaml("one"), "records/r.jsonl": recording_line("one", "find", {}, 1)}
-    )
-    with pytest.raises(SuiteError, match=r"records is called recordings now"):
-        open_suite(root).files()
+def test_recordings_in_a_folder_of_another_name_say_where_they_belong(tmp_path):
+    root = make_suite(tmp_path, {"a.yaml": case_yaml("a"), "records/r.jsonl": recording_line("a", "find", {}, 1)})
+    with pytest.raises(SuiteError, match=r"this is not a case.*recordings belong in recordings/\*\.jsonl"):
+        open_suite(root).entries(root / "records/r.jsonl")
+
+
+def test_a_key_of_an_old_form_is_refused_with_its_new_name(tmp_path):
     root = make_suite(tmp_path / "key", {"a.yaml": case_yaml("one")})
     with (root / "suite.yaml").open("a", encoding="utf-8") as manifest:
         manifest.write("world: {}\n")

@@ -231,26 +231,6 @@ def test_what_is_blank_on_a_page_is_quoted_as_it_was_written():
     assert document.text == "Hello Amber Hall."
 
 
-def test_a_reply_without_anything_of_its_own_proposes_nothing():
-    for text in ("", "Hello!", "Which of the two do you mean, Amber Hall or Birch Cafe?", "您想去哪里？"):
-        assert not reading(text).proposes()
-    assert reading("Amber Hall.").proposes()
-    assert reading("About 12 minutes.").proposes()
-
-
-def test_what_is_copied_word_for_word_is_told():
-    document = reading("I want lunch near Market Square. Go to Birch Cafe.")
-    copied = document.copied(["i want lunch near market square"])
-    assert copied == (0,)
-    assert document.proposes(ignoring=copied)
-    assert not document.proposes(ignoring=(0, 1))
-
-
-def test_a_topic_is_touched_by_any_of_its_words():
-    assert reading("雨天路滑").touches(["下雨", "雨天"])
-    assert not reading("Sunny all day").touches(["rain"])
-
-
 def test_a_page_is_kept_by_its_words_language_and_vocabulary():
     text = "Amber Hall is haunted, go to Birch Cafe."
     haunted = Vocabulary({"unfit": ("haunted",)})

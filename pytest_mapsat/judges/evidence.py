@@ -1,0 +1,625 @@
+"""What a dialogue knew, by thing and role: everything that tools declare of their results, what the user said, and the context.
+
+Nothing is guessed from the name of a key: a value counts for what its tool declares it to be, and for the thing it stands with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
+
+from pytest_mapsat.model import (
+    ITEM,
+    SCALARS,
+    FigureRole,
+    Json,
+    JsonObject,
+    Meaning,
+    MeaningTree,
+    Step,
+    TimeRole,
+    Tool,
+    Trajectory,
+    Visible,
+    meanings_below,
+    name_of,
+)
+from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
+from pytest_mapsat.text import (
+    MONEY,
+    YUAN,
+    Document,
+    Thing,
+    Vocabulary,
+    fold_phrase,
+    lexicon_of,
+    open_page,
+    read,
+    read_page,
+)
+
+#: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
+Origin = Literal["tool", "context", "user"]
+#: Key of the user (what they asked for, allow, spend) and of where they are.
+USER = "\x00user"
+
+
+class Source(NamedTuple):
+    """Where a piece of evidence stands.
+
+    Attributes:
+        origin: who gave it.
+        turn: index of the turn in ``Trajectory.turns`` from which on it is known; -1 for the context.
+        call: index in ``Trajectory.calls``; -1 where no tool gave it.
+        tool: name of the tool, or empty.
+        path: dotted path in the result, or "query", "history", ...
+    """
+
+    origin: Origin
+    turn: int
+    call: int = -1
+    tool: str = ""
+    path: str = ""
+
+
+class KnownFigure(NamedTuple):
+    """A value with its meaning.
+
+    Attributes:
+        value: in the canonical unit of the reading; the least where it is a range.
+        high: the greatest of a range, else ``value``.
+        unit: canonical unit as in ``text.Quantity.unit``; ``count:<noun>`` where the tool says what is counted.
+        role: what it is a figure of; None where nothing says it (a figure in a text).
+        mode: way of travelling in the words of the reading ("walking", "driving", ..., "straight" as the crow flies), or empty.
+        subject: keys of the things it is said of: one for a place's rating, both ends for a way.
+        source: where it stands.
+        text: the value with its unit, as it may be quoted.
+    """
+
+    value: float
+    high: float
+    unit: str
+    role: FigureRole | None
+    mode: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+class Moment(NamedTuple):
+    """A time of day in ``minutes`` after midnight (more than 1440 where it lies behind midnight), else as ``KnownFigure``."""
+
+    minutes: int
+    role: TimeRole | None
+    mode: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+class Point(NamedTuple):
+    """A place on the map, degrees."""
+
+    lon: float
+    lat: float
+    subject: tuple[str, ...]
+    source: Source
+
+
+class Identity(NamedTuple):
+    """A telephone number, an address, a line, a platform: ``value`` in the normal form of ``text.Identifier``."""
+
+    kind: Literal["phone", "address", "line", "platform", "link"]
+    value: str
+    subject: tuple[str, ...]
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that was known in a dialogue. Tuples are in the order in which it became known.
+
+    Attributes:
+        names: keys of the things that are known by name.
+        complete: whether every value of every result is declared: what is not there was not told.
+    """
+
+    names: frozenset[str]
+    figures: tuple[KnownFigure, ...]
+    times: tuple[Moment, ...]
+    points: tuple[Point, ...]
+    identities: tuple[Identity, ...]
+    complete: bool = True
+
+    def by(self, turn: int) -> Evidence:
+        """Return what was known in a turn."""
+        return replace(
+            self,
+            figures=tuple(one for one in self.figures if one.source.turn <= turn),
+            times=tuple(one for one in self.times if one.source.turn <= turn),
+            points=tuple(one for one in self.points if one.source.turn <= turn),
+            identities=tuple(one for one in self.identities if one.source.turn <= turn),
+        )
+
+    def figures_of(
+        self, key: str, *, unit: str = "", role: FigureRole | None = None, mode: str = ""
+    ) -> tuple[KnownFigure, ...]:
+        """Return the figures of one thing, unit, role and way of travelling.
+
+        Args:
+            key: the thing; USER for what the user said of themselves.
+            unit: canonical unit; empty for any.
+            role: what it must be a figure of; None for any.
+            mode: the way of travelling; figures without one always count, and all do where it is empty.
+        """
+        return tuple(
+            figure
+            for figure in self._figures.get(key, ())
+            if unit in ("", figure.unit) and role in (None, figure.role) and (not mode or figure.mode in ("", mode))
+        )
+
+    def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[Moment, ...]:
+        """Return the times of day of one thing and role."""
+        return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
+
+    @cached_property
+    def _figures(self) -> Mapping[str, Sequence[KnownFigure]]:
+        return _by_subject(self.figures)
+
+    @cached_property
+    def _times(self) -> Mapping[str, Sequence[Moment]]:
+        return _by_subject(self.times)
+
+
+_Piece = TypeVar("_Piece", KnownFigure, Moment)
+
+
+def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
+    found: dict[str, list[_Piece]] = {}
+    for piece in pieces:
+        for key in piece.subject:
+            found.setdefault(key, []).append(piece)
+    return found
+
+
+#: What a tool or a check counts in -> canonical unit of the reading, and how many of the latter it is.
+UNITS = {
+    "m": ("m", 1.0), "km": ("m", 1000.0), "s": ("min", 1 / 60), "min": ("min", 1.0), "h": ("min", 60.0), "d": ("min", 1440.0), "yuan": (MONEY, 1.0), "money": (MONEY, 1.0),
+    "percent": ("percent", 1.0), "celsius": ("celsius", 1.0), "star": ("star", 1.0), "count": ("count", 1.0),
+}  # fmt: skip
+_NUMBER = re.compile(r"[¥￥$€]?\s*(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*[-~至]\s*(\d{1,15}(?:\.\d{1,6})?))?")
+#: A greater number measures nothing.
+_LARGEST = 1e15
+_CLOCK = re.compile(r"(?<!\d)(\d{2})(\d{2})$|(\d{1,2}):(\d{2})")
+
+
+#: What names a thing, or says of which sort it is.
+Naming = Literal["name", "end", "kind", "alias", "id", "address", "mode"]
+_NAMING = frozenset(get_args(Naming))
+_PLACING = frozenset({"lon", "lat", "point"})
+
+#: The element around a list, the path of the list, and all elements.
+_Place = tuple["Element", str, list["Element"]]
+
+
+@dataclass
+class Element:
+    """A member of a list in a result, or the result itself: what stands in it belongs together."""
+
+    record: Json
+    parent: Element | None
+    leaves: list[tuple[Meaning, Json, str]] = field(default_factory=list)
+
+    @cached_property
+    def _texts(self) -> dict[str, list[str]]:
+        """The texts of its values by their kind, once it is complete, all names under "" as well; what stands for nothing is left out."""
+        texts: dict[str, list[str]] = {}
+        for meaning, value, _ in self.leaves:
+            if meaning.kind in _NAMING and isinstance(value, (str, int)):
+                text = meaning.words.get(str(value), str(value))
+                if fold_phrase(text):
+                    texts.setdefault(meaning.kind, []).append(text)
+                    if meaning.kind in ("name", "end"):
+                        texts.setdefault("", []).append(text)
+        return texts
+
+    def texts(self, kind: Naming) -> list[str]:
+        """Return the texts of its values of a kind; what stands for nothing is left out."""
+        return self._texts.get(kind, [])
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """Keys of the names in it, else of those in the nearest one around it."""
+        names = self._texts.get("", ())
+        return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
+
+    @property
+    def mode(self) -> str:
+        """The way of travelling that it, or the nearest one around it, speaks of; empty where none does."""
+        modes = self.texts("mode")
+        return modes[0] if modes else self.parent.mode if self.parent else ""
+
+    @property
+    def place(self) -> tuple[float, float] | None:
+        """Where its thing lies: longitude and latitude, degrees."""
+        parts = {meaning.kind: value for meaning, value, _ in self.leaves if meaning.kind in _PLACING}
+        if not parts:
+            return None
+        return point_of(parts.get("point", [parts.get("lon"), parts.get("lat")]))
+
+
+def elements_of(result: Json, tool: Tool) -> list[Element]:
+    """Return the result and the members of its lists, each with the values that the tool declares, from the outside in."""
+    elements = [Element(result, None)]
+    _spread(result, [tool.meanings], elements[0], "", elements)
+    return elements
+
+
+def _spread(value: Json, nodes: Sequence[MeaningTree], element: Element, path: str, elements: list[Element]) -> None:
+    """Put the declared values of a result into the elements they stand in."""
+    meanings = [node[""] for node in nodes if "" in node]
+    if type(value) in SCALARS:
+        element.leaves += [(meaning, value, path) for meaning in meanings]
+        return
+    for node in nodes:
+        if ITEM in node:
+            _spread_items(value, node[ITEM], element, path, elements)
+    if isinstance(value, Mapping | list | tuple) and any(meaning.kind == "text" for meaning in meanings):
+        element.leaves += [(meaning, text, path) for meaning in meanings for text in _texts(value)]
+    elif isinstance(value, Mapping):
+        for key, member in value.items():
+            below = meanings_below(nodes, key)
+            where = f"{path}.{key}" if path else key
+            if below and type(member) in SCALARS:  # most are
+                element.leaves += [(node[""], member, where) for node in below if "" in node]
+            elif below:
+                _spread(member, below, element, where, elements)
+    elif isinstance(value, list | tuple):
+        _spread_list(value, nodes, meanings, (element, path, elements))
+    else:
+        element.leaves += [(meaning, value, path) for meaning in meanings]
+
+
+def _spread_list(values: Sequence[Json], nodes: Sequence[MeaningTree], meanings: Sequence[Meaning], at: _Place) -> None:
+    element, path, elements = at
+    below = [node["*"] for node in nodes if "*" in node]
+    for index, member in enumerate(values if below or meanings else ()):
+        where = f"{path}.{index}".lstrip(".")
+        inner = Element(member, element)
+        inner.leaves += [(meaning, member, where) for meaning in meanings]
+        elements.append(inner)
+        if below:
+            _spread(member, below, inner, where, elements)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield all texts in a value, in order."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, Mapping | list | tuple):
+            waiting.extend(reversed(list(found.values() if isinstance(found, Mapping) else found)))
+
+
+def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, elements: list[Element]) -> None:
+    """Spread the items of entities: the members of a list or of an object, or one object with a name."""
+    if isinstance(value, Mapping) and name_of(tree) in value:
+        members = [(path, value)]
+    elif isinstance(value, Mapping | list | tuple):
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        members = [(f"{path}.{key}".lstrip("."), member) for key, member in pairs if isinstance(member, Mapping)]
+    else:
+        members = []
+    for where, member in members:
+        inner = Element(member, element)
+        elements.append(inner)
+        _spread(member, [tree], inner, where, elements)
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def is_unit(unit: str, wanted: str) -> bool:
+    """Return whether figures of a unit count where another one is wanted: a number of things is a count."""
+    return unit == wanted or (wanted == "count" and (unit == "people" or unit.startswith("count:")))
+
+
+def measured(
+    meaning: Meaning, value: str | float, money: Vocabulary | None = None
+) -> tuple[float, float, str, str] | None:
+    """Return least, greatest, canonical unit and quotable text of a figure; None where there is none."""
+    unit, factor = UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
+    unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
+    if isinstance(value, str):
+        found = _NUMBER.fullmatch(value.strip())
+        if found is None or meaning.unit is None:
+            document = read(value, language="", lexicon=lexicon_of(()), vocabulary=money)
+            said = [one for one in document.quantities if one.unit == unit]
+            return (said[0].low, said[0].high, unit, value.strip()) if said else None
+        low, high = float(found[1]), float(found[2] or found[1])
+    else:
+        low = high = float(value) if abs(value) < _LARGEST else math.nan
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    scaled = [end * meaning.scale * factor for end in (low, high)]
+    shown = "-".join(f"{end * meaning.scale:g}" for end in dict.fromkeys((low, high)))
+    named = meaning.noun or meaning.unit or ""
+    if unit == MONEY and money is not None and money.currency != YUAN:
+        named = money.currency
+    return min(scaled), max(scaled), unit, f"{shown} {named}"
+
+
+def clock(text: str) -> int | None:
+    """Return a time of day in minutes after midnight."""
+    found = _CLOCK.search(text)
+    if found is None:
+        return None
+    hour, minute = int(found[1] or found[3]), int(found[2] or found[4])
+    return hour * 60 + minute if hour <= 30 and minute < 60 else None  # noqa: PLR2004  a clock, past midnight
+
+
+_TIME_ROLES = frozenset(get_args(TimeRole))
+_ROLES = frozenset(get_args(FigureRole))
+#: The kinds of values that are evidence of their own, besides figures.
+_VALUED = frozenset({"clock", "hours", "phone", "address", "line", "platform", "labelled", "text"})
+#: What lies within this of a point that a call was made for is the place that was meant, metres.
+_SAME_PLACE_M = 60
+#: Figures in longer texts of tools are not read.
+_MOST_CHARACTERS = 20_000
+#: In the history that an agent is shown, names stand in these marks.
+_QUOTED = re.compile(r"[「『“\"《]([^「」『』“”\"《》。！？!?，,]{2,40})[」』”\"》]")
+
+
+def evidence(
+    trajectory: Trajectory, tools: Mapping[str, Tool], visible: Visible | None, money: Vocabulary | None = None
+) -> Evidence:
+    """Return what was known in a dialogue.
+
+    Args:
+        trajectory: the dialogue; results of calls that were answered count.
+        tools: the suite's tools by name; a tool that declares nothing gives nothing.
+        visible: what the agent was shown of the case.
+        money: says the suite's currency.
+    """
+    gathering = _Gathering(visible, money)
+    number = -1
+    for index, turn in enumerate(trajectory.turns):
+        if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
+            gathering.texts.append((Source("user", index, path="text"), turn.text, (USER,)))
+        for step in turn.steps if turn.role == "agent" else ():
+            number += step.kind == "call"
+            if step.kind == "call" and step.status == "ok":
+                gathering.add(step, tools.get(step.tool), Source("tool", index, number, step.tool))
+    return gathering.evidence(visible)
+
+
+class _Gathering:
+    """Collects evidence, call by call."""
+
+    def __init__(self, visible: Visible | None, money: Vocabulary | None) -> None:
+        self._money = money
+        self._known: dict[str, dict[str, None]] = {}
+        self._by_id: dict[str, str] = {}
+        self._complete = True
+        self.figures: list[KnownFigure] = []
+        self.times: list[Moment] = []
+        self.points: list[Point] = []
+        self.identities: list[Identity] = []
+        self.texts: list[tuple[Source, str, tuple[str, ...]]] = []
+        if visible is not None:
+            self._shown(visible)
+
+    def _shown(self, visible: Visible) -> None:
+        """Add what the agent was shown: where and when it is asked, the city, the history."""
+        context, source = visible.context, Source("context", -1, path="context")
+        place = context.location
+        if place is not None:
+            subject = (self._know(place.name), USER) if fold_phrase(place.name) else (USER,)
+            self.points.append(Point(place.lon, place.lat, subject, source))
+        for part in re.split(r"[/,;]", context.city):
+            if fold_phrase(part):
+                self._know(part)
+        at = clock(context.now[11:]) if context.now else None
+        if context.now and at is not None:
+            self.times.append(Moment(at, "now", "", (USER,), source, context.now[11:16]))
+        for line in context.history:
+            names = [name for name in _QUOTED.findall(line) if fold_phrase(name)]
+            keys = tuple(self._know(name) for name in names) if len(names) == 1 else ()
+            self.texts.append((Source("context", -1, path="history"), line, keys or (USER,)))
+        told = [("instructions", visible.instructions)] if visible.instructions else []
+        for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
+            self.texts.append((Source("context", -1, path=path), text, (USER,)))
+        self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
+
+    def _know(self, name: str) -> str:
+        key = fold_phrase(name)
+        self._known.setdefault(key, {})[name] = None
+        return key
+
+    # -- results of tools ------------------------------------------------------------------------------------------
+
+    def add(self, step: Step, tool: Tool | None, source: Source) -> None:
+        """Add what the result of one call says, by the declarations of its tool."""
+        self._complete = self._complete and tool is not None and next(tool.undeclared(step.result), None) is None
+        if tool is None:
+            return
+        elements = elements_of(step.result, tool)
+        mode = self._mode(tool, step)
+        for element in elements:
+            self._name(element, source)
+        about = self._about(tool, step)
+        for element in elements:
+            self._value(element, source, about, mode)
+
+    def _mode(self, tool: Tool, step: Step) -> str:
+        """Return the way of travelling that the call asked for, in the first word of its declaration."""
+        asked = step.arguments.get(tool.mode) if tool.mode else None
+        match = tool.match.get(tool.mode or "")
+        if not isinstance(asked, str):
+            return ""
+        synonyms = match.synonyms if match else {}
+        return next((word for word, others in synonyms.items() if asked in others), asked)
+
+    def _about(self, tool: Tool, step: Step) -> tuple[str, ...]:
+        """Return the keys of the things that the call was made for: by id, point or name."""
+        keys: dict[str, None] = {USER: None} if tool.profile else {}
+        for name in tool.about:
+            value, match = step.arguments.get(name), tool.match.get(name)
+            kind = match.type if match and match.role != "ignored" else "text"
+            pair = step.arguments.get(match.pair or "") if match else None
+            if kind in ("lon", "point"):
+                keys.update(dict.fromkeys(self._at(value, pair)))
+            elif isinstance(value, str) and kind == "id":
+                keys.update({self._by_id[value]: None} if value in self._by_id else {})
+            elif isinstance(value, str):
+                keys.update(dict.fromkeys(self._named(fold_phrase(value))))
+        return tuple(keys)
+
+    def _named(self, name: str) -> list[str]:
+        """Return the key of the one thing of this name, or whose name has these words."""
+        within = [key for key in self._known if name in key] if name and name not in self._known else [name]
+        return within if len(within) == 1 and name else []
+
+    def _at(self, value: Json, pair: Json) -> Iterator[str]:
+        """Yield the keys of what lies at a point that a call gave."""
+        place = point_of(value if pair is None else [value, pair])
+        for known in self.points if place else ():
+            if place and distance_m(*place, known.lon, known.lat) <= _SAME_PLACE_M:
+                yield from known.subject
+
+    def _name(self, element: Element, source: Source) -> None:
+        """Make things known: those with a name of their own."""
+        keys = [self._know(name) for name in element.texts("name")]
+        for name in element.texts("end"):
+            self._know(name)
+        if len(keys) != 1:
+            return
+        for alias in element.texts("alias"):
+            self._known[keys[0]].update(dict.fromkeys(part for part in alias.split("|") if fold_phrase(part)))
+        self._by_id.update(dict.fromkeys(element.texts("id"), keys[0]))
+        if element.place is not None:
+            self.points.append(Point(*element.place, (keys[0],), source))
+
+    def _value(self, element: Element, source: Source, about: tuple[str, ...], mode: str) -> None:
+        """Add figures, times, identifiers and texts of one element."""
+        subject = tuple(dict.fromkeys((*element.subject, *about)))
+        mode = element.mode or mode
+        for meaning, value, path in element.leaves:
+            if meaning.measures or meaning.kind in _VALUED:
+                self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
+
+    def _leaf(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
+        if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
+            return
+        text = meaning.words.get(str(value), str(value))
+        if meaning.measures:
+            self._figure(meaning, value, subject, mode, source)
+        elif meaning.kind in ("clock", "hours"):
+            self._time(meaning, text, subject, mode, source)
+        elif meaning.kind in ("phone", "address", "line", "platform"):
+            self._identity(meaning, text, subject, source)
+        elif meaning.kind == "labelled":
+            self._labelled(meaning, text, subject, mode, source)
+        elif meaning.kind == "text" and text.strip():
+            self.texts.append((source, text, subject))
+
+    def _figure(
+        self, meaning: Meaning, value: str | float, subject: tuple[str, ...], mode: str, source: Source
+    ) -> None:
+        found = measured(meaning, value, self._money)
+        if found is not None:
+            low, high, unit, shown = found
+            role = cast("FigureRole", meaning.role) if meaning.role in _ROLES else None
+            self.figures.append(KnownFigure(low, high, unit, role, meaning.mode or mode, subject, source, shown))
+
+    def _time(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
+        spans = opening_hours(text) if meaning.kind == "hours" else ()
+        at = clock(text) if meaning.kind == "clock" else None
+        role = cast("TimeRole", meaning.role) if meaning.role in _TIME_ROLES else None
+        said: list[tuple[int, TimeRole | None]] = [] if at is None else [(at, role)]
+        said += [(minutes, kind) for opens, closes in spans for minutes, kind in _ends(opens, closes)]
+        self.times += [Moment(minutes, kind, mode, subject, source, text) for minutes, kind in said]
+
+    def _identity(self, meaning: Meaning, text: str, subject: tuple[str, ...], source: Source) -> None:
+        parts = re.split(r"[;；、|]", text) if meaning.kind != "address" else [text]
+        for part in parts:
+            value = re.sub(r"\D", "", part) if meaning.kind == "phone" else fold_phrase(part)
+            if value:
+                self.identities.append(Identity(meaning.kind, value, subject, source, part))  # type: ignore[arg-type]
+
+    def _labelled(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
+        """Read a text whose parts begin with a label; a part without one belongs to the part before it."""
+        labels = sorted(meaning.labels, key=len, reverse=True)
+        found: list[tuple[Meaning, str]] = []
+        for part in re.split(f"({'|'.join(map(re.escape, meaning.ends))})", text):
+            label = next((label for label in labels if part.strip().startswith(label)), None)
+            if label is not None:
+                found.append((meaning.labels[label], part.strip()[len(label) :].lstrip(":： ")))
+            elif found:
+                found[-1] = (found[-1][0], found[-1][1] + part)
+        modes = [one.mode for one, _ in found if one.kind == "mode"]
+        for one, value in found:
+            self._leaf(one, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
+
+    # -- texts -----------------------------------------------------------------------------------------------------
+
+    def evidence(self, visible: Visible | None) -> Evidence:
+        """Return what was collected, with what the texts say."""
+        lexicon = lexicon_of(tuple(Thing(key, tuple(names)) for key, names in self._known.items()))
+        language = visible.context.locale if visible else ""
+        now = (visible.context.now or "") if visible else ""
+        for source, text, subject in self.texts:
+            if len(text) <= _MOST_CHARACTERS and (source.origin != "tool" or any(map(str.isdigit, text))):
+                page = open_page(text, language=language, vocabulary=self._money)
+                if page.may_count:
+                    self._read(read_page(page, lexicon, now=now), subject, source)
+        return Evidence(
+            frozenset(self._known),
+            tuple(self.figures),
+            tuple(self.times),
+            tuple(self.points),
+            tuple(self.identities),
+            self._complete,
+        )
+
+    def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
+        """Add the figures and times of a text, each for the thing that it describes and for the owner of the text."""
+        for one in document.quantities:
+            if one.unit == "min" and source.path == "history":
+                continue  # how long ago something was, or how long it took on another day
+            keys = tuple(dict.fromkeys((*one.subject, *subject)))
+            text = document.words(one.span)
+            self.figures.append(KnownFigure(one.low, one.high, one.unit, one.role, one.mode, keys, source, text))
+        for time in document.times:
+            keys = tuple(dict.fromkeys((*time.subject, *subject)))
+            for minutes in time.minutes:
+                self.times.append(Moment(minutes, time.role, "", keys, source, document.words(time.span)))
+        for identity in document.identifiers:
+            keys = tuple(dict.fromkeys((*identity.subject, *subject)))
+            if identity.kind != "point":
+                text = document.words(identity.span)
+                self.identities.append(Identity(identity.kind, identity.value, keys, source, text))
+
+
+def _leaves(details: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield the values of the context's details as lines of text, each with its path: "seats: 4"."""
+    waiting: list[tuple[str, Json]] = [(f"details.{key}", value) for key, value in reversed(list(details.items()))]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{path}.{key}", inner) for key, inner in reversed(list(value.items()))]
+        elif isinstance(value, list):
+            waiting += [(path, inner) for inner in reversed(value)]
+        elif value is not None:
+            yield path, f"{path.rpartition('.')[2]}: {value}"
+
+
+def _ends(opens: int, closes: int) -> tuple[tuple[int, TimeRole], ...]:
+    return (opens, "opening"), (closes, "closing")

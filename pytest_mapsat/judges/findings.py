@@ -1,0 +1,278 @@
+"""What one check says of one dialogue: the finding, findings combined by three-valued logic (Kleene), and checks and matches in words.
+
+What is undecided stays so unless the known parts decide. The reasons and quotations that decided are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pytest_mapsat.model import (
+    Absent,
+    Between,
+    Bound,
+    ClockTime,
+    Contains,
+    Equal,
+    Family,
+    Has,
+    Match,
+    Number,
+    OneOf,
+    OpenAt,
+    Present,
+    Quote,
+    SameItems,
+    Similar,
+    WithinM,
+    shown,
+)
+
+_QUOTED = 60
+#: The most places that a reason shows.
+SHOWN_AT_MOST = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        passed: True, False, or None where it is undecided.
+        why: the reason, with the place in the dialogue where there is one; of what is undecided, the words that are unclear.
+        wanted: what would have satisfied the check, in words.
+        quotes: the decisive, or the unclear, words of the dialogue, with their place in the original text.
+        nothing_claimed: it passed because the claim it is about is not made.
+        missed: tools whose calls, on which it rests, no recording answered.
+        broken: it is undecided because the check itself could not be judged, which is no matter of words.
+        compared: what was expected and what was found, or rows before and after, side by side.
+        idle: it passed at an end that nothing had to be changed for.
+        reading: the family of what was read of prose to come to it; empty where nothing was.
+        absent: it failed because something is not said, and not because something is.
+    """
+
+    passed: bool | None
+    why: str
+    wanted: str = ""
+    quotes: tuple[Quote, ...] = ()
+    nothing_claimed: bool = False
+    missed: tuple[str, ...] = ()
+    broken: bool = False
+    compared: tuple[tuple[str, str], ...] = ()
+    idle: bool = False
+    reading: Family = ""
+    absent: bool = False
+
+
+def absent(if_absent: str, why: str, wanted: str) -> Finding:
+    """Return what it means that nothing of the kind is said: a failure, or a pass by which nothing is claimed."""
+    nothing_claimed = if_absent == "nothing_claimed"
+    told = f"{why}, so nothing is claimed" if nothing_claimed else why
+    return Finding(nothing_claimed, told, wanted, nothing_claimed=nothing_claimed, absent=not nothing_claimed)
+
+
+def cite(quote: Quote) -> str:
+    """Return ``turn 1 says 'X' (chars 3-4)``."""
+    text = quote.text if len(quote.text) <= _QUOTED else quote.text[: _QUOTED - 3] + "..."
+    return f"turn {quote.turn} says {text!r} (chars {quote.start}-{quote.end})"
+
+
+def cited(quotes: Iterable[Quote]) -> str:
+    """Return the first few places, and how many more there are."""
+    listed = tuple(quotes)
+    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
+    return "; ".join(cite(quote) for quote in listed[:SHOWN_AT_MOST]) + more
+
+
+def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:
+    """Return an undecided finding that names the words that are unclear.
+
+    Args:
+        quotes: these words, with their place.
+        what: what of them is unclear, or, where there are none, why nothing is decided.
+        wanted: what would have satisfied the check.
+    """
+    listed = tuple(dict.fromkeys(quotes))
+    why = f"{cited(listed)}, {what}" if listed else what
+    return Finding(None, why, wanted, listed[:SHOWN_AT_MOST])
+
+
+#: Where findings of several families decide together, the first of these names their kind.
+_GRAVEST: tuple[Family, ...] = ("choice", "figure", "words", "travels", "claims")
+
+Findings = Sequence[Finding]
+
+
+def every(findings: Findings) -> Finding:
+    """All hold: one that does not decides."""
+    return at_least(len(findings), findings)
+
+
+def some(findings: Findings) -> Finding:
+    """One holds: it decides."""
+    return at_least(1, findings)
+
+
+def at_least(needed: int, findings: Findings) -> Finding:
+    """At least ``needed`` hold: known as soon as enough pass, or so many fail that the rest cannot do."""
+    groups = {passed: [finding for finding in findings if finding.passed is passed] for passed in (True, False, None)}
+    held, failed = groups[True], groups[False]
+    if len(held) >= needed:
+        return _joined(True, held[:needed], findings, needed)
+    if len(findings) - len(failed) < needed:
+        return _joined(False, failed, findings, needed)
+    return _joined(None, groups[None], findings, needed)
+
+
+def negated(finding: Finding) -> Finding:
+    """It does not hold; what is not known stays so."""
+    passed = None if finding.passed is None else not finding.passed
+    return Finding(
+        passed,
+        finding.why,
+        f"not: {finding.wanted}",
+        finding.quotes,
+        missed=finding.missed,
+        broken=finding.broken,
+        reading=finding.reading,
+        absent=finding.absent,
+    )
+
+
+def reading_of(deciding: Findings, *, sure: int = 0) -> Family:
+    """Return the family that findings which decide together belong to; none where so many of them read no prose that these decide alone.
+
+    Args:
+        deciding: the findings that decide.
+        sure: how many that read no prose decide alone; 0: all must.
+    """
+    if sum(not finding.reading for finding in deciding) >= (sure or len(deciding)):
+        return ""
+    families = {finding.reading for finding in deciding}
+    return next(family for family in _GRAVEST if family in families)
+
+
+def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed: int) -> Finding:
+    """Return one finding with the reasons of those that decided, and in what is wanted only what could still change it."""
+    asked_for = deciding if passed is not True and needed == len(findings) else findings
+    word = " and " if needed == len(findings) else " or "
+    wanted = word.join(finding.wanted for finding in asked_for if finding.wanted)
+    if 1 < needed < len(findings):
+        wanted = f"at least {needed} of: {wanted}"
+    sure = len(findings) - needed + 1 if passed is False else needed if passed else 0
+    return Finding(
+        passed,
+        "; ".join(finding.why for finding in deciding if finding.why),
+        wanted,
+        tuple(quote for finding in deciding for quote in finding.quotes),
+        nothing_claimed=passed is True and all(finding.nothing_claimed for finding in deciding),
+        missed=tuple(sorted({tool for finding in deciding for tool in finding.missed})),
+        broken=any(finding.broken for finding in deciding),
+        compared=tuple(line for finding in deciding for line in finding.compared),
+        idle=passed is True and all(finding.idle for finding in deciding),
+        reading=reading_of(deciding, sure=sure),
+        absent=any(finding.absent for finding in deciding),
+    )
+
+
+def one_of(phrases: Iterable[str]) -> str:
+    """Return ``'a', 'b' or 'c'``."""
+    listed = [shown(phrase) for phrase in phrases]
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+
+
+def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per kind of match
+    """Return what a match asks for, as it reads behind a name: ``at least 4.5``."""
+    match match:
+        case Equal():
+            return f"equal to {shown(match.value)}"
+        case OneOf():
+            return f"one of {', '.join(shown(value) for value in match.values)}"
+        case Contains():
+            return f"containing {shown(match.text)}"
+        case Similar():
+            return f"similar to {shown(match.text)}"
+        case Between():
+            return range_in_words(match.min, match.max)
+        case WithinM():
+            return f"within {match.metres:g} m of {match.lon:g},{match.lat:g}"
+        case OpenAt():
+            return f"open at {match.time}"
+        case Bound():
+            return f"equal to {match.path} of an earlier {match.tool} result"
+        case Present():
+            return "given"
+        case Absent():
+            return "not given"
+        case Has():
+            return f"with one that has {matches_in_words(match.where)}"
+        case SameItems():
+            return f"of {', '.join(map(shown, match.values)) or 'nothing'}, in any order"
+
+
+def matches_in_words(matches: Mapping[str, Match]) -> str:
+    """Return all matches of a mapping in words, by name."""
+    return " and ".join(f"{name} {match_in_words(match)}" for name, match in matches.items())
+
+
+def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
+    """Return ``from 1 to 2 km``, ``at least 1 km`` or ``at most 2 km``."""
+    behind = f" {unit}" if unit else ""
+    if low is not None and high is not None:
+        return f"from {low:g} to {high:g}{behind}"
+    return (
+        f"at least {low:g}{behind}" if low is not None else f"at most {high:g}{behind}" if high is not None else "any"
+    )
+
+
+def times_in_words(low: int, high: int | None) -> str:
+    """Return ``1 to 3 times``, ``at least once`` and the like."""
+    if high is None:
+        return f"at least {low} times" if low != 1 else "at least once"
+    return f"{low} to {high} times" if low != high else f"{low} times"
+
+
+def clock_of(minutes: int) -> str:
+    """Return minutes after midnight as ``HH:MM``."""
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
+
+
+def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
+    """Return what a number must be. ``known``: what tools returned for it, in ``unit``."""
+    parts = []
+    if check.min is not None or check.max is not None:
+        parts.append(range_in_words(check.min, check.max, unit))
+    if check.bounds:
+        values = [f"{value:g}" for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
+        parts.append(f"within {check.allowed * 100:g} % of {source}" if check.allowed else f"equal to {source}")
+    return " and ".join(parts) + thing_in_words(check)
+
+
+def time_in_words(check: ClockTime, known: Iterable[float]) -> str:
+    """Return what a time of day must be. ``known``: what tools returned for it, minutes after midnight."""
+    parts = [window_in_words(check)] if check.after or check.before else []
+    if check.bounds:
+        values = [clock_of(int(value)) for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
+    return " and ".join(parts) + thing_in_words(check)
+
+
+def _sources(bounds: Sequence[Bound]) -> str:
+    return " or ".join(f"{bound.path} of a {bound.tool} result" for bound in bounds)
+
+
+def thing_in_words(check: Number | ClockTime) -> str:
+    """Return what a figure is looked for of: its role, its thing, the words beside it."""
+    role = f" ({' or '.join(role.replace('_', ' ') for role in check.role)})" if check.role else ""
+    of = " of what is proposed" if check.of == "proposed" else f" of {one_of(check.things)}" if check.of else ""
+    near = f" in a sentence with {one_of(check.near)}" if check.near else ""
+    return f"{role}{of}{near}"
+
+
+def window_in_words(check: ClockTime) -> str:
+    """Return the hours between which a time of day must lie."""
+    if check.after and check.before:
+        return f"from {check.after} to {check.before}"
+    return f"at or after {check.after}" if check.after else f"at or before {check.before}"
