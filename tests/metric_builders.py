@@ -74,10 +74,6 @@ def make_verdict(labels=(), /, **fields):
     return Verdict(**{"case": "c1", "judge": "test", "labels": tuple(labels), **fields})
 
 
-def always(match, value, *, arguments=None, results=()):
-    return True
-
-
 def make_card(case="a", metrics=None, outcome="passed", **fields):
     """A scorecard with the metrics given; ``metrics`` may hold a class in place of a value."""
     values = {name: value for name, value in (metrics or {}).items() if not isinstance(value, str)}

@@ -32,7 +32,6 @@ from pytest_mapsat.model import (
     mark_value,
 )
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
-from pytest_mapsat.sandbox import satisfies
 
 Rightness = Literal["right", "wrong"]
 #: Counts by group, by what is true, and by what the judge says.
@@ -116,7 +115,7 @@ class JudgedDialogue:
         )
         case = self.case.model_copy(update={"truth": truth.model_copy(update={"requirements": known})})
         verdict = Verdict(case=case.id, trial=self.card.trial, judge="", labels=tuple(labels))
-        card = score(case, self.card.trajectory, verdict, asserted=frozenset(), satisfies=satisfies)
+        card = score(case, self.card.trajectory, verdict, asserted=frozenset())
         return {name: card.metrics.get(name) for name in SCORES}
 
     def true_labels(self) -> tuple[Label, ...]:

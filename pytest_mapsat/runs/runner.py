@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import Sandbox, argument_problems, make_sandbox, play_reference, same_value, satisfies
+from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
@@ -298,12 +298,9 @@ def grade(
         trajectory,
         verdict,
         asserted=asserted,
-        satisfies=satisfies,
         tools=tools,
         metric_sets=metric_sets,
         success=success,
-        argument_problems=argument_problems,
-        same_value=same_value,
         linked=_linked(trajectory, verdict, judge),
         requirements=_of_card(case),
         stamp=noun_digest(case),

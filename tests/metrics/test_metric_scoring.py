@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metric_builders import EARNED, METRICS, always, call, label, make_case, make_trajectory, make_verdict
+from metric_builders import EARNED, METRICS, call, label, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import score, summarise
 from pytest_mapsat.model import (
@@ -27,7 +27,7 @@ DEFAULT = frozenset({"hard", "facts"})
 
 def mark(case=FULL, trajectory=None, labels=GOOD, asserted=DEFAULT, **verdict):
     trajectory = trajectory or make_trajectory(call("a"))
-    return score(case, trajectory, make_verdict(labels, **verdict), asserted=asserted, satisfies=always, nodeid="x::y")
+    return score(case, trajectory, make_verdict(labels, **verdict), asserted=asserted, nodeid="x::y")
 
 
 def test_a_perfect_answer_passes_with_full_marks():
@@ -224,9 +224,7 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
         )
     )
     turns = tuple({"a": first, "b": second}.get(turn.text, turn) for turn in trajectory.turns)
-    card = score(
-        case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL, satisfies=always
-    )
+    card = score(case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL)
     assert card.warnings == ("reply 1 does not give what the case asks for: output.intent: found 7, expected a string",)
     assert card.outcome == "passed"
 
@@ -256,9 +254,7 @@ POLICY = FULL.model_copy(
 )
 def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, asserted, outcome):
     labels = [*(label(requirement, known) for requirement, known in GOOD.items()), label("p1", value)]
-    card = score(
-        POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted), satisfies=always
-    )
+    card = score(POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted))
     assert (card.outcome, card.metrics["ar"], card.metrics["ifs"], card.warnings) == (outcome, 1, 1, ())
 
 
@@ -275,9 +271,7 @@ def test_a_metric_may_say_what_counts_as_done(labels, outcome, reason, unknown):
     undecided = {"outcome": "unevaluated", "why": "undecided"}
     made = [label(requirement, value, **(undecided if value is None else {})) for requirement, value in labels.items()]
     verdict = make_verdict(made)
-    card = score(
-        FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), satisfies=always, success="ar"
-    )
+    card = score(FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), success="ar")
     assert (card.outcome, card.unknown) == (outcome, unknown)
     assert card.reason.startswith(reason)
     rate = summarise([card])["pass_rate"]

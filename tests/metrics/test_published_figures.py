@@ -6,7 +6,6 @@ The verdicts were not made from the dialogues, so each tests its own half: the v
 import json
 
 import pytest
-from metric_builders import always
 from tests_data import data_dir
 
 from pytest_mapsat.metrics import score, summarise, tool_selection
@@ -114,7 +113,7 @@ def dialogue_behind(row, case):
 
 def card_of_verdict(short):
     case, row = case_of(rows("cases.jsonl")[short]), rows("verdicts_gpt53.jsonl")[short]
-    return row, score(case, dialogue_behind(row, case), verdict_of(row), asserted=frozenset(), satisfies=always)
+    return row, score(case, dialogue_behind(row, case), verdict_of(row), asserted=frozenset())
 
 
 @pytest.mark.parametrize("short", CASES)
@@ -128,7 +127,7 @@ def test_all_seven_metrics_of_a_recorded_verdict_come_out_of_its_details(short):
 def test_the_tools_of_a_recorded_verdict_fall_into_the_same_groups(short):
     case, row = case_of(rows("cases.jsonl")[short]), rows("verdicts_gpt53.jsonl")[short]
     approved, groups = verdict_of(row).approved_tools, row["details"]["TS"]
-    found = tool_selection(case, dialogue_behind(row, case), satisfies=always, approved=approved)
+    found = tool_selection(case, dialogue_behind(row, case), approved=approved)
     assert list(found.correct) == groups["correct_tools"]
     assert list(found.invalid) == groups["incorrect_tools"]
     assert list(found.extra) == groups["extra_tools"]
@@ -162,7 +161,7 @@ def dialogue_of(row):
 def test_ts_and_eff_of_a_recorded_dialogue(short):
     case, trajectory = case_of(rows("cases.jsonl")[short]), dialogue_of(rows("trajectories_gpt53.jsonl")[short])
     silent_judge = Verdict(case=case.id, judge="nobody")
-    card = score(case, trajectory, silent_judge, asserted=frozenset(), satisfies=always)
+    card = score(case, trajectory, silent_judge, asserted=frozenset())
     assert (card.metrics["ts"], card.metrics["eff"]) == pytest.approx(OF_DIALOGUES[short], abs=5e-5)
     assert card.metrics["ar"] is None
     assert card.classes["ar"] == "unevaluated"
@@ -176,7 +175,6 @@ def test_the_means_of_the_recorded_dialogues():
             dialogue_of(dialogues[short]),
             Verdict(case=short, judge="nobody"),
             asserted=frozenset(),
-            satisfies=always,
         )
         for short in CASES
     ]

@@ -25,7 +25,6 @@ from pytest_mapsat.model import (
     WithinM,
 )
 from pytest_mapsat.ports.mobilitybench.metrics import MOBILITY
-from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
 
 ASKS = {
     "type": "object",
@@ -91,11 +90,8 @@ def card_of(case, *calls, output=None, labels=None, **fields):
         trajectory.model_copy(update={"turns": tuple(turns)}),
         make_verdict(labels if labels is not None else [label("e", 1).model_copy(update={"requirement": "deliver"})]),
         asserted=frozenset(),
-        satisfies=satisfies,
         tools=TOOLS,
         metric_sets=(MOBILITY,),
-        argument_problems=argument_problems,
-        same_value=same_value,
     )
 
 
@@ -178,7 +174,6 @@ def test_the_last_reply_that_claims_something_counts():
         trajectory.model_copy(update={"turns": tuple(turns)}),
         judged,
         asserted=frozenset(),
-        satisfies=satisfies,
         metric_sets=(MOBILITY,),
     )
     assert card.metrics["mobility_id"] == 1
@@ -418,7 +413,7 @@ def test_several_right_arguments_are_one_of_them():
 
 
 def test_the_case_of_the_document_is_measured_as_it_says():
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
     section = text.partition("## `mobility`")[2].partition("\n## ")[0]
     assert [metric.name for metric in MOBILITY.metrics if f"`{metric.name}`" not in section] == []
     case = Case.model_validate(
