@@ -155,13 +155,13 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import AnswersProof, JudgedDialogue
-    from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
+    from pytest_mapsat.proof import AnswersProof
+    from pytest_mapsat.runs.people_labels import judge_answers
     from pytest_mapsat.suite import read_answers
 
     suite = _opened(options.suite, sandboxes)
     answers = read_answers(suite)
-    judged = run_answers(suite, answers)
+    judged, dialogues = judge_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"
         raise UsageError(
@@ -169,12 +169,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
         )
     if options.save is not None:
         save_run(options.save, judged)
-    entries = {entry.id: entry for entry in suite.readable()}
-    cases = {case: suite.load(entries[case]) for case in dict.fromkeys(card.id for card in judged.cases)}
-    by_trial = answers_by_trial(answers)
-    proof = AnswersProof(
-        tuple(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], card) for card in judged.cases)
-    )
+    proof = AnswersProof(dialogues)
     if options.calibrate:
         _calibrate(suite, proof)
     return proof
