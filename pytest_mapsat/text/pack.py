@@ -54,7 +54,7 @@ _CURRENCIES = ("currency", "currency_name", "own_currency")
 _NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Vocabulary:
     """Words of a domain, merged over the language pack: group of the pack -> words; and the currency that its money is in."""
 
@@ -63,9 +63,13 @@ class Vocabulary:
 
     def __hash__(self) -> int:
         """Return a hash of the words, by which packs and readings with them are kept."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.words, self.currency))
 
-    @property
+    @cached_property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The groups in a fixed order."""
         return tuple((name, tuple(listed)) for name, listed in sorted(self.groups.items()))
