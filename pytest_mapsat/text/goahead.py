@@ -14,8 +14,7 @@ from importlib.resources import files
 
 import yaml
 
-from .document import Document
-from .fold import fold_phrase
+from .document import Document, fold_phrase
 from .names import lexicon_of
 from .page import open_page
 from .reader import read_names
