@@ -89,7 +89,7 @@ def _dialogues():
     from pytest_mapsat.agents import resolve_source
     from pytest_mapsat.episode import Limits, run_episode
     from pytest_mapsat.judges import make_judge
-    from pytest_mapsat.model import FactRequirement
+    from pytest_mapsat.model import Requirement
     from pytest_mapsat.sandbox import make_sandbox
     from pytest_mapsat.suite import open_suite
     from pytest_mapsat.users import make_user
@@ -97,7 +97,7 @@ def _dialogues():
     root = Path(__file__).parents[1]
     suite = open_suite(root / "benchmark_cases")
     source = resolve_source("baseline:oracle", root=root)
-    every = FactRequirement(id="every-claim", text="Everything that is stated agrees with what the tools said")
+    every = Requirement(kind="fact", id="every-claim", text="Everything that is stated agrees with what the tools said")
     cases = []
     for entry in (entry for path in suite.files() for entry in suite.entries(path)):
         case = suite.load(entry)

@@ -129,9 +129,11 @@ def _case(name: str, padding: int, attributes: dict[str, str]) -> dict[str, obje
         },
         "truth": {
             "intent": "a charger",
-            "explicit": [{"id": "e1", "text": "a charger is named", "check": said}],
-            "implicit": [{"id": "z1", "text": "it is Blue Bay", "severity": "hard", "weight": 1.0, "check": said}],
-            "facts": [{"id": "f1", "text": "the name is a found one", "check": said}],
+            "requirements": [
+                {"id": "e1", "kind": "asked", "text": "a charger is named", "check": said},
+                {"id": "z1", "text": "it is Blue Bay", "kind": "hard", "weight": 1.0, "check": said},
+                {"id": "f1", "kind": "fact", "text": "the name is a found one", "check": said},
+            ],
             "clarification": {"max_turns": 1},
             "tools": [{"name": "search_poi", "required": ["query"]}],
         },

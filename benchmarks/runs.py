@@ -159,7 +159,7 @@ def large(bench: Bench) -> list[Row]:
     baseline, new = (inputs.larger_run(saved, bench.folder / name, count) for name in ("baseline.json", "new.json"))
     mapsat = (sys.executable, "-m", "pytest_mapsat")
     commands = {
-        "mapsat compare": Command((*mapsat, "compare", str(baseline), str(new), "--fail=ar:0.02"), bench.folder),
+        "mapsat compare": Command((*mapsat, "compare", str(baseline), str(new), "--max-drop=ar:0.02"), bench.folder),
         "mapsat report html": Command(
             (*mapsat, "report", str(new), f"html:{bench.folder / 'page.html'}"), bench.folder
         ),

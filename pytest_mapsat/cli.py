@@ -6,6 +6,7 @@ import argparse
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -15,7 +16,7 @@ from pytest_mapsat import __version__
 EXIT_OK = 0
 EXIT_ERROR = 2
 
-#: What each command is about, as one comes to need them. Its module in ``commands/`` says MORE of it, and has ``add_arguments`` and ``run``.
+#: What each command is about, as one comes to need them. COMMANDS of its module in ``commands/`` has the rest.
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "lint": "check a suite without an agent",
@@ -42,8 +43,15 @@ MOVED = {
 }
 #: Commands that are named in the design and do not exist yet.
 LATER = ("new", "build", "serve", "doctor")
-#: The module of a command that is a word of Python.
-_MODULES = {"import": "importing"}
+#: The module of a command, where it is not called like it.
+_MODULES = {
+    "init": "start",
+    "import": "start",
+    "merge": "compare",
+    "report": "show",
+    "schema": "rare",
+    "cache": "rare",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,11 +114,11 @@ def _overview(commands: Mapping[str, str]) -> argparse.ArgumentParser:
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of one command."""
     about = (COMMANDS | RARE)[name]
-    module = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}")
+    command = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}").COMMANDS[name]
     program = f"mapsat {name}" if name in COMMANDS else MOVED[name]
-    parser = _Parser(prog=program, description=f"{about[0].upper()}{about[1:]}. {module.MORE}".strip())
-    module.add_arguments(parser)
-    parser.set_defaults(command=module.run)
+    parser = _Parser(prog=program, description=f"{about[0].upper()}{about[1:]}. {command.more}".strip())
+    command.add_arguments(parser)
+    parser.set_defaults(command=command.run)
     return parser
 
 
@@ -123,13 +131,19 @@ def _run(options: argparse.Namespace) -> int:
             status: int = options.command(options)
             return status
     except MapsatError as error:
-        return _fail(str(error))
+        return _fail(_without_prefix(str(error), options))
     except BrokenPipeError:
         raise
     except OSError as error:
         return _fail(f"{error.filename or 'input or output'}: {error.strerror}")
     except KeyboardInterrupt:
         return _fail("interrupted")
+
+
+def _without_prefix(message: str, options: argparse.Namespace) -> str:
+    """Return a message about options of a run as this command has them: without a prefix."""
+    names = (name.replace("_", "-") for name in vars(options))
+    return re.sub(rf"--mapsat-({'|'.join(names)})(?![\w-])", r"--\1", message)
 
 
 def _fail(message: str) -> int:

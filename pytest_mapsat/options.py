@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import pytest
 
 #: ``flag``: on or off. ``optional``: may stand without a value, which is "on". ``word``: one of ``words``. ``text``: read by the room it is for.
 Kind = Literal["text", "flag", "optional", "whole", "seconds", "dollars", "word", "path"]
@@ -378,3 +381,24 @@ def refuse_ini(keys: Iterable[str]) -> str:
         if name in REMOVED:
             return f"{key} is gone: use {REMOVED[name]}"
     return ""
+
+
+def agent_spec(config: pytest.Config) -> str:
+    """Return the agent's spec, or an empty string where no agent is active."""
+    given = config.getoption("mapsat_agent", default=None)
+    spec = given if given is not None else config.getini("mapsat_agent")
+    spec = (spec or "").strip()
+    return "" if spec == "off" else spec
+
+
+def typed(config: pytest.Config, name: str) -> list[str]:
+    """Return the values of an option on the command line itself: what stands in ``addopts`` counts as ini."""
+    flag = f"--mapsat-{name}"
+    values = []
+    arguments = [str(argument) for argument in config.invocation_params.args]
+    for place, argument in enumerate(arguments):
+        if argument == flag:
+            values += arguments[place + 1 : place + 2] or [""]
+        elif argument.startswith(f"{flag}="):
+            values.append(argument.removeprefix(f"{flag}="))
+    return values

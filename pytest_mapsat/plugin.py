@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from .options import refuse_removed
-from .pytest_plugin.registration import add_options, agent_spec, refuse_without_agent
+from .options import OPTIONS, agent_spec, refuse_removed, typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -24,14 +23,28 @@ _NAME = "mapsat-session"
 #: What a run with an agent registers; without one of them cases would pass unheard.
 _PARTS = (
     _NAME,
-    *("mapsat-collector", "mapsat-collecting", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
+    *("mapsat-collecting", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
 )
 _NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register the options."""
-    add_options(parser)
+    """Register every option and every ini key."""
+    group = parser.getgroup("mapsat", "agent benchmarks (pytest-mapsat; mapsat init writes a suite to begin with)")
+    for option in OPTIONS.values():
+        name, dest, text = f"--mapsat-{option.name}", option.dest, option.help.replace("%", "%%")
+        if option.default and option.kind != "flag":
+            text += f" (default {option.default})"
+        if option.typed:
+            kind: dict[str, Any] = {"metavar": option.metavar, "action": "append" if option.repeatable else "store"}
+            if option.kind == "flag":
+                kind = {"action": "store_const", "const": "on"}
+            elif option.kind == "optional":
+                kind = {"nargs": "?", "const": "on", "metavar": option.metavar}
+            group.addoption(name, dest=dest, help=text, **kind)
+        if option.ini:
+            how: Literal["linelist", "string"] = "linelist" if option.repeatable else "string"
+            parser.addini(dest, option.help, type=how)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -67,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.pluginmanager.register(start_session(config), _NAME)
     elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's
-        refuse_without_agent(config)
+        _refuse_without_agent(config)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -149,3 +162,16 @@ def _active(request: pytest.FixtureRequest) -> MapsatSession:
     if session is None:
         pytest.skip(_NO_AGENT)
     return session
+
+
+def _refuse_without_agent(config: pytest.Config) -> None:
+    """Refuse options of ours that were typed for a run that has no agent.
+
+    Raises:
+        pytest.UsageError: there is one, or ``--mapsat-agent`` is empty.
+    """
+    if any(not value.strip() for value in typed(config, "agent")):
+        raise pytest.UsageError("--mapsat-agent names no agent: expected module:attr, or off")
+    lonely = next((name for name in OPTIONS if name != "agent" and typed(config, name)), None)
+    if lonely is not None:
+        raise pytest.UsageError(f"--mapsat-{lonely} without an agent: give one with --mapsat-agent=module:attr")

@@ -6,10 +6,8 @@ from pytest_mapsat.model import (
     Clarification,
     Context,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     Label,
+    Requirement,
     Scorecard,
     Step,
     Trajectory,
@@ -28,15 +26,17 @@ EARNED = METRICS[:7]
 def make_case(*, explicit=0, soft=(), hard=(), facts=0, tools=(), max_turns=2, reference=None, **fields):
     """``soft`` and ``hard``: weights; requirements are e1.., s1.., h1.., f1.."""
     implicit = [
-        ImplicitRequirement(id=f"{letter}{place}", text="a need", severity=severity, weight=weight)
-        for letter, severity, weights in (("h", "hard", hard), ("s", "soft", soft))
+        Requirement(id=f"{letter}{place}", kind=kind, text="a need", weight=weight)
+        for letter, kind, weights in (("h", "hard", hard), ("s", "soft", soft))
         for place, weight in enumerate(weights, 1)
     ]
     policy = None if max_turns is None else Clarification(max_turns=max_turns, reference_turns=reference)
     truth = Truth(
-        explicit=tuple(ExplicitRequirement(id=f"e{n}", text="a wish") for n in range(1, explicit + 1)),
-        implicit=tuple(implicit),
-        facts=tuple(FactRequirement(id=f"f{n}", text="a fact") for n in range(1, facts + 1)),
+        requirements=(
+            *(Requirement(kind="asked", id=f"e{n}", text="a wish") for n in range(1, explicit + 1)),
+            *implicit,
+            *(Requirement(kind="fact", id=f"f{n}", text="a fact") for n in range(1, facts + 1)),
+        ),
         tools=tuple(ExpectedTool(name=one) if isinstance(one, str) else one for one in tools),
         clarification=policy,
     )
@@ -57,7 +57,7 @@ def make_trajectory(*calls, replies=("There you go.",), usage=None, **fields):
     return Trajectory(**{"case": "c1", "turns": tuple(turns), **fields})
 
 
-KINDS = {"e": "explicit", "s": "implicit", "h": "implicit", "f": "fact", "p": "policy"}
+KINDS = {"e": "asked", "s": "soft", "h": "hard", "f": "fact", "p": "policy"}
 
 
 def label(requirement, value, outcome=None, **fields):
@@ -72,10 +72,6 @@ def make_verdict(labels=(), /, **fields):
     if isinstance(labels, dict):
         labels = [label(requirement, value) for requirement, value in labels.items()]
     return Verdict(**{"case": "c1", "judge": "test", "labels": tuple(labels), **fields})
-
-
-def always(match, value, *, arguments=None, results=()):
-    return True
 
 
 def make_card(case="a", metrics=None, outcome="passed", **fields):

@@ -72,21 +72,20 @@ def case(name: str = "review") -> dict[str, Any]:
         "domains": ["booking"],
         "visible": {"query": "Book a room.", "context": {"now": "2026-05-07T09:00:00+02:00"}},
         "truth": {
-            "explicit": [
+            "requirements": [
                 {
                     "id": "cedar",
+                    "kind": "asked",
                     "text": "Cedar is booked",
                     "check": {"kind": "says", "any": ["Cedar"], "about": ["Cedar"]},
-                }
-            ],
-            "implicit": [
+                },
                 {
                     "id": "z1",
                     "text": "Cedar it is",
-                    "severity": "hard",
+                    "kind": "hard",
                     "weight": 1.0,
                     "check": {"kind": "says", "any": ["Cedar"], "about": ["Cedar"]},
-                }
+                },
             ],
             "oracle": [
                 {

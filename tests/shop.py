@@ -77,8 +77,15 @@ def case(name: str = "cancel") -> dict[str, Any]:
         "domains": ["orders"],
         "visible": {"query": "Please cancel my order o1."},
         "truth": {
-            "explicit": [{"id": "e1", "text": "the order is cancelled", "check": cancelled}],
-            "policies": [{"id": "p1", "text": "it looks first", "check": {"kind": "calls", "tool": "find_order"}}],
+            "requirements": [
+                {"id": "e1", "kind": "asked", "text": "the order is cancelled", "check": cancelled},
+                {
+                    "id": "p1",
+                    "kind": "policy",
+                    "text": "it looks first",
+                    "check": {"kind": "calls", "tool": "find_order"},
+                },
+            ],
             "tools": [
                 {"name": "find_order", "required": ["number"]},
                 {"name": "cancel_order", "after": ["find_order"]},

@@ -39,8 +39,9 @@ visible:
   context:
     now: 2026-05-07T12:30:00+08:00
 truth:
-  explicit:
+  requirements:
     - id: e1
+      kind: asked
       text: a place is named
 """
 
@@ -65,7 +66,7 @@ def case_data(case_id: str, **header: object) -> dict[str, object]:
         "id": case_id,
         **header,
         "visible": {"query": "somewhere to eat", "context": {"now": "2026-05-07T12:30:00+08:00"}},
-        "truth": {"explicit": [{"id": "e1", "text": "a place is named"}]},
+        "truth": {"requirements": [{"id": "e1", "kind": "asked", "text": "a place is named"}]},
     }
 
 

@@ -62,18 +62,18 @@ def case(name: str, domain: str = "navigation", **changes: Any) -> dict[str, Any
         },
         "truth": {
             "intent": "an open charger, near a cafe",
-            "explicit": [{"id": "e1", "text": "a charger is named", "check": _names("Blue Bay", "Old Mill")}],
-            "implicit": [
-                {"id": "z1", "text": "it is open now", "severity": "hard", "weight": 1.0, "check": _names("Blue Bay")},
+            "requirements": [
+                {"id": "e1", "kind": "asked", "text": "a charger is named", "check": _names("Blue Bay", "Old Mill")},
+                {"id": "z1", "text": "it is open now", "kind": "hard", "weight": 1.0, "check": _names("Blue Bay")},
                 {
                     "id": "z2",
                     "text": "a cafe is near",
-                    "severity": "soft",
+                    "kind": "soft",
                     "weight": 1.0,
                     "check": {"kind": "says", "any": ["cafe"], "about": ["cafe"]},
                 },
+                {"id": "f1", "kind": "fact", "text": "the place was found", "check": _names("Blue Bay", "Old Mill")},
             ],
-            "facts": [{"id": "f1", "text": "the place was found", "check": _names("Blue Bay", "Old Mill")}],
             "clarification": {"max_turns": 1},
             "tools": [{"name": "search_poi", "required": ["query"]}],
         },

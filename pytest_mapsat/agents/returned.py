@@ -29,9 +29,10 @@ from pytest_mapsat.model import (
     FormThing,
     Json,
     JsonObject,
+    Noun,
     Problem,
     Structured,
-    did_you_mean,
+    Usage,
     json_size,
     shown,
 )
@@ -281,7 +282,6 @@ def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -
 # -- a reply -----------------------------------------------------------------------------------------------------------
 
 _EXPECTED = 'expected a string, a dict, a dataclass, a pydantic model or a Reply, as in: return "text"'
-_USAGE = ("input_tokens", "output_tokens", "cost")
 #: More tokens, or dollars, than anybody will ever use in one reply.
 _MOST_USED = 10**15
 #: The most thoughts in one reply; they are kept in the run file.
@@ -343,11 +343,23 @@ def _usage(usage: object) -> dict[str, Any] | None:
     if usage is None:
         return None
     if not isinstance(usage, Mapping):
-        raise AgentFault(
-            f"the agent returned a Reply whose usage is {_named(usage)}; expected a dict of {', '.join(_USAGE)}"
-        )
-    given = [_amount(name, amount) for name, amount in usage.items()]
-    return {name: amount for name, amount in given if amount is not None}
+        expected = f"expected a dict of {', '.join(Usage.model_fields)}"
+        raise AgentFault(f"the agent returned a Reply whose usage is {_named(usage)}; {expected}")
+    data: JsonObject = as_json(usage)
+    for name, amount in data.items():
+        number = isinstance(amount, int | float) and not isinstance(amount, bool) and amount <= _MOST_USED
+        if amount is not None and not number:
+            raise AgentFault(f"the agent returned bad usage: {name}: found {amount!r}, expected a number")
+    _hold(Usage, data, "usage")
+    return {name: amount for name, amount in data.items() if amount is not None}
+
+
+def _hold(noun: type[Noun], data: JsonObject, what: str) -> None:
+    """Hold data against a noun. Raises AgentFault."""
+    problems: list[Problem] = []
+    validate(noun, Located(data, Lines(0)), what, problems)
+    if problems:
+        raise AgentFault(f"the agent returned bad {problems[0]}")
 
 
 def _jsonable(value: Any) -> Any:
@@ -372,28 +384,8 @@ def _output(output: object, *, form: bool) -> JsonObject:
     data: JsonObject = as_json(plain, _jsonable)
     if form:
         return data
-    problems: list[Problem] = []
-    reserved = {name: data[name] for name in RESERVED if name in data}
-    validate(Structured, Located(reserved, Lines(0)), "output", problems)
-    if problems:
-        raise AgentFault(f"the agent returned bad {problems[0]}")
+    _hold(Structured, {name: data[name] for name in RESERVED if name in data}, "output")
     return data
-
-
-def _amount(name: object, amount: object) -> tuple[str, int | float | None]:
-    """Return the name and the number as plain ones."""
-    name = writable(name) if isinstance(name, str) else as_json(name)
-    if not isinstance(name, str) or name not in _USAGE:
-        hint = did_you_mean(name, _USAGE)
-        raise AgentFault(f"usage has {name!r}; expected {', '.join(_USAGE)}" + (f" ({hint})" if hint else ""))
-    if amount is None:
-        return name, None
-    number = as_json(amount)
-    whole = name != "cost"
-    good = isinstance(number, int) if whole else isinstance(number, int | float)
-    if isinstance(number, bool) or not good or not 0 <= number <= _MOST_USED:
-        raise AgentFault(f"usage gives {name} {number!r}; expected a {'whole ' if whole else ''}number, at least 0")
-    return name, number
 
 
 # -- a form about the last reply, once the dialogue has ended -----------------------------------------------------------

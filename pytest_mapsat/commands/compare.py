@@ -1,50 +1,36 @@
-"""``mapsat compare``: saved runs side by side."""
+"""``mapsat compare`` and ``mapsat merge``: saved runs side by side, and the parts of one run put together."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import FINDINGS, OK, width, write, write_json
+from .shared import FINDINGS, OK, SUITE, Command, add_options, add_suite, print_run, width, write, write_json
 
 if TYPE_CHECKING:
-    from pytest_mapsat.gate import Drop, Side
+    from pytest_mapsat.model import Run
 
-MORE = "Exit status 1 when a mean fell by more than it may, or a case passed and fails in every trial now."
 _PAIR = 2
+_DROP = "how far a mean may fall, as ar:0.02 or navigation.ar:0.05, or how many cases may flip, as flips:1; repeatable"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the baseline, then the new run")
-    parser.add_argument(
-        "--fail",
-        metavar="EXPR",
-        action="append",
-        help="how much a mean may fall, as ar:0.02 or navigation.ar:0.05, or how many cases may flip, as flips:1; repeatable (default: what the "
-        "new run was asked for)",
-    )
+    add_options(parser, "max-drop", max_drop=f"{_DROP} (default: what the new run was asked for)")
     parser.add_argument("--common", action="store_true", help="compare the cases that are alike where the runs are not")
-    parser.add_argument("--inconclusive", choices=("pass", "fail"), default="pass", help="what it means not to know")
-    parser.add_argument(
-        "--accept",
-        action="store_true",
-        help="make the new run the baseline, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons",
-    )
-    parser.add_argument(
-        "--aa",
-        action="store_true",
-        help="the runs are of one agent, or trials of one run: tell how often the gate would give a false alarm",
-    )
+    add_options(parser, "inconclusive")
+    about = "make the new run the baseline, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons"
+    parser.add_argument("--accept", action="store_true", help=about)
+    about = "the runs are of one agent, or trials of one run: tell how often the gate would give a false alarm"
+    parser.add_argument("--aa", action="store_true", help=about)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Compare, and tell what changed."""
-    from pytest_mapsat.gate import compare, false_alarms
+def _compare(options: argparse.Namespace) -> int:
+    from pytest_mapsat.gate import compare, false_alarms, parse_drops
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.reports import change_lines
     from pytest_mapsat.runs.saved import read_baseline
@@ -52,17 +38,19 @@ def run(options: argparse.Namespace) -> int:
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
         return _accepted(options)  # the first anchor
     sides = [read_baseline(path) for path in options.runs]
-    drops = _drops(options.fail, sides[-1])
+    manifest, given = sides[-1].manifest, options.max_drop
+    drops = parse_drops(manifest.options.max_drop if given is None else given, manifest.metrics)
     if options.aa:
         if not drops:
-            raise UsageError("--aa holds runs against rules: give some with --fail, as --fail=ar:0.02")
+            raise UsageError("--aa holds runs against rules: give some with --max-drop, as --max-drop=ar:0.02")
         alarms = false_alarms(sides, drops)
         write_json(alarms) if options.json else write(_alarm_lines(alarms))
         return OK
     if len(sides) != _PAIR:
         raise UsageError(f"compare: found {len(sides)} runs, expected the earlier one and the new one (or --aa)")
+    inconclusive: Literal["pass", "fail"] = options.inconclusive or "pass"
     baseline, new = sides
-    comparison = compare(baseline, new, drops, common=options.common, inconclusive=options.inconclusive)
+    comparison = compare(baseline, new, drops, common=options.common, inconclusive=inconclusive)
     outcome = comparison.outcome if comparison.comparable else "not compared"
     if not (comparison.comparable or options.accept):
         raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
@@ -70,11 +58,11 @@ def run(options: argparse.Namespace) -> int:
         write_json(comparison.model_dump(mode="json"))
     else:
         write(line.text for line in change_lines(comparison, width(), full=options.verbose))
-        more = ": no case flipped; --fail says how much a mean may fall"
+        more = ": no case flipped; --max-drop says how far a mean may fall"
         write([f"{'outcome':9}{outcome}{'' if drops or outcome != 'passed' else more}"])
     if options.accept:
         return _accepted(options)
-    return OK if outcome == "passed" or (outcome == "inconclusive" and options.inconclusive == "pass") else FINDINGS
+    return OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else FINDINGS
 
 
 def _accepted(options: argparse.Namespace) -> int:
@@ -84,17 +72,6 @@ def _accepted(options: argparse.Namespace) -> int:
     if not options.json:
         write([f"accepted {options.runs[1]} is written to {options.runs[0]}: commit it"])
     return OK
-
-
-def _drops(given: Sequence[str] | None, new: Side) -> tuple[Drop, ...]:
-    from pytest_mapsat.gate import parse_drops
-    from pytest_mapsat.model import UsageError
-
-    manifest = new.manifest
-    try:
-        return parse_drops(manifest.options.max_drop if given is None else given, manifest.metrics)
-    except UsageError as error:
-        raise UsageError(str(error).replace("--mapsat-max-drop", "--fail")) from None
 
 
 def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
@@ -107,3 +84,51 @@ def _alarm_lines(alarms: dict[str, Any]) -> Iterator[str]:
         smallest = rule["smallest"]
         seen = "" if smallest is None else f"; sees a drop of {smallest:.3f} four times in five"
         yield f"  {rule['rule']}: {rule['failed']} failed, {rule['inconclusive']} inconclusive{seen}"
+
+
+def _merge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
+    parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
+    add_suite(parser)
+    about = "the earlier run to compare the whole with; twice: an anchor besides"
+    add_options(parser, "compare", "max-drop", compare=about, max_drop=f"with --compare: {_DROP}")
+    parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
+
+
+def _merge(options: argparse.Namespace) -> int:
+    from pytest_mapsat.formats import read_run, save_run
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.runs.merge import merge
+    from pytest_mapsat.runs.regrade import open_suites
+    from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
+
+    check_save_path(options.out, option="--out=")
+    if options.out.resolve() in {path.resolve() for path in options.runs}:
+        raise UsageError(f"--out={options.out}: this is one of the parts")
+    parts: dict[str, Run] = {}
+    for path in options.runs:
+        if str(path) in parts:
+            raise UsageError(f"{path} is given twice")
+        refuse_journal(path)
+        parts[str(path)] = read_run(path)
+    baselines = read_baselines(options.compare or ())
+    if options.max_drop and not baselines:
+        raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
+    whole = merge(parts, open_suites(options.suite or [SUITE]), baselines, tuple(options.max_drop or ()))
+    save_run(options.out, whole)
+    return print_run(whole, as_json=options.json)
+
+
+COMMANDS = {
+    "compare": Command(
+        "Exit status 1 when a mean fell by more than it may, or a case passed and fails in every trial now.",
+        _compare_arguments,
+        _compare,
+    ),
+    "merge": Command(
+        "An episode that is in two parts, or in none, is an error. The gate is decided on the whole. "
+        "Exit status 1 when it does not hold, or a case failed.",
+        _merge_arguments,
+        _merge,
+    ),
+}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import FINDINGS, OK, add_plugins, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_plugins, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.proof import AnswersProof, Proof
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Suite
 
-MORE = "Exit status 1 when something is found that would stop a run."
 _SEVERITIES = ("error", "warning", "note")
 #: So many other places of a finding are named.
 _PLACES = 3
@@ -27,8 +26,7 @@ _WHERE = re.compile(r"^(?:case \S+: )?(?:\w[\w.-]*(?:\[\d+\][\w.-]*)+: )?")
 _CALL = re.compile(r"(calls \w+)\(.*\), which")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     about = "also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them"
@@ -46,8 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_plugins(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Look for what is wrong or missing, and tell it."""
+def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
     for name in ("save", "calibrate"):
@@ -243,3 +240,6 @@ def _offer_lines(offers: Sequence[Offer] | None) -> Iterator[str]:
         yield from (*offer.lines(), "")
     times = sum(offer.times for offer in offers)
     yield f"{times} call{'' if times == 1 else 's'} missed, {len(offers)} different"
+
+
+COMMANDS = {"lint": Command("Exit status 1 when something is found that would stop a run.", _arguments, _run)}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, SUITE, add_plugins, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, SUITE, Command, add_options, add_plugins, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from pytest_mapsat.recording import Keeping, OwnTools, RecordingSandbox
     from pytest_mapsat.suite import CaseEntry, Suite
 
-MORE = (
-    "Tools that the suite does not describe are described from their signatures and docstrings. Then each case is played, by its oracle dialogue or by "
-    "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
-)
 _ORACLE = "baseline:oracle"
 _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/how-to/build-a-sandbox.md)"
 #: How the name of a tool that changes something often begins.
@@ -29,22 +25,21 @@ _WRITES = re.compile(
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox"
     parser.add_argument("tools", metavar="TOOLS", help=about)
     about = f"the suite (default: {SUITE})"
     parser.add_argument("--suite", metavar="DIR", type=Path, default=SUITE, help=about)
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
-    parser.add_argument("--agent", metavar="SPEC", default=_ORACLE, help=f"who makes the calls (default: {_ORACLE})")
+    add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
+    parser.set_defaults(agent=_ORACLE)
     about = "let a new answer take the place of an older one of your tools"
     parser.add_argument("--replace", action="store_true", help=about)
     add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Record, and tell what was kept."""
+def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.agents import resolve_source
     from pytest_mapsat.episode import shutdown
     from pytest_mapsat.formats import shown_path
@@ -182,3 +177,15 @@ def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
         write([f"redacted: {', '.join(sorted(redacted))}"])
     for problem in (*problems, *kept.problems):
         tell(f"not kept: {problem}")
+
+
+COMMANDS = {
+    "record": Command(
+        (
+            "Tools that the suite does not describe are described from their signatures and docstrings. Then each case is played, by its oracle dialogue or by "
+            "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
+        ),
+        _arguments,
+        _run,
+    )
+}

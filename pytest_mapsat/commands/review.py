@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, SUITE, add_plugins, add_run, add_suite, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
-MORE = (
-    "Each label is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
-    "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
-)
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Mark, Requirement, Step
+    from pytest_mapsat.runs.people_labels import Question, Review
+
+#: The most characters of a reply, and of anything else, that are shown.
+_REPLY = 20_000
+_LONG = 2_000
+_CALLS = 8
+#: The most characters of a typed reason.
+_WHY = 1_000
+#: The most columns that a question fills.
+_WIDTH = 100
+_KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
+_MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_suite(parser)
     about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement what is known to be true: a suite with "
@@ -50,8 +63,7 @@ def _required(text: str) -> tuple[dict[str, float], float]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def run(options: argparse.Namespace) -> int:
-    """Take labels, or measure the judge."""
+def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
     suites = options.suite or [SUITE]
@@ -62,18 +74,128 @@ def run(options: argparse.Namespace) -> int:
     for name in ("require", "save"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} goes with --agreement")
-    from .reviewing import Review, conduct
-
     load_added(options.plugins, suites)
-    opened = Review.of(options.run, suites, options.labels, options.by)
-    conduct(
-        opened,
-        given=options.given,
-        listed=options.list,
-        as_json=options.json,
-        with_dialogues=options.with_dialogues,
-    )
+    review = _opened(options, suites)
+    if options.list:
+        _list(review.open, as_json=options.json)
+        return OK
+    taken = _ask(review) if options.given is None else review.take_file(options.given)
+    told = list(review.add_answers()) if options.with_dialogues else []
+    left = len(review.open)
+    if options.json:
+        write_json({"labelled": taken, "open": left, "dialogues": told})
+    else:
+        write([*told, f"{taken} labels given, {left} open" + ("; mapsat regrade counts them" if taken else "")])
     return OK
+
+
+def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
+    from pytest_mapsat.formats import read_run
+    from pytest_mapsat.model import UsageError, shown
+    from pytest_mapsat.runs.people_labels import Review
+    from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites
+
+    if not options.by.strip() or not options.by.isprintable():
+        raise UsageError(f"--by: found {shown(options.by)}, expected a name")
+    saved, suites = read_run(options.run), open_suites(paths)
+    for warning in changed_suites(saved, suites, Changes(decisions=options.labels)):
+        tell(f"warning: {warning}")
+    return Review(saved, suites, options.labels, options.by)
+
+
+def _list(questions: Sequence[Question], *, as_json: bool) -> None:
+    from pytest_mapsat.reports import columns, printable, wrap
+    from pytest_mapsat.runs.people_labels import dialogue_name
+
+    if as_json:
+        write_json([question.to_json() for question in questions])
+        return
+    for question in questions:
+        named = f"{dialogue_name(question.card)}, {question.requirement.id}"
+        text = f"{question.state}: {named}: {printable(_cut(question.label.why))}"
+        write(wrap(text, columns(_WIDTH), hang=2))
+    write([f"{len(questions)} labels open"])
+
+
+# -- questions on the terminal -----------------------------------------------------------------
+
+
+def _ask(review: Review) -> int:
+    """Put the open questions one by one; each decision is kept at once. Return how many were taken."""
+    asked, taken = review.open, 0
+    for number, question in enumerate(asked, 1):
+        write(_question_lines(question, number, len(asked)))
+        key, why = _key(question.requirement)
+        if key == "q":
+            break
+        if key != "s":
+            review.decide(question, _MARKS[key], why)
+            taken += 1
+    return taken
+
+
+def _question_lines(question: Question, number: int, total: int) -> Iterator[str]:
+    """Yield a question as lines: what was asked, what is required, what was said, and the calls that matter."""
+    from pytest_mapsat.runs.people_labels import dialogue_name
+
+    card, label = question.card, question.label
+    yield ""
+    yield f"[{number}/{total}] {dialogue_name(card)}: {label.kind} {question.requirement.id} is {question.state}"
+    for index, turn in enumerate(card.trajectory.turns):
+        said = turn.text[:_REPLY]
+        yield from _part(turn.role, *(said.splitlines() or [""]))
+        if len(said) < len(turn.text):
+            yield f"           (and {len(turn.text) - len(said)} more characters; mapsat reads all of them)"
+        quotes = [quote.text for quote in label.quotes if quote.turn == index]
+        yield from _part("quoted", _cut(" | ".join(quotes))) if quotes else ()
+    yield from _part("evidence", *(_calls(question.calls) or ["no call was made"]))
+    yield from _part("judge", _cut(label.why) or "gives no reason")
+    yield from _part("required", question.requirement.text)
+
+
+def _calls(calls: Sequence[Step]) -> list[str]:
+    from pytest_mapsat.reports import call_text
+
+    told = [
+        f"{_cut(call_text(call.tool, call.arguments))} -> {_cut(json.dumps(call.result, ensure_ascii=False))}"
+        for call in calls[:_CALLS]
+    ]
+    return told + ([f"and {len(calls) - _CALLS} more calls"] if len(calls) > _CALLS else [])
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} (and {len(text) - _LONG} more characters)"
+
+
+def _part(name: str, *paragraphs: str) -> Iterator[str]:
+    """Yield paragraphs behind a name; nothing that a reply holds can steer the terminal."""
+    from pytest_mapsat.reports import columns, labelled, printable
+
+    for number, paragraph in enumerate(paragraphs):
+        label = f"{'' if number else name:11}"
+        yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
+
+
+def _key(requirement: Requirement) -> tuple[str, str]:
+    """Return the key that was typed, and the reason behind it. The end of the input quits."""
+    from pytest_mapsat.model import fits, shown
+
+    while True:
+        sys.stdout.write(f"{_KEYS} > ")
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            write([""])
+            return "q", ""
+        key, _, why = line.strip().partition(" ")
+        key = key.lower()
+        if key in {"s", "q"} or (key in _MARKS and fits(_MARKS[key], requirement)):
+            return key, why.strip()[:_WHY]
+        levels = " or a level (0.25, 0.5, 0.75)" if fits(0.5, requirement) else ""
+        write([f"found {shown(line.strip())}, expected p, f, s, q{levels}"])
+
+
+# -- how good the judge is ---------------------------------------------------------------------
 
 
 def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
@@ -103,3 +225,15 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
         proof.write_certificate(path, certificate)
         tell(f"wrote {shown_path(path)}")
     return OK
+
+
+COMMANDS = {
+    "review": Command(
+        (
+            "Each label is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
+            "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
+        ),
+        _arguments,
+        _run,
+    )
+}

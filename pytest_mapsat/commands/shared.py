@@ -6,10 +6,11 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_mapsat.options import OPTIONS, Option
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,6 +26,43 @@ _ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NARROWEST = 60
 _NAMED = 5
 SUITE = Path("benchmark_cases")
+
+
+class Command(NamedTuple):
+    """A command: what its help says besides, what adds its arguments, and what does its work and returns the exit status."""
+
+    more: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> None:
+    """Add options of a run, without ``--mapsat-``, as the table of options has them. What is not given is None.
+
+    Args:
+        parser: the parser of a command.
+        names: the options.
+        about: help in place of the table's, by option.
+    """
+    for name in names:
+        option = OPTIONS[name]
+        parser.add_argument(
+            f"--{name}",
+            metavar=option.metavar,
+            action="append" if option.repeatable else "store",
+            type=_reader(option),
+            help=about.get(name.replace("-", "_"), option.help).replace("%", "%%"),
+        )
+
+
+def _reader(option: Option) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return Path(text) if option.kind == "path" else option.read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -87,8 +125,7 @@ def status_of(run: Run) -> int:
     return OK if run.gate.outcome == "passed" and not failed else FINDINGS
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """What others add outside pytest: metric sets by name, ours included, and what looks for sandboxes."""
 
     metric_sets: Mapping[str, MetricSet]
@@ -150,7 +187,7 @@ def _module(name: str) -> ModuleType:
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-    for folder in {str(Path.cwd()), str(Path(name).parent) if Path(name).is_absolute() else str(Path.cwd())}:
+    for folder in {str(Path.cwd()), str(Path(name).parent if Path(name).is_absolute() else Path.cwd())}:
         if folder not in sys.path:
             sys.path.insert(0, folder)
     try:
@@ -160,12 +197,12 @@ def _module(name: str) -> ModuleType:
 
 
 def _file(name: str) -> ModuleType:
-    import importlib.util
+    from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = importlib.util.spec_from_file_location(Path(name).stem, name)
+    spec = spec_from_file_location(Path(name).stem, name)
     if spec is None or spec.loader is None:
         raise ImportError(name)
-    module = importlib.util.module_from_spec(spec)
+    module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

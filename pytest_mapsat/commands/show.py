@@ -1,24 +1,39 @@
-"""``mapsat show``: the dialogues of a saved run with their labels, or the claims in them with their evidence."""
+"""``mapsat show`` and ``mapsat report``: what people read of saved runs: dialogues with their labels, claims with their evidence, reports."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import OK, SUITE, add_plugins, add_run, add_suite, load_added, width, write, write_json
+from .shared import (
+    OK,
+    SUITE,
+    Command,
+    add_plugins,
+    add_run,
+    add_suite,
+    load_added,
+    status_of,
+    width,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Judged
     from pytest_mapsat.model import Run, Scorecard, Trajectory
     from pytest_mapsat.suite import Suite
 
-MORE = "Without CASE: one line an episode, or with --claims the claims of all."
+_FIGURES = "figures:"
+#: What is a report to be written rather than a run to be read.
+_TARGET = re.compile(r"[a-z]+:")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _show_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--trial", metavar="N", type=int, help="only this trial (default: all of them)")
@@ -30,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a list of episodes, or of claims, as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Show episodes or claims."""
+def _show(options: argparse.Namespace) -> int:
     if options.claims:
         return _show_claims(options)
     from pytest_mapsat.runs.saved import read_saved
@@ -98,30 +112,26 @@ def _claims(
     """Yield the claims of a file of dialogues, in its order. Raises UsageError, SuiteError."""
     from pytest_mapsat.agents import open_recorded
     from pytest_mapsat.judges import Context
-    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.model import UsageError, did_you_mean
     from pytest_mapsat.runs.regrade import places_in
+
+    def hint(name: str, names: Iterable[str]) -> str:
+        return f" ({meant})" if (meant := did_you_mean(name, names)) else ""
 
     source = open_recorded(str(path), root=Path.cwd())
     places = places_in(suites)
     wanted = [key for key in source.recordings if case in (None, key[0]) and trial in (None, key[1])]
     if not wanted:
         names = sorted({name for name, _ in source.recordings})
-        raise UsageError(f"{path} has no dialogue of the case {case!r}" + _hint(case or "", names))
+        raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint(case or "", names))
     for name, number in wanted:
         if name not in places:
-            raise UsageError(f"the suite has no case {name!r}, which {path} has" + _hint(name, places))
+            raise UsageError(f"the suite has no case {name!r}, which {path} has" + hint(name, places))
         suite, entry = places[name]
         noun = suite.load(entry)
         trajectory = source.trajectory(noun, number)
         for judged in Context.of(noun, trajectory, suite.tools, vocabulary=suite.vocabulary).claims:
             yield trajectory, judged
-
-
-def _hint(name: str, names: Iterable[str]) -> str:
-    from pytest_mapsat.model import did_you_mean
-
-    hint = did_you_mean(name, names)
-    return f" ({hint})" if hint else ""
 
 
 def _claim_data(trajectory: Trajectory, judged: Judged) -> dict[str, Any]:
@@ -148,3 +158,76 @@ def _claim_line(trajectory: Trajectory, judged: Judged) -> str:
     against = f": {', '.join(judged.evidence)}" if judged.evidence else ""
     place = f"{name}, turn {claim.document.turn}, chars {claim.span.start}-{claim.span.end}"
     return f"{judged.verdict:<12} {place}: {claim.text!r} ({claim.sort}{of}): {judged.why}{against}"
+
+
+# -- reports -----------------------------------------------------------------------------------
+
+
+def _report_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "files that --mapsat-save wrote, or journals; several for figures alone, one a model"
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
+    about = "html:PATH, json:PATH, markdown:PATH, github: or github:PATH, figures:FOLDER"
+    parser.add_argument("reports", metavar="TYPE:PATH", nargs="+", help=about)
+    about = "with figures: the first run again, by an agent that is given the profile (B.4)"
+    parser.add_argument("--profile", metavar="RUN", type=Path, help=about)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from pytest_mapsat.model import UsageError
+
+    given = [*options.runs, *options.reports]
+    # A run stands first, whatever it is called.
+    targets = [text for text in given[1:] if _TARGET.match(text) and not Path(text).exists()]
+    runs = [Path(text) for text in given if text not in targets]
+    figures = [Path(text.removeprefix(_FIGURES)) for text in targets if text.startswith(_FIGURES)]
+    others = [text for text in targets if not text.startswith(_FIGURES)]
+    if not targets:
+        raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
+    if others and len(runs) > 1:
+        raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one (figures: takes several)")
+    if options.profile is not None and not figures:
+        raise UsageError("--profile goes with figures:FOLDER")
+    status = _write_reports(runs[0], others) if others else OK
+    for folder in figures:
+        _write_figures(runs, options.profile, folder)
+    return status
+
+
+def _write_reports(path: Path, wanted: list[str]) -> int:
+    from pytest_mapsat.formats import is_journal, read_cards
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.reports import opening, parse_reports, write_reports
+    from pytest_mapsat.runs.saved import read_saved
+
+    targets = parse_reports(wanted, Path.cwd())
+    if any(target.path.exists() and path.exists() and target.path.samefile(path) for target in targets):
+        raise UsageError(f"{path} is the run itself: give the report another place")
+    whole = is_journal(path)
+    saved = read_saved(path, keep=opening)
+    write(write_reports(saved, targets, Path.cwd(), None if whole else partial(read_cards, path)))
+    return status_of(saved)
+
+
+def _write_figures(paths: list[Path], profile: Path | None, folder: Path) -> None:
+    from pytest_mapsat.formats import read_run
+    from pytest_mapsat.reports import figures, write_figures
+
+    runs = [(path, read_run(path)) for path in paths]
+    agents = [saved.manifest.agent for _, saved in runs]
+    named = [
+        (agent if agents.count(agent) == 1 else f"{agent} ({path.name})", saved)
+        for (path, saved), agent in zip(runs, agents, strict=True)
+    ]
+    write(write_figures(figures(named, None if profile is None else read_run(profile)), folder))
+
+
+COMMANDS = {
+    "show": Command("Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show),
+    "report": Command(
+        "html (one file that works from disk), json, markdown, github (the summary of the step that is under way, and annotations on the output), or figures "
+        "(the paper's figures 4, 5 and B.4 of one or several runs, each as CSV, Markdown and SVG). "
+        "Exit status 1 when a case failed or the gate does not hold.",
+        _report_arguments,
+        _report,
+    ),
+}

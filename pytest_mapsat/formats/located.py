@@ -28,14 +28,12 @@ class Lines:
     """The line of one part, and those of its children. Data of one line (JSONL) has no children.
 
     ``path``: the file of the part, where it was taken from another one than what is around it; ``used_at``: the line that takes it from there.
-    ``written``: the place of the part in its file, where that is not the one it has in the data.
     """
 
     line: int
     children: dict[str | int, Lines] = field(default_factory=dict)
     path: str = ""
     used_at: int = 0
-    written: str = ""
 
     def at(self, path: DataPath) -> int:
         """Return the line of the part at ``path``, or of the nearest part above it that is known."""
@@ -53,14 +51,12 @@ class Lines:
         It stands in the part's own file: where that is another one, the message tells which line of the document takes it from there.
         """
         here, file, used_at = self, path, 0
-        for depth, key in enumerate(place, 1):
+        for key in place:
             below = here.children.get(key)
             if below is None:
                 break
             if below.path:
                 file, used_at = below.path, below.used_at
-            if below.written:
-                message = message.replace(dotted(place[:depth]), below.written, 1)
             here = below
         if file != path:
             message += f"; {path}:{used_at} uses it"
@@ -131,10 +127,9 @@ def validate(
     except ValidationError as error:
         details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
         wrong = [_wrong(written, detail, document.data) for detail in _meant(details, document.data)]
-        for one in _of_each_slip(written, wrong):
-            where = dotted(one.place)
-            message = f"{where}: {one.message}" if where else one.message
-            problems.append(document.lines.problem(path, one.place, message, one.hint))
+        for slip in _of_each_slip(wrong):
+            message = f"{dotted(slip.place)}: {slip.message}" if slip.place else slip.message
+            problems.append(document.lines.problem(path, slip.place, message, slip.hint))
         return None
 
 
@@ -184,42 +179,25 @@ def _wrong(model: type[BaseModel], detail: Any, data: Json) -> _Wrong:
     return _Wrong(place, detail["type"], *_explain(model, detail, place))
 
 
-def _of_each_slip(model: type[BaseModel], wrong: Sequence[_Wrong]) -> list[_Wrong]:
-    """Return one problem for each slip: a misspelt field is missing as well, and where a line such as ``truth:`` is lost, all below it stands elsewhere."""
-    missing = [one for one in wrong if one.kind == "missing"]
-    unknown: dict[tuple[str | int, ...], list[_Wrong]] = {}
-    for one in wrong:
-        if one.message == _UNKNOWN:
-            unknown.setdefault(one.place[:-1], []).append(one)
+def _of_each_slip(wrong: Sequence[_Wrong]) -> list[_Wrong]:
+    """Return one problem for each slip: a misspelt field is missing as well."""
     left = list(wrong)
-    for parent, fields in unknown.items():
-        names = [str(one.place[-1]) for one in fields]
-        lost = (one for one in missing if parent and one.place[:-1] == parent[:-1])
-        line = next((one for one in lost if set(names) <= _fields_at(model, one.place)), None)
-        if line is not None and len(names) > 1:
-            told = line._replace(message=f"is missing; its {', '.join(names)} stand in {parent[-1]}")
-            left = [told if one is line else one for one in left if one not in fields]
-            continue
-        meant = {f"did you mean {one.place[-1]!r}?": one for one in missing if one.place[:-1] == parent}
-        left = [one for one in left if one not in [meant.get(field.hint) for field in fields]]
-        strange = [one for one in fields if one.hint.startswith(_KNOWN)]
-        lacking = [one for one in left if one.kind == "missing" and one.place[:-1] == parent]
+    for parent in dict.fromkeys(problem.place[:-1] for problem in wrong if problem.message == _UNKNOWN):
+        here = [problem for problem in left if problem.place[:-1] == parent]
+        unknown = [problem for problem in here if problem.message == _UNKNOWN]
+        strange = [problem for problem in unknown if problem.hint.startswith(_KNOWN)]
+        hints = [problem.hint for problem in unknown]
+        missing = [problem for problem in here if problem.kind == "missing"]
+        meant = [problem for problem in missing if f"did you mean {problem.place[-1]!r}?" in hints]
+        left = [problem for problem in left if problem not in meant]
+        lacking = [problem for problem in missing if problem not in meant]
         if len(strange) == len(lacking) == 1:
             told = strange[0]._replace(message=f"{_UNKNOWN}, and {lacking[0].place[-1]} is missing")
-            left = [told if one is strange[0] else one for one in left if one is not lacking[0]]
-            continue
-        beside = [one for one in left if one.place[: len(parent)] == parent and one not in strange]
-        if strange and strange[0].hint == _KNOWN and beside:  # nothing is known of a part whose sort is wrong
-            left = [one for one in left if one not in strange]
-        elif len(strange) > 1:
-            others = ", ".join(str(one.place[-1]) for one in strange[1:])
-            told = strange[0]._replace(message=f"{_UNKNOWN}, nor are {others}")
-            left = [told if one is strange[0] else one for one in left if one not in strange[1:]]
+            left = [told if problem is strange[0] else problem for problem in left if problem is not lacking[0]]
+        elif strange and strange[0].hint == _KNOWN:  # nothing is known of a part whose sort is wrong
+            others = [problem for problem in left if problem not in strange]
+            left = others if any(problem.place[: len(parent)] == parent for problem in others) else left
     return left
-
-
-def _fields_at(model: type[BaseModel], place: DataPath) -> set[str]:
-    return {name for noun in _nouns_at(model, place, ()) for name in _public_names(noun)}
 
 
 def _tag_of(detail: Any) -> str | None:
@@ -229,13 +207,7 @@ def _tag_of(detail: Any) -> str | None:
 
 
 def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> tuple[str | int, ...]:
-    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for.
-
-    Args:
-        location: pydantic's.
-        data: the document.
-        missing: whether the last part is a key that the data lacks.
-    """
+    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for."""
     path: list[str | int] = []
     parts = list(location)
     tag = None

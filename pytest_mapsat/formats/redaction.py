@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
-from pytest_mapsat.model import Json, JsonObject, Noun, Recording, Tool
+from pytest_mapsat.model import Json, Noun, Recording, Tool
 from pytest_mapsat.secrets import LEAST, known_secrets
 
 _T = TypeVar("_T")
@@ -87,11 +87,12 @@ class Secrets:
 
     def clean(self, recording: Recording, tool: Tool) -> Recording:
         """Return the recording without what the tool declares secret, and without what obviously is."""
-        arguments: JsonObject = self._redacted(recording.arguments, _tree(tool.secrets), tool.name)
-        result = self._redacted(recording.result, _tree(tool.secrets), tool.name)
-        return recording.model_copy(
-            update={"arguments": _rewritten(arguments, self.text), "result": _rewritten(result, self.text)}
-        )
+        declared = [tuple(path.split(".")) for path in tool.secrets]
+        update = {
+            name: _rewritten(self._redacted(value, declared, (tool.name,)), self.text)
+            for name, value in (("arguments", recording.arguments), ("result", recording.result))
+        }
+        return recording.model_copy(update=update)
 
     def text(self, words: str) -> str:
         """Return words without the values that are known to be secret."""
@@ -99,26 +100,23 @@ class Secrets:
             words = words.replace(value, MARK)
         return without_known(words)
 
-    def _redacted(self, value: Json, declared: Mapping[str, Json], place: str) -> Json:
+    def _redacted(self, value: Json, declared: Sequence[Sequence[str]], place: tuple[str, ...]) -> Json:
+        """Return a value without secrets; ``place`` is the tool and the keys that lead to it, ``*`` for members of lists."""
         if isinstance(value, list):
-            below = _below(declared, "*")
-            return [self._redacted(member, below, f"{place}.*") for member in value]
+            return [self._redacted(member, declared, (*place, "*")) for member in value]
         if not isinstance(value, Mapping):
             return value
-        cleaned = {}
-        for key, member in value.items():
-            below = _below(declared, key)
-            if "" in below or is_obvious(key):
-                cleaned[key] = self._hidden(member, f"{place}.{key}")
-            else:
-                cleaned[key] = self._redacted(member, below, f"{place}.{key}")
-        return cleaned
+        return {
+            key: self._hidden(member, (*place, key))
+            if is_obvious(key) or any(_leads_to(path, (*place[1:], key)) for path in declared)
+            else self._redacted(member, declared, (*place, key))
+            for key, member in value.items()
+        }
 
-    def _hidden(self, value: Json, place: str) -> Json:
+    def _hidden(self, value: Json, place: Sequence[str]) -> Json:
         if value is None or isinstance(value, bool) or value in ("", [], {}, MARK):
             return value  # it tells nothing
-        tool, _, path = place.partition(".")
-        self.found.add(f"{tool}: {path}")
+        self.found.add(f"{place[0]}: {'.'.join(place[1:])}")
         self._learn(value)
         return MARK
 
@@ -130,20 +128,6 @@ class Secrets:
             self._values.add(value)
 
 
-def _tree(paths: Iterable[str]) -> dict[str, Json]:
-    """Return dotted paths as a tree of their keys; under "" of a node ends a path."""
-    root: dict[str, Json] = {}
-    for path in paths:
-        node = root
-        for key in path.split("."):
-            node = node.setdefault(key, {})
-        node[""] = {}
-    return root
-
-
-def _below(node: Mapping[str, Json], key: str) -> dict[str, Json]:
-    """Return what is declared below a key, by its name or for all members."""
-    found: dict[str, Json] = {}
-    for name in dict.fromkeys((key, "*")):
-        found.update(node.get(name, {}))
-    return found
+def _leads_to(path: Sequence[str], place: Sequence[str]) -> bool:
+    """Say whether a declared path, in which ``*`` is any key, is that of a place."""
+    return len(path) == len(place) and all(name in ("*", key) for name, key in zip(path, place, strict=True))

@@ -86,36 +86,45 @@ def compare(
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
     first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
+    found = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
+    partly = (f"{told(one)}: compared on what is common" for one in like.part)
+    return head.model_copy(
+        update={
+            **found,
+            "common": bool(like.part),
+            "only_baseline": tuple(sorted(before.keys() - after.keys())),
+            "only_new": tuple(sorted(after.keys() - before.keys())),
+            "warnings": (*partly, *_more_open(pairs)),
+        }
+    )
+
+
+def _held_against(
+    baseline: Side, new: Side, pairs: Sequence[Pair], metrics: Sequence[str], drops: Sequence[Drop]
+) -> JsonObject:
+    """Return what a comparison tells of the cases that both runs have."""
     changed = changed_cases(
-        pairs, ordered, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
+        pairs, metrics, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
     table = Table(pairs)
     agents = [(side.manifest.agent, side.manifest.agent_source) for side in (baseline, new)]
     same_agent = agents[0] == agents[1] and bool(agents[0][1])
-    trials = trials_of(pairs, [*ordered, PASS_RATE], same_agent=same_agent)
-    rules = held_drops(table, [drop for drop in drops if covers(drop.domain)], trials)
-    flips = [sum(one.flipped and one.direction == way for one in changed) for way in ("worse", "better")]
-    outcome = max((rule.outcome for rule in rules), key=SEVERITY.index, default="passed")
-    return head.model_copy(
-        update={
-            "common": bool(like.part),
-            "only_baseline": tuple(sorted(before.keys() - after.keys())),
-            "only_new": tuple(sorted(after.keys() - before.keys())),
-            "pairs": len(pairs),
-            "changes": tuple(_changes(table, [*ordered, PASS_RATE])),
-            "rules": rules,
-            "cases": changed,
-            "flips": (flips[0], flips[1]),
-            "varies": trials.varies,
-            "outcome": outcome,
-            "reasons": tuple(_reasons(rules)),
-            "where": tuple(_where(changed, table)),
-            "warnings": (
-                *(f"{told(one)}: compared on what is common" for one in like.part),
-                *_more_open(pairs),
-            ),
-        }
-    )
+    trials = trials_of(pairs, [*metrics, PASS_RATE], same_agent=same_agent)
+    rules = held_drops(table, drops, trials)
+    gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
+    return {
+        "pairs": len(pairs),
+        "changes": tuple(_changes(table, [*metrics, PASS_RATE])),
+        "rules": rules,
+        "cases": changed,
+        "flips": tuple(sum(one.flipped and one.direction == way for one in changed) for way in ("worse", "better")),
+        "varies": trials.varies,
+        "outcome": gravest_first[0].outcome if rules else "passed",
+        "reasons": tuple(
+            line for rule in gravest_first for line in (rule.reason, *(f"  {way}" for way in rule.settle))
+        ),
+        "where": tuple(_where(changed, table)),
+    }
 
 
 def _too_few(pairs: int, before: int, after: int, *, partial: bool) -> Unlike | None:
@@ -169,13 +178,6 @@ def _direction(column: Column, chance: float) -> Direction:
     return "worse" if column.bounds[1] < 0 else "better"
 
 
-def _reasons(rules: Sequence[RuleResult]) -> Iterator[str]:
-    """Give what became of the rules, the gravest first."""
-    for rule in sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome)):
-        yield rule.reason
-        yield from (f"  {way}" for way in rule.settle)
-
-
 def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
     worse: dict[str, list[CaseChange]] = {}
@@ -184,11 +186,8 @@ def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
             worse.setdefault(domain, []).append(one)
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
-        requirements: dict[str, int] = {}
-        for one in some:
-            for requirement in one.requirements:
-                if requirement.direction == "worse":
-                    requirements[requirement.requirement] = requirements.get(requirement.requirement, 0) + 1
+        changes = (change for one in some for change in one.requirements)
+        requirements = Counter(change.requirement for change in changes if change.direction == "worse")
         named = sorted(requirements, key=lambda name: (-requirements[name], name))
         said = f"; requirements: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
         cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
@@ -444,11 +443,7 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
     elif interval is not None and high < -drop.most - TOLERANCE and chance <= ALARMS:
         outcome = "failed"
     middles = [(least + most) / 2 for least, most in zip(column.least, column.most, strict=True)]
-    spread = Spread.of(
-        middles,
-        [pair.chance(column.metric) for pair in column.members],
-        min(pair.trials for pair in column.members),
-    )
+    spread = Spread.of(middles)
     moved = f"{drop.name} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
     if column.differ:
@@ -463,24 +458,14 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
     )
     if outcome != "inconclusive":
         return result
-    distance = abs(mean(middles) + drop.most)
-    enough, trials = spread.cases_for(distance), spread.trials_for(distance)
-    settle = tuple(_ways_sampled(column, spread, enough, trials))
-    return result.model_copy(update={"settle": settle, "cases": enough, "trials": trials})
-
-
-def _ways_sampled(column: Column, spread: Spread, cases: int | None, trials: int | None) -> Iterator[str]:
-    if column.undecided:
-        yield _OPEN
-    more = cases is not None and cases > spread.n
-    if more:
-        yield f"about {cases} cases like these would settle a difference of this size; these are {spread.n}"
-    if trials is not None and trials > spread.trials:
-        yield f"so would about {trials} trials of each case (--mapsat-trials={trials}); now it is {spread.trials}"
-    elif more and spread.chance is None:
-        yield "several trials of each case (--mapsat-trials) would tell how much of it is chance"
+    enough = spread.cases_for(abs(mean(middles) + drop.most))
+    settle = [_OPEN] if column.undecided else []
+    if enough is not None and enough > spread.n:
+        settle.append(f"about {enough} cases like these would settle a difference of this size; these are {spread.n}")
     if spread.smallest is not None:
-        yield f"as it is, a drop of {spread.smallest:.3f} beyond what is let pass is seen four times in five"
+        seen = f"a drop of {spread.smallest:.3f} beyond what is let pass is seen four times in five"
+        settle.append(f"as it is, {seen}")
+    return result.model_copy(update={"settle": tuple(settle), "cases": enough})
 
 
 def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
@@ -500,32 +485,26 @@ def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
         if first != other:
             raise UsageError(f"these are not runs of one agent: {first[0]} and {other[0]}, or its source differs")
     cases = [run.cases() for run in runs]
-    outcomes: Counter[ComparisonOutcome] = Counter()
+    outcomes: list[ComparisonOutcome] = []
     by_rule: dict[str, list[RuleResult]] = {str(drop): [] for drop in drops}
     orders = list(permutations(range(len(runs)), 2))[:_MOST_PAIRS]
     for baseline, new in orders:
         pairs = pair_up(cases[baseline], cases[new], frozenset())
         trials = trials_of(pairs, [drop.metric for drop in drops], same_agent=True)
         results = held_drops(Table(pairs), drops, trials)
-        outcomes[max((result.outcome for result in results), key=SEVERITY.index)] += 1
+        outcomes.append(max((result.outcome for result in results), key=SEVERITY.index))
         for result in results:
             by_rule.setdefault(result.rule, []).append(result)
     rules = []
     for rule, held in by_rule.items():
         seen = sorted(result.smallest for result in held if result.smallest is not None)
-        rules.append(
-            {
-                "rule": rule,
-                **_ends(Counter(result.outcome for result in held)),
-                "smallest": seen[len(seen) // 2] if seen else None,
-            }
-        )
+        smallest = seen[len(seen) // 2] if seen else None
+        rules.append({"rule": rule, **_ends([result.outcome for result in held]), "smallest": smallest})
     return {"comparisons": len(orders), "outcomes": _ends(outcomes), "rules": rules}
 
 
-def _ends(outcomes: Counter[ComparisonOutcome]) -> dict[str, int]:
-    ends: tuple[ComparisonOutcome, ...] = ("passed", "inconclusive", "failed")
-    return {name: outcomes[name] for name in ends}
+def _ends(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
+    return {name: outcomes.count(name) for name in SEVERITY[:3]}
 
 
 def _by_trial(sides: Sequence[Side]) -> list[Side]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pytest_mapsat.metrics import LEVEL, summarise
 from pytest_mapsat.metrics.statistics import mean
@@ -140,28 +141,15 @@ def decide(
     """
     decidable = [rule for rule in thresholds if isinstance(rule, Threshold) and coverage.covers(rule.domain)]
     lost, open_cases = _unevaluated(cards, coverage, decidable)
-    number, share = parse_allowance(allowed_undecided)
     cases = len({card.id for card in cards} | lost.keys())
-    room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
-    undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
-    allowed = undecided if len(undecided) <= room else frozenset()
-    findings = list(_collection(coverage))
-    if lost:
-        findings.append(Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}"))
+    allowed = _allowed(allowed_undecided, open_cases, cases)
     gates = bool(thresholds or drops)
+    findings = list(_collection(coverage, lost))
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
-    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
-    for rule in thresholds:
-        if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
-            findings.append(_skipped(rule, coverage))
-        elif isinstance(rule, Ceiling):
-            findings.append(_ceiling(rule, cards, baseline, coverage, agent))
-        else:
-            findings.append(_floor(rule, cards, allowed, summaries))
-    for place, comparison in enumerate(comparisons):
+    ceiling = partial(_ceiling, cards=cards, baseline=baseline, coverage=coverage, agent=agent)
+    findings += _held(thresholds, cards, allowed, coverage, ceiling)
+    for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
-    if not comparisons:
-        findings += _compared(None, drops, coverage, "")
     if open_cases:
         told = f"{_undecided_told(open_cases, cards, cases)}, {allowed_undecided} allowed"
         decides = not gates and bool(open_cases.keys() - allowed)  # where nothing but the items is asked
@@ -175,6 +163,32 @@ def decide(
         reasons=(*(finding.reason for finding in findings), *_ways_on(findings, cards)),
         thresholds=(*map(str, thresholds), *map(str, drops)),
     )
+
+
+def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[str]:
+    """Return the undecided cases if all of them may stay so; none where they are too many."""
+    number, share = parse_allowance(text)
+    room = math.floor(number * cases / 100 + TOLERANCE) if share else int(number)
+    undecided = frozenset(case for case, blame in open_cases.items() if blame == UNDECIDED)
+    return undecided if len(undecided) <= room else frozenset()
+
+
+def _held(
+    thresholds: Sequence[Threshold | Ceiling],
+    cards: Sequence[Scorecard],
+    allowed: frozenset[str],
+    coverage: Coverage,
+    ceiling: Callable[[Ceiling], Finding],
+) -> Iterator[Finding]:
+    """Give what became of each threshold and ceiling, in the order given."""
+    summaries: dict[tuple[str, float | None], dict[str, Aggregate]] = {}
+    for rule in thresholds:
+        if not coverage.covers("" if rule.domain == EACH_CASE else rule.domain):
+            yield _skipped(rule, coverage)
+        elif isinstance(rule, Ceiling):
+            yield ceiling(rule)
+        else:
+            yield _floor(rule, cards, allowed, summaries)
 
 
 def _compared(
@@ -201,12 +215,14 @@ def _compared(
             yield from (Finding(result.outcome, f"  {way}") for way in result.settle)
 
 
-def _collection(coverage: Coverage) -> Iterator[Finding]:
+def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[Finding]:
     if coverage.unfinished:
         yield Finding("invalid", coverage.unfinished)
     if coverage.errors:
         told = f"{counted(len(coverage.errors), 'place')} could not be read: {listed(coverage.errors)}"
         yield Finding("invalid", told)
+    if lost:
+        yield Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
 
 
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, TypeAdapter
 
 from pytest_mapsat.model import (
+    ASSERTED_AS,
     OBSERVATION,
     STATE,
     UNDECIDED,
@@ -38,8 +39,6 @@ from pytest_mapsat.options import fields_that_change
 from .rules import listed
 
 _NONE = "none"
-#: What asserts each kind of requirement.
-_KINDS = {"asked": "asked", "hard": "hard", "soft": "soft", "fact": "facts", "policy": "policies"}
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = fields_that_change("item", "run")
 
@@ -189,7 +188,7 @@ def asserted_card(card: Scorecard, asserted: frozenset[str]) -> Scorecard:
     if card.outcome == "error" or card.trajectory.fault is not None or "success" in asserted:
         return card
     kinds = {requirement.id: requirement.kind for requirement in card.requirements}
-    labels = [label for label in card.labels if _KINDS.get(kinds.get(label.requirement, ""), "") in asserted]
+    labels = [label for label in card.labels if ASSERTED_AS.get(kinds.get(label.requirement, "")) in asserted]
     unknown = tuple(label.requirement for label in labels if label.outcome in ("unevaluated", "error"))
     failed = any(label.outcome == "failed" or (label.value or 1) < 1 for label in labels)
     outcome: Outcome = "failed" if failed else "unevaluated" if unknown else "passed"

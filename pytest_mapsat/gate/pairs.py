@@ -21,7 +21,7 @@ from pytest_mapsat.metrics import (
     trial_outcome,
 )
 from pytest_mapsat.metrics.chance import Block, units
-from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean, variance
+from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean
 from pytest_mapsat.model import (
     BESIDES,
     Bounds,
@@ -64,11 +64,6 @@ class Pair:
         """What the case is drawn with: its group, or itself."""
         return cluster_of(self.new[0])
 
-    @property
-    def trials(self) -> int:
-        """Trials of the case, the fewer of both runs."""
-        return min(len(self.baseline), len(self.new))
-
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
         if (known := self._settled(metric)) is not None:
@@ -85,7 +80,9 @@ class Pair:
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not baseline or not new for baseline, new in ends):
             return None
-        least, most = (mean(new) - mean(baseline) for baseline, new in ends)
+        least, most = sorted(
+            mean(new) - mean(baseline) for baseline, new in ends
+        )  # equal ends may differ in the last bit
         return least, most
 
     def values(self, metric: str, *, most: bool) -> tuple[Sequence[float], Sequence[float]]:
@@ -142,16 +139,6 @@ class Pair:
         return max(len(self.baseline), len(self.new)) > 1 and any(
             len({span for _, span in self._spans(name, new=new)}) > 1 for new in (False, True) for name in metrics
         )
-
-    def chance(self, metric: str) -> float | None:
-        """Return the variance of the difference that trials show; None where the case ran once in one of the runs."""
-        total = 0.0
-        for new in (False, True):
-            values = [(low + high) / 2 for _, (low, high) in self._spans(metric, new=new)]
-            if len(values) < 2:  # noqa: PLR2004
-                return None
-            total += variance(values) / len(values)
-        return total
 
     def _settled(self, metric: str) -> _Values | None:
         """Return the metric in every trial of both runs; None where it is not known in one."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pytest_mapsat import model
-from pytest_mapsat.model import Check, FactRequirement, Grounded, Number, Quote, Recommends, leaves
+from pytest_mapsat.model import Check, Grounded, Number, Quote, Recommends, Requirement, leaves
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 from pytest_mapsat.text import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 
@@ -455,7 +455,7 @@ def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
 # -- text against data -------------------------------------------------------------------------------------------------
 
 
-def contradicted(facts: Sequence[FactRequirement], context: Context) -> dict[str, Finding]:
+def contradicted(facts: Sequence[Requirement], context: Context) -> dict[str, Finding]:
     """Return the findings on the facts that fail because a reply says one thing in words and another one as data, by id.
 
     A contradiction fails the facts that speak of its thing and figure; where none does, the first fact of the case, since one of
@@ -477,7 +477,7 @@ def contradicted(facts: Sequence[FactRequirement], context: Context) -> dict[str
     }
 
 
-def _speaks_of(fact: FactRequirement, found: Contradiction, context: Context) -> bool:
+def _speaks_of(fact: Requirement, found: Contradiction, context: Context) -> bool:
     """Return whether a fact speaks of what is contradicted: by its check, or by the claims that its text names."""
     if fact.check is None:
         return _names_sort(_sorts_spoken_of(fact.text), found)

@@ -313,11 +313,12 @@ _BY_MODEL = "a thought is read by a model only"
 class Beside(Requirement):
     """A step or a thing as something to be judged.
 
-    ``id``: what its label is about. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
+    ``id``: what its label is about. ``kind``: ``state`` or ``observation``. ``shown``: the thought, or the name of the thing, which a model is shown as the part ``part`` of its data: they are
     words of the agent or of a tool, and so stand in no requirement.
     """
 
     id: Annotated[str, StringConstraints(pattern=r"^(step|thing):[0-9]+\.[0-9]+$")]
+    kind: LabelKind  # type: ignore[assignment]
     shown: str = ""
 
     @property
@@ -338,13 +339,13 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
         *(_steps(case, context) if STATE in kinds else ()),
         *(_things(case, context) if OBSERVATION in kinds else ()),
     ]
-    return tuple((beside, label_valued(beside, kind, finding, context)) for beside, kind, finding in found)
+    return tuple((beside, label_valued(beside, finding, context)) for beside, finding in found)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
 
 
-def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
+def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
     known = Known(case.visible, case.language)
     number = calls = 0
@@ -359,10 +360,9 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Fi
             text = (
                 f"{named}, step {place} of reply-{number}, agrees with the dialogue up to then and the steps before it"
             )
-            beside = Beside(id=step_name(number, place), text=text, scope="trajectory", shown=step.text)
-            thought = step.kind == "thought"
-            finding = Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), known)
-            yield beside, STATE, finding
+            name, thought = step_name(number, place), step.kind == "thought"
+            beside = Beside(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
+            yield beside, Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), known)
             known.take(step.result)
         known.say(turn.text)
 
@@ -370,7 +370,7 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Fi
 # -- things --------------------------------------------------------------------------------------------------------------
 
 
-def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, Finding]]:
+def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each thing that a tool returned and a reply names, with the finding whether the reply treats it rightly."""
     checks = list(_checks(case))
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
@@ -385,9 +385,9 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, LabelKind, F
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
             text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
-            beside = Beside(id=thing_name(number, place), text=text, shown=name)
+            beside = Beside(id=thing_name(number, place), kind=OBSERVATION, text=text, shown=name)
             finding = _aligned(key, said.get(key), claims, checks, context)
-            yield beside, OBSERVATION, _quoted(finding, key, document)
+            yield beside, _quoted(finding, key, document)
 
 
 def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:

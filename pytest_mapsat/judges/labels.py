@@ -22,12 +22,9 @@ from pytest_mapsat.model import (
     Check,
     ClockTime,
     EndState,
-    FactRequirement,
     Family,
     Grounded,
-    ImplicitRequirement,
     Label,
-    LabelKind,
     Located,
     Matches,
     Not,
@@ -125,15 +122,6 @@ _NOT_THE_AGENT: tuple[Blame, ...] = ("user", "judge", "sandbox", "infrastructure
 _BLAME_BY_ENDING: dict[str, Blame] = {"user_error": "user", "infrastructure_error": "infrastructure"}
 
 
-def kinds(case: Case) -> list[tuple[Requirement, LabelKind]]:
-    """Return the case's requirements with their kind, in order."""
-    truth = case.truth
-    listed: list[tuple[Requirement, LabelKind]] = [(requirement, "explicit") for requirement in truth.explicit]
-    listed += [(requirement, "implicit") for requirement in truth.implicit]
-    listed += [(requirement, "fact") for requirement in truth.facts]
-    return listed + [(requirement, "policy") for requirement in truth.policies]
-
-
 def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[Label, ...]:
     """Return the labels that the checks give the requirements of a case, in their order.
 
@@ -145,41 +133,39 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     until = perf_counter() + seconds
     failed = contradicted(case.truth.facts, context)
     labels: list[Label] = []
-    for requirement, kind in kinds(case):
+    for requirement in case.truth.by_kind:
         if perf_counter() > until:
-            labels.append(unevaluated(requirement, kind, f"the checks before it took more than {seconds:g} s"))
-        elif kind == "fact" and requirement.id in failed:
-            labels.append(label_valued(requirement, kind, failed[requirement.id], context))
+            labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
+        elif requirement.kind == "fact" and requirement.id in failed:
+            labels.append(label_valued(requirement, failed[requirement.id], context))
         else:
-            labels.append(label_of(requirement, kind, context))
+            labels.append(label_of(requirement, context))
     return tuple(labels)
 
 
-def label_of(requirement: Requirement, kind: LabelKind, context: Context) -> Label:
+def label_of(requirement: Requirement, context: Context) -> Label:
     """Return the label that a requirement's own check, or its levels, give it."""
-    if isinstance(requirement, ImplicitRequirement) and requirement.levels:
+    if requirement.levels:
         return _levelled(requirement, context)
-    if requirement.check is None and isinstance(requirement, FactRequirement):
-        return label_valued(
-            requirement, kind, replace(stated_claims(requirement.text, context), reading="claims"), context
-        )
+    if requirement.check is None and requirement.kind == "fact":
+        return label_valued(requirement, replace(stated_claims(requirement.text, context), reading="claims"), context)
     if requirement.check is None:
-        return unevaluated(requirement, kind, "the requirement has no machine check", None)
-    return label_valued(requirement, kind, evaluate(requirement.check, context), context)
+        return unevaluated(requirement, "the requirement has no machine check", None)
+    return label_valued(requirement, evaluate(requirement.check, context), context)
 
 
-def label_valued(requirement: Requirement, kind: LabelKind, finding: Finding, context: Context) -> Label:
+def label_valued(requirement: Requirement, finding: Finding, context: Context) -> Label:
     """Return the label of what holds or not."""
-    return _label(requirement, kind, None if finding.passed is None else float(finding.passed), finding, context)
+    return _label(requirement, None if finding.passed is None else float(finding.passed), finding, context)
 
 
-def _levelled(requirement: ImplicitRequirement, context: Context) -> Label:
+def _levelled(requirement: Requirement, context: Context) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
         finding = evaluate(rule.check, context)
         if finding.passed is not False:
-            return _label(requirement, "implicit", rule.level if finding.passed else None, finding, context)
+            return _label(requirement, rule.level if finding.passed else None, finding, context)
         failed.append(finding)
     why = "; ".join(finding.why for finding in failed)
     quotes = tuple(quote for finding in failed for quote in finding.quotes)
@@ -195,10 +181,10 @@ def _levelled(requirement: ImplicitRequirement, context: Context) -> Label:
         reading=reading_of(failed),
         absent=any(finding.absent for finding in failed),
     )
-    return _label(requirement, "implicit", 0.0, lowest, context)
+    return _label(requirement, 0.0, lowest, context)
 
 
-def _label(requirement: Requirement, kind: LabelKind, value: float | None, finding: Finding, context: Context) -> Label:
+def _label(requirement: Requirement, value: float | None, finding: Finding, context: Context) -> Label:
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
@@ -214,13 +200,13 @@ def _label(requirement: Requirement, kind: LabelKind, value: float | None, findi
         why = f"{UNDECIDED}{finding.why}" if undecided else finding.why
     return Label(
         requirement=requirement.id,
-        kind=kind,
+        kind=requirement.kind,
         outcome="unevaluated" if value is None else "passed" if value > 0 else "failed",
         value=value,
         why=why,
         wanted=finding.wanted,
         quotes=finding.quotes,
-        nothing_claimed=kind == "fact" and finding.nothing_claimed and value == 1,
+        nothing_claimed=requirement.kind == "fact" and finding.nothing_claimed and value == 1,
         compared=finding.compared if value != 1 else (),
         idle=finding.idle and value == 1,
         reading=finding.reading,
@@ -230,16 +216,14 @@ def _label(requirement: Requirement, kind: LabelKind, value: float | None, findi
     )
 
 
-def unevaluated(
-    requirement: Requirement, kind: LabelKind, why: str, blame: Blame | None = "judge", by: str = "checks"
-) -> Label:
+def unevaluated(requirement: Requirement, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
     """Return the label of a requirement that nobody could judge."""
-    return Label(requirement=requirement.id, kind=kind, outcome="unevaluated", why=why, blame=blame, by=by)
+    return Label(requirement=requirement.id, kind=requirement.kind, outcome="unevaluated", why=why, blame=blame, by=by)
 
 
 def all_unevaluated(case: Case, why: str, blame: Blame, by: str) -> tuple[Label, ...]:
     """Return such a label for every requirement of the case."""
-    return tuple(unevaluated(requirement, kind, why, blame, by) for requirement, kind in kinds(case))
+    return tuple(unevaluated(requirement, why, blame, by) for requirement in case.truth.by_kind)
 
 
 def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verdict | None:
@@ -262,8 +246,5 @@ def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: i
 
 
 def is_level(requirement: Requirement, value: float) -> bool:
-    """Return whether a requirement of this kind and severity can have the value: 0 or 1, and for a soft one three levels between."""
-    levels: Sequence[float] = (
-        SOFT_LEVELS if isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft" else (0.0, 1.0)
-    )
-    return value in levels
+    """Return whether a requirement of this kind can have the value: 0 or 1, and for a soft one three levels between."""
+    return value in (SOFT_LEVELS if requirement.kind == "soft" else (0.0, 1.0))

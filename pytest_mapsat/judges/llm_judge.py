@@ -38,7 +38,7 @@ from .context import Context
 from .evidence import UNITS, is_unit
 from .extra_labels import besides
 from .findings import SHOWN_AT_MOST, cite
-from .labels import UNDECIDED, kinds, too_long, unjudgeable
+from .labels import UNDECIDED, too_long, unjudgeable
 from .llm_material import (
     RELATIONS,
     UNITS_OF_CLAIMS,
@@ -109,7 +109,7 @@ SCHEMA = _object(
 class Asked:
     """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
 
-    kind: LabelKind
+    dimension: str
     requirements: tuple[Requirement, ...]
     material: Material
     language: str
@@ -118,7 +118,7 @@ class Asked:
     def of(
         cls,
         case: str,
-        kind: LabelKind,
+        dimension: str,
         requirements: Sequence[Requirement],
         material: Material,
         *,
@@ -127,13 +127,15 @@ class Asked:
     ) -> Asked:
         """Return the requirements shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
         shuffled = sorted(
-            requirements, key=lambda requirement: (digest([case, kind, vote, requirement.id], 16), requirement.id)
+            requirements, key=lambda requirement: (digest([case, dimension, vote, requirement.id], 16), requirement.id)
         )
-        return cls(kind, tuple(shuffled), material, language)
+        return cls(dimension, tuple(shuffled), material, language)
 
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
-        instructions = prompt(BESIDE_PROMPTS.get(self.kind, "judge"), self.language).fill(fence=self.material.fence)
+        instructions = prompt(BESIDE_PROMPTS.get(self.dimension, "judge"), self.language).fill(
+            fence=self.material.fence
+        )
         dialogue = prompt("judge_dialogue", self.language).fill(
             situation=self.material.fenced({"situation"}),
             dialogue=self.material.fenced({"user", "reply"}),
@@ -146,7 +148,7 @@ class Asked:
         return {"role": "system", "content": instructions}, {"role": "user", "content": dialogue}
 
     def _line(self, number: int, requirement: Requirement) -> str:
-        words = "fact" if self.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
+        words = "fact" if requirement.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
         return f"{number}. [{words}] {' '.join(requirement.text.split())}"
 
     def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
@@ -166,9 +168,14 @@ class Asked:
         return request.model_copy(update={"messages": messages})
 
 
+def dimension_of(requirement: Requirement) -> str:
+    """Return which requirements are asked of in one request: those of one kind, hard and soft ones together."""
+    return {"asked": "explicit", "hard": "implicit", "soft": "implicit"}.get(requirement.kind, requirement.kind)
+
+
 def has_levels(requirement: Requirement) -> bool:
     """Return whether a requirement is judged by degrees: a soft one, unless its own check says that it holds or not."""
-    return requirement.soft and requirement.check is None
+    return requirement.kind == "soft" and requirement.check is None
 
 
 @dataclass(frozen=True)
@@ -214,12 +221,13 @@ def read_reply(data: JsonObject, asked: Asked, context: Context) -> tuple[dict[s
 
 def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, context: Context) -> Opinion:
     """Return what one entry says. Raises _BadError."""
-    verdict = _verdict(entry.get("verdict"), requirement, asked)
+    verdict = _verdict(entry.get("verdict"), requirement)
     reason = " ".join(visible(_text(entry, "reason")).split())[:_LONGEST_REASON]
     if verdict == CANNOT_SAY:
         return Opinion(verdict, reason)
     quotes = tuple(_quotes(entry, asked.material))
-    own = {"reply", "call", "thought"} if requirement.scope == "trajectory" else {"reply"}
+    of_the_way = requirement.kind == "policy" or requirement.scope == "trajectory"
+    own = {"reply", "call", "thought"} if of_the_way else {"reply"}
     bearing = [quote for quote in quotes if quote.part.kind in own]
     if not bearing:
         raise _BadError("no quote is from a reply of the candidate; give the words that decide, or come nearest")
@@ -230,16 +238,16 @@ def _opinion(entry: Mapping[str, Any], requirement: Requirement, asked: Asked, c
     figures = list(_figures(entry, requirement, asked, context))
     if verdict == PASSED and (wrong := [shown for shown, outcome in figures if outcome == "misfit"]):
         raise _BadError(f"it is called passed, but a figure does not stand as it must: {wrong[0]}")
-    if asked.kind == "fact":
+    if requirement.kind == "fact":
         verdict = _of_a_fact(verdict, figures, requirement, context)
     return Opinion(verdict, reason, quotes)
 
 
-def _verdict(given: Any, requirement: Requirement, asked: Asked) -> str:
+def _verdict(given: Any, requirement: Requirement) -> str:
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
-    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if asked.kind == "fact" else ()), CANNOT_SAY)
+    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if requirement.kind == "fact" else ()), CANNOT_SAY)
     alike = {"1": PASSED, "0": FAILED}
     if has_levels(requirement):
         known, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
@@ -390,12 +398,12 @@ class ModelJudge:
         extra = besides(case, context, self.checks.besides)
         verdict = self.checks.verdict(case, context, extra)
         labels = {label.requirement: label for label in verdict.labels}
-        requirements = [*kinds(case), *((beside, label.kind) for beside, label in extra)]
+        requirements = [*case.truth.by_kind, *(beside for beside, _ in extra)]
         asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)
-        for kind, listed in asked.items():
+        for dimension, listed in asked.items():
             labels |= {
-                requirement.id: _label(requirement, kind, votes[kind], labels[requirement.id]) for requirement in listed
+                requirement.id: _label(requirement, votes[dimension], labels[requirement.id]) for requirement in listed
             }
         spent = [usage for some in votes.values() for vote in some for usage in vote.usage]
         return verdict.model_copy(
@@ -406,37 +414,37 @@ class ModelJudge:
             }
         )
 
-    def _asked(
-        self, requirements: Sequence[tuple[Requirement, LabelKind]], labels: Mapping[str, Label]
-    ) -> dict[LabelKind, list[Requirement]]:
+    def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
         """Return what the model is asked for, by dimension: never for what a machine decides without reading, nor where somebody is to blame already."""
         doubted = {
-            kind for requirement, kind in requirements if kind == "fact" or labels[requirement.id].outcome != PASSED
+            dimension_of(requirement)
+            for requirement in requirements
+            if requirement.kind == "fact" or labels[requirement.id].outcome != PASSED
         }
-        asked: dict[LabelKind, list[Requirement]] = {}
-        for requirement, kind in requirements:
-            label = labels[requirement.id]
+        asked: dict[str, list[Requirement]] = {}
+        for requirement in requirements:
+            label, dimension = labels[requirement.id], dimension_of(requirement)
             settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
-            if not settled and (kind in doubted or not self.lean):
-                asked.setdefault(kind, []).append(requirement)
+            if not settled and (dimension in doubted or not self.lean):
+                asked.setdefault(dimension, []).append(requirement)
         return asked
 
     def _votes(
-        self, case: Case, trajectory: Trajectory, asked: Mapping[LabelKind, Sequence[Requirement]], context: Context
-    ) -> dict[LabelKind, list[Vote]]:
+        self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: Context
+    ) -> dict[str, list[Vote]]:
         """Return the votes on each dimension that is asked, one request a vote, several under way at once."""
         if not asked:
             return {}
         _ = context.replies, context.evidence  # read once, before several threads want them
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-            waiting: dict[LabelKind, list[Future[Vote]]] = {}
-            for kind, requirements in asked.items():
+            waiting: dict[str, list[Future[Vote]]] = {}
+            for dimension, requirements in asked.items():
                 material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
-                    one = Asked.of(case.id, kind, requirements, material, language=case.language, vote=vote)
+                    one = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
                     task = partial(self._vote, one, context, trajectory.trial, vote)
-                    waiting.setdefault(kind, []).append(pool.submit(copy_context().run, task))
-            return {kind: [vote.result() for vote in votes] for kind, votes in waiting.items()}
+                    waiting.setdefault(dimension, []).append(pool.submit(copy_context().run, task))
+            return {dimension: [vote.result() for vote in votes] for dimension, votes in waiting.items()}
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""
@@ -492,12 +500,17 @@ def majority(votes: Sequence[str], requirement: Requirement) -> str:
     return FAILED if 2 * votes.count(FAILED) > len(votes) else CANNOT_SAY
 
 
-def _label(requirement: Requirement, kind: LabelKind, votes: Sequence[Vote], before: Label) -> Label:
+def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> Label:
     """Return the label that the votes give a requirement; where they give none it is open, with the reason."""
     listed = tuple(vote.of(requirement) for vote in votes)
     verdict = majority(listed, requirement)
     label = Label(
-        requirement=requirement.id, kind=kind, outcome="unevaluated", wanted=before.wanted, by="model", votes=listed
+        requirement=requirement.id,
+        kind=requirement.kind,
+        outcome="unevaluated",
+        wanted=before.wanted,
+        by="model",
+        votes=listed,
     )
     if verdict == CANNOT_SAY:
         why, blame = _why_open(requirement, votes, listed)

@@ -16,7 +16,7 @@ from functools import cache, cached_property, lru_cache
 from itertools import count
 from typing import Literal
 
-from pytest_mapsat.model import Case, ClockTime, Json, Number, Policy, Quote, Requirement, Step, Trajectory, digest
+from pytest_mapsat.model import Case, ClockTime, Json, Number, Quote, Requirement, Step, Trajectory, digest
 from pytest_mapsat.text import FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
 from pytest_mapsat.text import ClockTime as Clock
 
@@ -225,7 +225,7 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> I
     }
     known = [*(f"{name}: {value}" for name, value in lines.items() if value)]
     known += [f"history: {line}" for line in context.history]
-    asked = any(isinstance(requirement, Policy) for requirement in requirements)  # then they are the requirements
+    asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
     yield Part("situation", "situation", visible("\n".join(known)))
     for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):

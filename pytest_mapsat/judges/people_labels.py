@@ -11,7 +11,6 @@ from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
     Case,
     Label,
-    LabelKind,
     Mark,
     PeopleLabels,
     Requirement,
@@ -25,7 +24,7 @@ from pytest_mapsat.model import (
 )
 
 from .judge import Judge
-from .labels import kinds, unjudgeable
+from .labels import unjudgeable
 
 BY = "decision"
 _SHOWN_AT_MOST = 5
@@ -121,10 +120,10 @@ class PeopleFirst:
             return verdict
         said = DialogueKey.of(trajectory)
         found = {label.requirement: label for label in verdict.labels}
-        for requirement, kind in kinds(case):
+        for requirement in case.truth.requirements:
             decision = self.decisions.on(requirement, said)
             if decision is not None:
-                found[requirement.id] = _label(requirement, kind, decision)
+                found[requirement.id] = _label(requirement, decision)
         labels = tuple(found.values())
         warnings = (*verdict.warnings, *self._unused(case, said, found))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
@@ -152,11 +151,11 @@ def people_first(judge: Judge, decisions: LabelsOfPeople) -> Judge:
     return PeopleFirst(decisions, judge) if decisions.by_case else judge
 
 
-def _label(requirement: Requirement, kind: LabelKind, decision: PersonMark) -> Label:
+def _label(requirement: Requirement, decision: PersonMark) -> Label:
     value = mark_value(decision.outcome)
     return Label(
         requirement=requirement.id,
-        kind=kind,
+        kind=requirement.kind,
         outcome="passed" if value > 0 else "failed",
         value=value,
         why=f"labelled by {decision.by}" + (f": {decision.why}" if decision.why else ""),
@@ -166,6 +165,6 @@ def _label(requirement: Requirement, kind: LabelKind, decision: PersonMark) -> L
 
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
-    """Return the change that drops a count of explicit requirements once each of them has a value of its own."""
-    known = all(label.value is not None for label in labels if label.kind == "explicit")
+    """Return the change that drops a count of what is asked once each of them has a value of its own."""
+    known = all(label.value is not None for label in labels if label.kind == "asked")
     return {"explicit_count": None} if verdict.explicit_count is not None and known else {}

@@ -12,7 +12,6 @@ from pytest_mapsat.model import (
     BESIDES,
     Case,
     Label,
-    LabelKind,
     Problem,
     Requirement,
     Scorecard,
@@ -25,7 +24,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .extra_labels import besides
-from .labels import all_unevaluated, is_level, kinds, unevaluated, unjudgeable
+from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
 
 if TYPE_CHECKING:
     from .judge import ChecksJudge
@@ -148,22 +147,20 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
     """Return ``base`` with the labels that the run gives the case's requirements."""
     found = {label.requirement: label for label in saved.labels}
-    labels = tuple(_label(requirement, kind, found.pop(requirement.id, None)) for requirement, kind in kinds(case))
+    labels = tuple(_label(requirement, found.pop(requirement.id, None)) for requirement in case.truth.by_kind)
     stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
     left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})
 
 
-def _label(requirement: Requirement, kind: LabelKind, label: Label | None) -> Label:
+def _label(requirement: Requirement, label: Label | None) -> Label:
     if label is None:
-        return unevaluated(requirement, kind, "the saved run does not judge this requirement", by=BY)
-    if label.kind != kind:
-        return unevaluated(
-            requirement, kind, f"the saved run judges it as {label.kind}, the case has it as {kind}", by=BY
-        )
+        return unevaluated(requirement, "the saved run does not judge this requirement", by=BY)
+    if label.kind != requirement.kind:
+        why = f"the saved run judges it as {label.kind}, the case has it as {requirement.kind}"
+        return unevaluated(requirement, why, by=BY)
     if label.value is not None and not is_level(requirement, label.value):
-        return unevaluated(
-            requirement, kind, f"the saved run gives {label.value:g}, which is no level of this requirement", by=BY
-        )
+        why = f"the saved run gives {label.value:g}, which is no level of this requirement"
+        return unevaluated(requirement, why, by=BY)
     return label

@@ -46,10 +46,10 @@ class Entry(Noun):
     answer: Answer
 
 
-class Imported(NamedTuple):
-    """What became of an imported file: entries that are new, that were there, and what was wrong with others."""
+class Taken(NamedTuple):
+    """What became of a file of answers: those that were taken, requests that had one already, and what is wrong with lines."""
 
-    added: int
+    taken: int
     known: int
     problems: tuple[Problem, ...]
 
@@ -195,29 +195,34 @@ def export_entries(cache: Cache, path: Path) -> int:
     return count
 
 
-def import_entries(cache: Cache, path: Path) -> Imported:
+def import_entries(cache: Cache, path: Path) -> Taken:
     """Take over the entries of an exported file. What is kept already stays; a line that is wrong is named, the others count.
 
     Raises:
         SuiteError: the file cannot be read at all.
     """
-    name = shown_path(path)
-    added = known = 0
+    taken = known = 0
     problems: list[Problem] = []
-    for line in read_lines(path, _LINE_BYTES):
-        try:
-            data = parse_json_line(line.data, name, line.number)
-        except SuiteError as error:
-            problems += error.problems
-            continue
-        entry = validate(Entry, Located(data, Lines(line.number)), name, problems)
+    for number, data in _rows(path, problems):
+        entry = validate(Entry, Located(data, Lines(number)), shown_path(path), problems)
         if entry is None:
             continue
         if cache.store.add(_PREFIX + entry.request.key(), _plain(entry)):
-            added += 1
+            taken += 1
         else:
             known += 1
-    return Imported(added, known, tuple(problems[: limits.PROBLEMS]))
+    return Taken(taken, known, tuple(problems[: limits.PROBLEMS]))
+
+
+def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Json]]:
+    """Yield the lines of a file of JSON Lines that can be read, with their numbers; what is wrong with others is added."""
+    for line in read_lines(path, _LINE_BYTES):
+        try:
+            data = parse_json_line(line.data, shown_path(path), line.number)
+        except SuiteError as error:
+            problems += error.problems
+        else:
+            yield line.number, data
 
 
 # -- batches: half the price, and any model by any means ------------------------------------------------------------------
@@ -230,51 +235,21 @@ _OWN_PREFIX = "openai/"
 _OK = 200
 
 
-class Written(NamedTuple):
-    """Requests that were written, and those that the cache answers already."""
-
-    requests: int
-    cached: int
-
-
-class Taken(NamedTuple):
-    """What became of a file of results.
-
-    Attributes:
-        taken: answers that were kept.
-        known: requests that the cache had an answer to.
-        missing: keys of requests that still have none.
-        problems: what is wrong with rows, each in its line.
-    """
-
-    taken: int
-    known: int
-    missing: tuple[str, ...]
-    problems: tuple[Problem, ...]
-
-
-def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Written:
-    """Write the requests that the cache has no answer to, each once, in their order. The file is put in place whole.
+def write_batch(path: Path, requests: Iterable[Request], cache: Cache) -> int:
+    """Write the requests that the cache has no answer to, each once, in their order; return how many. The file is put in place whole.
 
     Raises:
         OSError: it cannot be written.
         StoreError: the cache cannot be read.
     """
-    seen: set[str] = set()
-    cached = 0
+    asked = {request.key(): request for request in requests}
+    lacking = {key: request for key, request in asked.items() if cache.find(request) is None}
     with replacing(path) as file:
-        for request in requests:
-            key = request.key()
-            if key in seen:
-                continue
-            seen.add(key)
-            if cache.find(request) is not None:
-                cached += 1
-                continue
+        for key, request in lacking.items():
             body = request.body() | {"model": request.model.removeprefix(_OWN_PREFIX)}
             row = {"custom_id": key, "method": _METHOD, "url": _URL, "body": body}
             file.write(canonical_json(row).encode("utf-8", "replace") + b"\n")
-    return Written(len(seen) - cached, cached)
+    return len(lacking)
 
 
 def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
@@ -293,58 +268,44 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
     name = shown_path(path)
     require_file(path, name)
     asked = {request.key(): request for request in requests}
-    rows = _Rows(asked, name)
-    for line in read_lines(path, _LINE_BYTES):
+    lines: dict[str, int] = {}
+    answers: dict[str, Answer] = {}
+    problems: list[Problem] = []
+    for number, row in _rows(path, problems):
         try:
-            rows.take(parse_json_line(line.data, name, line.number), line.number)
-        except SuiteError as error:
-            rows.problems += error.problems
-    taken = known = 0
-    missing = []
-    for key, request in asked.items():
-        if cache.find(request) is not None:
-            known += 1
-        elif key in rows.answers:
-            cache.keep(request, rows.answers[key])
-            taken += 1
-        else:
-            missing.append(key)
-    return Taken(taken, known, tuple(missing), tuple(rows.problems))
+            key, answer = _result(row, asked)
+        except ValueError as error:
+            problems.append(Problem(name, number, str(error)))
+            continue
+        first = lines.setdefault(key, number)
+        if first == number:
+            answers[key] = answer
+        elif answers.get(key) != answer:
+            answers.pop(key, None)
+            twice = f"custom_id {key} stands on line {first} too, with another answer; neither counts"
+            problems.append(Problem(name, number, twice))
+    known = {key for key in asked if cache.find(asked[key]) is not None}
+    taken = [key for key in answers if key not in known]
+    for key in taken:
+        cache.keep(asked[key], answers[key])
+    return Taken(len(taken), len(known), tuple(problems))
 
 
-class _Rows:
-    """The results of a file, as far as they have been read."""
+def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:
+    """Return the key and the answer of a row.
 
-    def __init__(self, asked: Mapping[str, Request], name: str) -> None:
-        self._asked = asked
-        self._name = name
-        self._lines: dict[str, int] = {}
-        self.answers: dict[str, Answer] = {}
-        self.problems: list[Problem] = []
-
-    def take(self, row: Json, line: int) -> None:
-        key = row.get("custom_id") if isinstance(row, dict) else None
-        if not isinstance(key, str):
-            self._tell(line, f"found {shown(row)}, expected an object with custom_id and response")
-            return
-        request = self._asked.get(key)
-        if request is None:
-            self._tell(line, f"custom_id {shown(key)} is of no request of this run", "was another file meant?")
-            return
-        try:
-            answer = answer_of(_body(row), request)
-        except (ModelError, ValueError) as error:
-            self._tell(line, f"custom_id {key}: {error}")
-            return
-        first = self._lines.setdefault(key, line)
-        if first == line:
-            self.answers[key] = answer
-        elif self.answers.get(key) != answer:
-            self.answers.pop(key, None)
-            self._tell(line, f"custom_id {key} stands on line {first} too, with another answer; neither counts")
-
-    def _tell(self, line: int, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(self._name, line, message, hint))
+    Raises:
+        ValueError: it has none of use.
+    """
+    key = row.get("custom_id") if isinstance(row, dict) else None
+    if not isinstance(key, str):
+        raise ValueError(f"found {shown(row)}, expected an object with custom_id and response")  # noqa: TRY004  one error for all that is wrong with a row
+    if key not in asked:
+        raise ValueError(f"custom_id {shown(key)} is of no request of this run (was another file meant?)")
+    try:
+        return key, answer_of(_body(row), asked[key])
+    except (ModelError, ValueError) as error:
+        raise ValueError(f"custom_id {key}: {error}") from None
 
 
 def _body(row: JsonObject) -> Json:

@@ -15,9 +15,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .statistics import LEVEL, RESAMPLES, draw, mean, student_quantile, variance
+from .statistics import LEVEL, RESAMPLES, draw, student_quantile, variance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,53 +246,27 @@ def _signs(size: int, resamples: int) -> tuple[np.ndarray, bool]:
     return 1.0 - 2.0 * generator.randint(0, 2, size=(resamples, size), dtype=np.int8), False
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How much the differences of cases spread.
-
-    Attributes:
-        n: cases.
-        total: variance of a case's difference.
-        chance: how much of it comes from the agent's chance at so many trials, where trials tell; None where each case ran once.
-        trials: trials of a case, the fewer of both runs.
-    """
+class Spread(NamedTuple):
+    """How much the differences of cases spread: how many cases, and the variance of a case's difference."""
 
     n: int
     total: float
-    chance: float | None
-    trials: int
 
     @classmethod
-    def of(cls, differences: Sequence[float], chances: Sequence[float | None], trials: int) -> Spread:
-        """Return the spread of a difference for each case, with the variance that its trials show (None where it ran once)."""
-        known = [chance for chance in chances if chance is not None]
-        return cls(len(differences), variance(differences), mean(known) if known else None, trials)
-
-    @property
-    def error(self) -> float:
-        """Standard error of the mean difference."""
-        return math.sqrt(self.total / self.n) if self.n else 0.0
+    def of(cls, differences: Sequence[float]) -> Spread:
+        """Return the spread of a difference for each case."""
+        return cls(len(differences), variance(differences))
 
     @property
     def smallest(self) -> float | None:
         """The smallest drop that is seen four times in five; None where too few cases differ to say."""
-        return None if self.n < 2 or not self.total else _errors(self.n) * self.error  # noqa: PLR2004
+        return None if self.n < 2 or not self.total else _errors(self.n) * math.sqrt(self.total / self.n)  # noqa: PLR2004
 
     def cases_for(self, distance: float) -> int | None:
         """Return how many cases show a difference that is so far from its limit; None where it is no distance, or too many are needed."""
         if not distance or self.n < 2:  # noqa: PLR2004
             return None
         needed = (_errors(self.n) / distance) ** 2 * self.total
-        return math.ceil(needed) if needed <= _MOST else None
-
-    def trials_for(self, distance: float) -> int | None:
-        """Return how many trials of each case do, where trials alone can; None where they cannot, or where one trial says nothing of chance."""
-        if not distance or not self.chance or self.n < 2:  # noqa: PLR2004
-            return None
-        room = self.n * (distance / _errors(self.n)) ** 2 - max(0.0, self.total - self.chance)
-        if room <= 0:
-            return None
-        needed = self.trials * self.chance / room
         return math.ceil(needed) if needed <= _MOST else None
 
 

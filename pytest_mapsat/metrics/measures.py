@@ -103,7 +103,7 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
 
 def read_labels(requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
     """Return one reading per requirement, in the order of the requirements."""
-    return tuple([read_label(one.id, labels.get(one.id), soft=one.soft) for one in requirements])
+    return tuple([read_label(one.id, labels.get(one.id), soft=one.kind == "soft") for one in requirements])
 
 
 def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading:

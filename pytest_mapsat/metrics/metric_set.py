@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,19 +35,13 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, installed, wor
 
 from .measures import Measure, index_labels, product
 from .satisfaction import (
-    DEFAULT_WEIGHTS,
-    ArgumentProblems,
     Faithfulness,
-    SameValue,
-    Satisfies,
     ToolSelection,
-    WeightTable,
     cost_efficiency,
     explicit_completion,
     faithfulness,
     implicit_satisfaction,
     interaction_efficiency,
-    no_problems,
     tool_selection,
 )
 
@@ -113,22 +106,14 @@ class MetricInput:
         trajectory: what happened.
         verdict: what the judge said of it.
         tools: the suite's tools by name.
-        satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
-        weights: the numbers that weights are computed with (A.2).
         success: the metric that the suite calls its success; None where it names none, and for the metric set that measures it.
-        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
-        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
     """
 
     case: Case
     trajectory: Trajectory
     verdict: Verdict
     tools: Mapping[str, Tool]
-    satisfies: Satisfies
-    weights: WeightTable = DEFAULT_WEIGHTS
     success: Measure | None = None
-    argument_problems: ArgumentProblems = no_problems
-    same_value: SameValue = operator.eq
 
     @cached_property
     def labels(self) -> Mapping[str, Label]:
@@ -148,8 +133,7 @@ class MetricInput:
     @cached_property
     def selection(self) -> ToolSelection:
         """TS with its parts."""
-        approved = self.verdict.approved_tools
-        return tool_selection(self.case, self.trajectory, satisfies=self.satisfies, approved=approved)
+        return tool_selection(self.case, self.trajectory, approved=self.verdict.approved_tools)
 
     @cached_property
     def faithfulness(self) -> Faithfulness:
@@ -294,7 +278,7 @@ def _measure(scene: MetricInput) -> Mapping[str, Measure]:
     if scene.fault is not None:
         return {"cei": cost_efficiency(Measure(0.0, why=scene.fault.message), scene.spent)}
     ecr = explicit_completion(scene.case, scene.labels, scene.verdict.explicit_count)
-    iisr = implicit_satisfaction(scene.case, scene.labels, scene.weights)
+    iisr = implicit_satisfaction(scene.case, scene.labels)
     ar = product(ecr, iisr)
     eff = interaction_efficiency(scene.case, scene.trajectory)
     ses = product(ar, eff)

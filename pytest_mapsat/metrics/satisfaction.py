@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pytest_mapsat.model import (
     Case,
     Count,
     Evidence,
     ExpectedTool,
-    ImplicitRequirement,
     Json,
     Label,
-    Match,
+    Requirement,
     Spent,
     Step,
-    Tool,
     Trajectory,
     values_of,
 )
@@ -64,7 +62,7 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
     """
-    requirements = case.truth.explicit
+    requirements = case.truth.asked
     if not requirements:
         return _without(case, "explicit")
     share = weighted_share([(1.0, reading) for reading in read_labels(requirements, labels)])
@@ -76,12 +74,12 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     return Measure(count.met / count.total)
 
 
-def implicit_satisfaction(case: Case, labels: Mapping[str, Label], table: WeightTable = DEFAULT_WEIGHTS) -> Measure:
+def implicit_satisfaction(case: Case, labels: Mapping[str, Label]) -> Measure:
     """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
     requirements = case.truth.implicit
     if not requirements:
         return _without(case, "implicit")
-    weights = [weight_of(requirement, table) for requirement in requirements]
+    weights = [weight_of(requirement) for requirement in requirements]
     return weighted_share(zip(weights, read_labels(requirements, labels), strict=True))
 
 
@@ -94,13 +92,13 @@ def _without(case: Case, kind: str) -> Measure:
 
 def nothing_asked(case: Case) -> str:
     """Return why nothing can be said of whether the user is satisfied; empty where something can."""
-    if case.truth.explicit or case.truth.implicit:
+    if case.truth.asked or case.truth.implicit:
         return ""
     return "the case has neither explicit nor implicit requirements: nothing says what would satisfy the user"
 
 
-def weight_of(requirement: ImplicitRequirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
-    """Return the requirement's weight: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
+def weight_of(requirement: Requirement, table: WeightTable = DEFAULT_WEIGHTS) -> float:
+    """Return the weight of a hard or soft requirement: its own, else userpref x current_need with userpref = S x R x M, from its evidence (A.2).
 
     Of several evidences the largest userpref and the smallest current need count (our ruling: one good reason suffices to want
     a thing, one conflict in the session suffices to doubt it). A side that no evidence speaks of is 1.0.
@@ -194,34 +192,6 @@ def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
     return between(least / tokens * _MILLION, most / tokens * _MILLION, ses.why)
 
 
-class Satisfies(Protocol):
-    """A match against a value: True, False, or None where it cannot be said."""
-
-    def __call__(
-        self, match: Match, value: Json, *, arguments: Mapping[str, Json] | None = None, results: Sequence[Step] = ()
-    ) -> bool | None:
-        """Compare ``value`` under ``match``; ``arguments``: the call's own, ``results``: the calls before it."""
-
-
-class ArgumentProblems(Protocol):
-    """Why a tool cannot take some arguments, one sentence each; empty where it can."""
-
-    def __call__(self, tool: Tool, arguments: Mapping[str, Json], /) -> Sequence[str]:
-        """Say what is wrong with ``arguments``."""
-
-
-class SameValue(Protocol):
-    """Whether two values say the same, however they are written."""
-
-    def __call__(self, wanted: Json, value: Json, /) -> bool:
-        """Compare two values."""
-
-
-def no_problems(_tool: Tool, _arguments: Mapping[str, Json], /) -> Sequence[str]:
-    """Find nothing wrong."""
-    return ()
-
-
 class ToolSelection(NamedTuple):
     """TS by tool name; the four groups are disjoint and sorted.
 
@@ -242,15 +212,12 @@ class ToolSelection(NamedTuple):
     unchecked: int = 0
 
 
-def tool_selection(
-    case: Case, trajectory: Trajectory, *, satisfies: Satisfies, approved: Sequence[str] | None = None
-) -> ToolSelection:
+def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str] | None = None) -> ToolSelection:
     """Return TS = |gold and valid| / |gold or called| over tool names.
 
     Args:
         case: the case; its expected tools are the gold set.
         trajectory: the episode; every called name counts, also of a tool that does not exist.
-        satisfies: compares a value with a match (``pytest_mapsat.sandbox.satisfies``).
         approved: expected tools whose prose rules a judge found kept; None where nobody looked, which leaves prose rules unchecked.
 
     Returns:
@@ -269,7 +236,7 @@ def tool_selection(
     for expected in tools:
         if expected.name not in called:
             continue
-        unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls, satisfies)
+        unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls)
         if unknown is None or (approved is not None and expected.name not in approved):
             valid = valid - {expected.name}
         unchecked += (unknown or 0) + (len(expected.prose) if approved is None else 0)
@@ -283,9 +250,7 @@ def tool_selection(
     )
 
 
-def _fewest_unknown(
-    expected: ExpectedTool, before: set[str], calls: Sequence[Step], satisfies: Satisfies
-) -> int | None:
+def _fewest_unknown(expected: ExpectedTool, before: set[str], calls: Sequence[Step]) -> int | None:
     """Return how many machine rules stay unknown in the best valid call, or None where no call is valid.
 
     ``before``: the tools that must have been called before it.
@@ -294,17 +259,19 @@ def _fewest_unknown(
     called: set[str] = set()
     for position, call in enumerate(calls):
         if call.tool == expected.name and before <= called:
-            count = _unknown_rules(expected, call, calls[:position], satisfies)
+            count = _unknown_rules(expected, call, calls[:position])
             counts += [] if count is None else [count]
         called.add(call.tool)
     return min(counts, default=None)
 
 
-def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step], satisfies: Satisfies) -> int | None:
+def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step]) -> int | None:
     """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
     arguments: Mapping[str, Json] = call.arguments
     if any(map(_empty, map(arguments.get, expected.required))):
         return None
+    from pytest_mapsat.sandbox import satisfies  # noqa: PLC0415  what only reads runs does without it
+
     unknown = 0
     for name, match in expected.match.items():
         held = {satisfies(match, value, arguments=arguments, results=earlier) for value in values_of(arguments, name)}

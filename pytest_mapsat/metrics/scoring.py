@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -26,7 +25,6 @@ from pytest_mapsat.model import (
     Outcome,
     ProvenanceKind,
     Scorecard,
-    Spent,
     Step,
     Tool,
     Trajectory,
@@ -39,15 +37,7 @@ from pytest_mapsat.model import (
 
 from .measures import Measure, Reading, between, read_labels
 from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
-from .satisfaction import (
-    DEFAULT_WEIGHTS,
-    ArgumentProblems,
-    SameValue,
-    Satisfies,
-    WeightTable,
-    no_problems,
-    nothing_asked,
-)
+from .satisfaction import nothing_asked
 
 _SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
@@ -55,12 +45,11 @@ _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 #: The share of cases whose item passed; an aggregate beside the metrics.
 PASS_RATE = PASSED.name
 
-#: The attribute that names the sources of a case's implicit requirements, joined by ", ".
+#: The attribute that names the sources of a case's hard and soft requirements, joined by ", ".
 SOURCE_ATTRIBUTE = "requirement_source"
 
 
-#: What may be asserted of an item: hard implicit requirements, fact requirements, policies, explicit requirements, soft requirements in full, and the metric that
-#: the suite calls its success.
+#: What may be asserted of an item: the requirements of each kind, soft ones in full, and the metric that the suite calls its success.
 ASSERTABLE = ("hard", "facts", "policies", "asked", "soft", "success")
 
 _LONGEST_REASON = 300
@@ -75,13 +64,9 @@ def score(
     verdict: Verdict,
     *,
     asserted: frozenset[str],
-    satisfies: Satisfies,
-    weights: WeightTable = DEFAULT_WEIGHTS,
     tools: Mapping[str, Tool] = _NO_TOOLS,
     metric_sets: Sequence[MetricSet] = (MSB,),
     success: str | None = None,
-    argument_problems: ArgumentProblems = no_problems,
-    same_value: SameValue = operator.eq,
     **known: Any,
 ) -> Scorecard:
     """Return the scorecard of one judged episode.
@@ -91,13 +76,9 @@ def score(
         trajectory: what happened.
         verdict: what the judge said of it.
         asserted: what fails the item, members of ``ASSERTABLE``; empty: violations are scored, only a broken episode fails.
-        satisfies: compares an argument with a match (``pytest_mapsat.sandbox.satisfies``).
-        weights: the numbers that weights are computed with (A.2).
         tools: the suite's tools by name.
         metric_sets: the metric sets that the suite declares.
         success: the metric that is 1 where the case is done.
-        argument_problems: says why a tool cannot take some arguments (``pytest_mapsat.sandbox.argument_problems``).
-        same_value: says whether two values are one in another spelling (``pytest_mapsat.sandbox.same_value``).
         known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
 
     Returns:
@@ -109,29 +90,23 @@ def score(
     """
     if unknown := asserted.difference(ASSERTABLE):
         raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
-    scene = MetricInput(
-        case, trajectory, verdict, tools, satisfies, weights, argument_problems=argument_problems, same_value=same_value
-    )
+    scene = MetricInput(case, trajectory, verdict, tools)
     measures, faults = _measured(metric_sets, scene, success)
     item, broken = _ended(scene, measures, asserted, success)
     if broken is not None and scene.fault is None:
         measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
-    calls, replies = trajectory.calls, trajectory.replies
-    by_user = [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)]
-    by_sandbox = [call.usage for call in calls if call.usage is not None]
     return Scorecard(
         id=case.id,
         domains=case.domains,
         attributes=_attributes(case),
         group=case.group,
-        trial=trajectory.trial,
         outcome=item.outcome,
         blame=item.blame,
         reason=item.reason,
         unknown=item.unknown,
-        metrics={name: one.value for name, one in measures.items()},
-        classes={name: one.outcome_class for name, one in measures.items() if one.outcome_class is not None},
-        bounds={name: one.bounds for name, one in measures.items() if one.bounds is not None},
+        metrics={name: measured.value for name, measured in measures.items()},
+        classes={name: measured.outcome_class for name, measured in measures.items() if measured.outcome_class},
+        bounds={name: measured.bounds for name, measured in measures.items() if measured.bounds is not None},
         faults=faults,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
@@ -142,25 +117,31 @@ def score(
             *trajectory.warnings,
             *verdict.warnings,
             *_stray_labels(case, scene.labels),
-            *_unasked(case, replies),
+            *_unasked(case, trajectory.replies),
             *dict.fromkeys(one.message for one in faults.values()),
         ),
-        sandbox=_provenance(calls),
-        calls=_call_counts(calls),
-        turns=len(replies),
-        clarifications=sum(["?" in turn.text or "？" in turn.text for turn in replies]),
         spent=scene.spent,
-        user_spent=_sum(by_user),
-        judge_spent=_sum([verdict.usage] if verdict.usage else []),
-        sandbox_spent=_sum(by_sandbox),
-        trajectory=trajectory,
+        **_counted(trajectory, verdict),
         **known,
     )
 
 
-def _sum(parts: Sequence[Usage]) -> Spent | None:
-    """Return what a model spent; None where none was asked."""
-    return sum_usage(parts) if parts else None
+def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
+    """Return the dialogue of an episode, what it consists of, and what the models of user, judge and sandbox spent (None for one that was not asked)."""
+    spent: dict[str, list[Usage]] = {
+        "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
+        "judge_spent": [verdict.usage] if verdict.usage else [],
+        "sandbox_spent": [call.usage for call in trajectory.calls if call.usage is not None],
+    }
+    return {
+        "trial": trajectory.trial,
+        "trajectory": trajectory,
+        "sandbox": _provenance(trajectory.calls),
+        "calls": _call_counts(trajectory.calls),
+        "turns": len(trajectory.replies),
+        "clarifications": sum(["?" in turn.text or "？" in turn.text for turn in trajectory.replies]),
+        **{name: sum_usage(usages) if usages else None for name, usages in spent.items()},
+    }
 
 
 def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
@@ -348,14 +329,8 @@ def item_outcome(
 
 
 def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count | None) -> Sequence[Reading]:
-    truth = case.truth
-    if kind == "facts":
-        return read_labels(truth.facts, labels)
-    if kind == "policies":
-        return read_labels(truth.policies, labels)
-    if kind == "asked":
-        return _with_count(read_labels(truth.explicit, labels), count)
-    return read_labels([requirement for requirement in truth.implicit if requirement.severity == kind], labels)
+    readings = read_labels(getattr(case.truth, kind), labels)
+    return _with_count(readings, count) if kind == "asked" else readings
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .base import CASE_ID_PATTERN, SCALARS, Bounds, Json, JsonObject, Noun, kind_of_today, lighten, same, types_of
+from .base import (
+    CASE_ID_PATTERN,
+    SCALARS,
+    Bounds,
+    Json,
+    JsonObject,
+    Noun,
+    RequirementKind,
+    kind_of_today,
+    lighten,
+    same,
+    types_of,
+)
 from .calibration import (
     CALIBRATION_SCHEMA,
     JUDGING_SCHEMA,
@@ -22,15 +34,11 @@ from .case import (
     Context,
     Evidence,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     LevelRule,
     Location,
     Membership,
     OracleTurn,
     PlannedCall,
-    Policy,
     Requirement,
     ScriptedAnswer,
     Truth,
@@ -133,6 +141,7 @@ from .people_labels import (
 )
 from .roles import FigureRole, Mode, TimeRole
 from .run import (
+    ASSERTED_AS,
     DEFAULT_ASSERTED,
     RUN_SCHEMA,
     Accounting,
@@ -213,6 +222,7 @@ from .verdict import (
 )
 
 __all__ = [
+    "ASSERTED_AS",
     "BESIDES",
     "CALIBRATION_SCHEMA",
     "CASE_ID_PATTERN",
@@ -282,8 +292,6 @@ __all__ = [
     "Evidence",
     "Exempt",
     "ExpectedTool",
-    "ExplicitRequirement",
-    "FactRequirement",
     "Family",
     "Fault",
     "FieldKind",
@@ -299,7 +307,6 @@ __all__ = [
     "GateOutcome",
     "Grounded",
     "Has",
-    "ImplicitRequirement",
     "InfrastructureError",
     "Json",
     "JsonObject",
@@ -349,7 +356,6 @@ __all__ = [
     "ParameterType",
     "PeopleLabels",
     "PlannedCall",
-    "Policy",
     "Present",
     "Problem",
     "Provenance",
@@ -364,6 +370,7 @@ __all__ = [
     "ReplySize",
     "Requirement",
     "RequirementChange",
+    "RequirementKind",
     "RoundAnswer",
     "RoutesAnswer",
     "RowChange",

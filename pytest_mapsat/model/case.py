@@ -6,11 +6,11 @@ Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground tru
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, Text
+from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, RequirementKind, Text
 from .checks import MACHINE_SURE, Check, leaves
 from .match import Match
 from .schema import schema_problem
@@ -70,7 +70,7 @@ class Visible(Noun):
 
 
 class Evidence(Noun):
-    """What supports an implicit requirement before the response; the weight is computed from it (A.2).
+    """What supports a hard or soft requirement before the response; the weight is computed from it (A.2).
 
     Strength S is one of: ``count`` of ``total`` choices in one decision dimension; ``ratio`` from a profile; ``relevance`` of a basic
     attribute. Recency R: ``habit`` or ``recent``. Momentum M: ``early`` and ``late`` counts of behaviour, or ``long_ratio`` and ``short_ratio``.
@@ -103,47 +103,6 @@ class Evidence(Noun):
         return self
 
 
-class Requirement(Noun):
-    """A requirement: a statement about the dialogue that holds or does not.
-
-    ``scope`` says what it is about: the answer, the whole trajectory (a policy, a tool rule), or the state the sandbox ends in.
-    """
-
-    id: Identifier
-    text: Text
-    check: Check | None = None
-    scope: Literal["answer", "trajectory", "outcome"] = "answer"
-
-    @property
-    def soft(self) -> bool:
-        """Whether it can be met in part."""
-        return False
-
-    @property
-    def leaves(self) -> tuple[Check, ...]:
-        """The plain checks that it is judged by, combinations apart."""
-        return tuple(leaves(self.check)) if self.check is not None else ()
-
-    @property
-    def machine_sure(self) -> bool:
-        """Whether it is decided without reading prose: by the end state, calls, structured output, patterns and checks in Python alone."""
-        return bool(self.leaves) and all(isinstance(leaf, MACHINE_SURE) for leaf in self.leaves)
-
-
-class ExplicitRequirement(Requirement):
-    """Something that the query states; completed or not (E)."""
-
-
-class FactRequirement(Requirement):
-    """A statement that must agree with what the tools returned, if the answer makes it (F)."""
-
-
-class Policy(Requirement):
-    """A rule for the way an agent goes about it (ask before booking, never call a tool twice): judged and shown beside the answer's requirements."""
-
-    scope: Literal["trajectory"] = "trajectory"
-
-
 #: What a soft requirement can reach (3.3).
 SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -162,37 +121,62 @@ class LevelRule(Noun):
         return value
 
 
-class ImplicitRequirement(Requirement):
-    """A need that the query does not state but the evidence supports (Z).
+class Requirement(Noun):
+    """A requirement: a statement about the dialogue that holds or does not; a soft one may hold in part.
 
-    ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any. A soft requirement may have ``levels`` in place of ``check``.
+    ``kind``: ``asked`` is E of the paper, ``hard`` and ``soft`` are Z, ``fact`` is F; a ``policy`` is judged and shown beside them.
+    ``scope``: what it is about: the answer, the whole trajectory (a policy always, a tool rule), or the state the sandbox ends in.
+
+    The other fields are those of hard and soft requirements. ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any.
+    ``levels``: what a soft one may have in place of ``check``.
     """
 
-    severity: Literal["hard", "soft"]
+    renamed: ClassVar[Mapping[str, str]] = {"severity": "kind: hard, or kind: soft"}
+
+    id: Identifier
+    kind: RequirementKind
+    text: Text
+    check: Check | None = None
+    scope: Literal["answer", "trajectory", "outcome"] = "answer"
     source: Literal["context", "profile", "environment", "unstated"] = "unstated"
     weight: float | None = Field(default=None, ge=0)
     evidence: tuple[Evidence, ...] = ()
     levels: tuple[LevelRule, ...] = ()
 
-    @property
-    def soft(self) -> bool:
-        """Whether it can be met in part."""
-        return self.severity == "soft"
+    @field_validator("source", "weight", "evidence", "levels")
+    @classmethod
+    def _of_the_unstated(cls, value: object, info: ValidationInfo) -> object:
+        if (kind := info.data.get("kind", "hard")) not in ("hard", "soft"):
+            raise ValueError(f"only hard and soft requirements have it, and this is of kind {kind}")
+        return value
 
-    @property
-    def leaves(self) -> tuple[Check, ...]:
-        """The plain checks that it is judged by, combinations apart; those of its levels where it has some."""
-        return (*super().leaves, *(leaf for rule in self.levels for leaf in leaves(rule.check)))
+    @field_validator("scope")
+    @classmethod
+    def _of_a_policy(cls, scope: str, info: ValidationInfo) -> str:
+        if info.data.get("kind") == "policy" and scope != "trajectory":
+            raise ValueError(f"found {scope!r}, expected trajectory: a policy is about the way an agent goes about it")
+        return scope
 
     @model_validator(mode="after")
-    def _judgeable(self) -> ImplicitRequirement:
-        if self.levels and self.severity == "hard":
+    def _judgeable(self) -> Self:
+        if self.levels and self.kind == "hard":
             raise ValueError("a hard requirement holds or not: give it a check, not levels")
         if self.levels and self.check is not None:
             raise ValueError("give a check or levels, not both")
         if self.levels and list(self.levels) != sorted(self.levels, key=lambda rule: -rule.level):
             raise ValueError("levels stand from the highest to the lowest")
         return self
+
+    @property
+    def leaves(self) -> tuple[Check, ...]:
+        """The plain checks that it is judged by, combinations apart; those of its levels where it has some."""
+        checks = ([] if self.check is None else [self.check]) + [rule.check for rule in self.levels]
+        return tuple(leaf for check in checks for leaf in leaves(check))
+
+    @property
+    def machine_sure(self) -> bool:
+        """Whether it is decided without reading prose: by the end state, calls, structured output, patterns and checks in Python alone."""
+        return bool(self.leaves) and all(isinstance(leaf, MACHINE_SURE) for leaf in self.leaves)
 
 
 class Clarification(Noun):
@@ -280,6 +264,17 @@ class OracleTurn(Noun):
     say: Text
 
 
+#: Keys of a truth before it had one list of requirements, each with its new form.
+_LISTS_BEFORE = {
+    "explicit": "requirements, with kind: asked",
+    "implicit": "requirements, with kind: hard or kind: soft",
+    "hard": "requirements, with kind: hard",
+    "soft": "requirements, with kind: soft",
+    "facts": "requirements, with kind: fact",
+    "policies": "requirements, with kind: policy",
+}
+
+
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
@@ -287,14 +282,11 @@ class Truth(Noun):
     ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}
+    renamed: ClassVar[Mapping[str, str]] = {"claims": "output", **_LISTS_BEFORE}
 
     intent: str = ""
     persona: str = ""
-    explicit: tuple[ExplicitRequirement, ...] = ()
-    implicit: tuple[ImplicitRequirement, ...] = ()
-    facts: tuple[FactRequirement, ...] = ()
-    policies: tuple[Policy, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
     output: JsonObject = Field(default_factory=dict)
@@ -318,7 +310,7 @@ class Truth(Noun):
         return policy.reference_turns or policy.max_turns or len(self.oracle)
 
     @model_validator(mode="after")
-    def _unique_ids(self) -> Truth:
+    def _unique_ids(self) -> Self:
         seen: set[str] = set()
         for requirement in self.requirements:
             if requirement.id in seen:
@@ -327,21 +319,53 @@ class Truth(Noun):
         return self
 
     @property
-    def requirements(self) -> tuple[Requirement, ...]:
-        """All requirements: explicit, implicit, facts, policies, in this order."""
-        return (*self.explicit, *self.implicit, *self.facts, *self.policies)
+    def asked(self) -> tuple[Requirement, ...]:
+        """What the query states (E)."""
+        return self._of("asked")
+
+    @property
+    def implicit(self) -> tuple[Requirement, ...]:
+        """What the query does not state and the user wants, hard and soft (Z)."""
+        return self._of("hard", "soft")
+
+    @property
+    def hard(self) -> tuple[Requirement, ...]:
+        """What the user wants without exception."""
+        return self._of("hard")
+
+    @property
+    def soft(self) -> tuple[Requirement, ...]:
+        """What the user would like, and gets in part at times."""
+        return self._of("soft")
+
+    @property
+    def facts(self) -> tuple[Requirement, ...]:
+        """What must be true if the answer says it (F)."""
+        return self._of("fact")
+
+    @property
+    def policies(self) -> tuple[Requirement, ...]:
+        """The rules for the way an agent goes about it."""
+        return self._of("policy")
+
+    @property
+    def by_kind(self) -> tuple[Requirement, ...]:
+        """All requirements in the order of their labels: what is asked, hard and soft ones as they are written, facts, policies."""
+        return (*self.asked, *self.implicit, *self.facts, *self.policies)
 
     @property
     def required(self) -> tuple[Requirement, ...]:
-        """The requirements that a good answer keeps without exception: explicit ones, hard ones, facts."""
-        hard = tuple(requirement for requirement in self.implicit if requirement.severity == "hard")
-        return (*self.explicit, *hard, *self.facts)
+        """The requirements that a good answer keeps without exception."""
+        return (*self.asked, *self.hard, *self.facts)
 
     @property
     def checks(self) -> tuple[Check, ...]:
         """The checks of all requirements, those of levels included."""
-        own = [requirement.check for requirement in self.requirements if requirement.check is not None]
-        return (*own, *(rule.check for requirement in self.implicit for rule in requirement.levels))
+        own = [requirement.check for requirement in self.by_kind if requirement.check is not None]
+        return (*own, *(rule.check for requirement in self.soft for rule in requirement.levels))
+
+    def _of(self, *kinds: str) -> tuple[Requirement, ...]:
+        return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
 
 
 class Membership(Noun):

@@ -83,8 +83,8 @@ class RuleResult(Noun):
     ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
     null where the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
     all such rules together. ``settle``: what the answer is worth and what would decide an inconclusive rule, a line each. ``smallest``: the drop that so many
-    cases and trials show four times in five; ``trials``: how many trials of each case would show one as large as the rule's, or with ``@sampled``
-    decide it; ``cases``, with ``@sampled``: how many cases would.
+    cases and trials show four times in five; ``trials``: how many trials of each case would show one as large as the rule's; ``cases``, with ``@sampled``:
+    how many cases would decide it.
     """
 
     rule: str

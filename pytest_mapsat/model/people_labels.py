@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from .base import Identifier, Level, Noun, Text
-from .case import SOFT_LEVELS, ImplicitRequirement, Requirement
+from .case import SOFT_LEVELS, Requirement
 from .digest import digest
 from .trajectory import Trajectory, Turn
 
@@ -37,7 +37,7 @@ def mark_value(mark: Mark) -> float:
 
 def fits(mark: Mark, requirement: Requirement) -> bool:
     """Return whether a requirement can have the mark: only a soft one has levels."""
-    return isinstance(mark, str) or (isinstance(requirement, ImplicitRequirement) and requirement.severity == "soft")
+    return isinstance(mark, str) or requirement.kind == "soft"
 
 
 class PeopleLabels(Noun):

@@ -15,6 +15,14 @@ from .scorecard import Scorecard
 RUN_SCHEMA: Literal["mapsat-run/1"] = "mapsat-run/1"
 GateOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
 Asserted = Literal["hard", "facts", "policies", "asked", "soft", "success", "none"]
+#: The word by which each kind of requirement is asserted.
+ASSERTED_AS: Mapping[str, Asserted] = {
+    "asked": "asked",
+    "hard": "hard",
+    "soft": "soft",
+    "fact": "facts",
+    "policy": "policies",
+}
 #: What fails an item where nobody says otherwise.
 DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 

@@ -73,7 +73,7 @@ class Scorecard(Noun):
     where none was asked.
     ``stamp`` is a digest of the case as it was, ``dialogue`` one of what was said and done: two runs are compared by them.
     ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
-    ``explicit_count`` stands in for explicit labels where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
+    ``explicit_count`` stands in for labels of kind asked where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed", "world_spent": "sandbox_spent"}

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from .base import Identifier, Json, JsonObject, Noun, Text, kind_of_today
+from .base import Identifier, Json, JsonObject, Noun, RequirementKind, Text, kind_of_today
 from .metric import MetricName
 from .run import Asserted
 
@@ -72,12 +72,11 @@ class JudgeTerms(Noun):
 class CommonRequirement(Noun):
     """A requirement that several cases take with ``use``, or a group of such requirements.
 
-    ``kind``: which of a case's requirements it becomes one of; ``hard`` and ``soft`` are implicit requirements of that severity. ``use``: further ones that a case
-    takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
+    ``kind``: as in a case. ``use``: further ones that a case takes with it. ``id``: that in the case, where it is another than the one it is used by. ``text``: one, or one by language. The other
     fields are those of its kind. ``{{name}}`` in any of them is filled from the case's ``vars``, and all is validated in each case that takes it.
     """
 
-    kind: Annotated[Literal["asked", "hard", "soft", "fact", "policy"], BeforeValidator(kind_of_today)] | None = None
+    kind: RequirementKind | None = None
     use: tuple[Identifier, ...] = ()
     id: Identifier | None = None
     text: Text | dict[Text, Text] | None = None

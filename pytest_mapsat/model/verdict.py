@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
-from .base import Level, Noun
+from .base import Level, Noun, kind_of_today
 from .calibration import Cell, Family, Misread, ReplySize
 from .trajectory import Blame, Usage
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
-#: ``explicit``, ``implicit``, ``fact`` and ``policy`` are what a case asks for; other kinds are a judge's own.
-LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+#: The kinds of requirements, and kinds of a judge's own.
+LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), BeforeValidator(kind_of_today)]
 #: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, and of the things that replies name.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
@@ -66,7 +66,7 @@ class Label(Noun):
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed"}
+    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement", "vacuous": "nothing_claimed"}
 
     requirement: str
     kind: LabelKind
@@ -112,7 +112,7 @@ class Verdict(Noun):
     """All labels of one trajectory.
 
     ``trajectory``: the digest of the trajectory that was judged, empty where the source does not say. ``explicit_count`` stands in for
-    explicit labels. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
+    labels of kind asked. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
     ``usage``: what the judge spent; null where it asked no model. ``misread``: how often the rules that read prose misjudge whole answers; null where
     no label rests on them.
     """

@@ -19,7 +19,6 @@ from pytest_mapsat.metrics import (
 )
 from pytest_mapsat.model import (
     Case,
-    FactRequirement,
     Json,
     JsonObject,
     JudgedFailure,
@@ -29,12 +28,10 @@ from pytest_mapsat.model import (
     PeopleLabels,
     Requirement,
     Scorecard,
-    Truth,
     Verdict,
     mark_value,
 )
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
-from pytest_mapsat.sandbox import satisfies
 
 Rightness = Literal["right", "wrong"]
 #: Counts by group, by what is true, and by what the judge says.
@@ -111,14 +108,14 @@ class JudgedDialogue:
     def score_of(self, labels: Sequence[Label]) -> Mapping[str, float | None]:
         """Return the scores that some labels give, over the requirements that are known alone."""
         truth = self.case.truth
-        known: dict[str, object] = {
-            name: tuple(requirement for requirement in getattr(truth, name) if requirement.id in self.truth)
-            for name in Truth.model_fields
-            if name in ("explicit", "implicit", "facts")
-        }
-        case = self.case.model_copy(update={"truth": truth.model_copy(update=known)})
+        known = tuple(
+            requirement
+            for requirement in truth.requirements
+            if requirement.id in self.truth or requirement.kind == "policy"
+        )
+        case = self.case.model_copy(update={"truth": truth.model_copy(update={"requirements": known})})
         verdict = Verdict(case=case.id, trial=self.card.trial, judge="", labels=tuple(labels))
-        card = score(case, self.card.trajectory, verdict, asserted=frozenset(), satisfies=satisfies)
+        card = score(case, self.card.trajectory, verdict, asserted=frozenset())
         return {name: card.metrics.get(name) for name in SCORES}
 
     def true_labels(self) -> tuple[Label, ...]:
@@ -261,7 +258,7 @@ class AnswersProof:
 def check_kinds(requirement: Requirement) -> tuple[str, ...]:
     """Return the kinds of checks that a requirement's check is made of, combinations apart; ``no check`` where it needs another judge."""
     if not requirement.leaves:
-        return ("grounded",) if isinstance(requirement, FactRequirement) else ("no check",)
+        return ("grounded",) if requirement.kind == "fact" else ("no check",)
     return tuple(sorted({leaf.kind for leaf in requirement.leaves}))
 
 

@@ -62,7 +62,7 @@ def parse_required(text: str) -> tuple[dict[str, float], float]:
 
 
 def rates_of(agreement: Agreement, level: float) -> dict[str, dict[str, JudgeRate]]:
-    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "explicit": …}``.
+    """Return the rates of a judge over all labels, and by kind of label: ``{"all": {"tpr": …, "tnr": …}, "asked": …}``.
 
     What a machine decides without reading, and what people decided, says nothing of the judge and is not counted. What it left open is counted as wrong.
 

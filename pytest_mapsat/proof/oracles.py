@@ -159,9 +159,8 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
 def _places(case: Case) -> dict[str, _Place]:
     """Return where the requirements with checks stand, by id."""
     return {
-        requirement.id: ("truth", kind, number)
-        for kind in ("explicit", "implicit", "facts", "policies")
-        for number, requirement in enumerate(getattr(case.truth, kind))
+        requirement.id: ("truth", "requirements", number)
+        for number, requirement in enumerate(case.truth.requirements)
         if requirement.check is not None
     }
 
@@ -169,9 +168,8 @@ def _places(case: Case) -> dict[str, _Place]:
 def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
     """Give what the oracle itself does not keep, and what nobody can tell of it."""
     places = _places(case)
-    hard = {requirement.id for requirement in case.truth.implicit if requirement.severity == "hard"}
     for label in verdict.labels:
-        if label.requirement not in places or (label.kind == "implicit" and label.requirement not in hard):
+        if label.requirement not in places or label.kind == "soft":
             continue  # a preference may be traded
         place, why = (
             places[label.requirement],

@@ -23,9 +23,7 @@ from pytest_mapsat.model import (
     Case,
     Check,
     ClockTime,
-    FactRequirement,
     Grounded,
-    ImplicitRequirement,
     Json,
     JsonObject,
     Label,
@@ -603,14 +601,13 @@ class _Reader:
         before = self._labels[requirement.id].value
         if not before:
             return False
-        self._strict = isinstance(requirement, FactRequirement)
+        self._strict = requirement.kind == "fact"
         after = self._level(requirement)
         return after is not None and after < before
 
     def _level(self, requirement: Requirement) -> float | None:
         rules = [(1.0, requirement.check)] if requirement.check is not None else []
-        if isinstance(requirement, ImplicitRequirement):
-            rules += [(rule.level, rule.check) for rule in requirement.levels]
+        rules += [(rule.level, rule.check) for rule in requirement.levels]
         for level, check in rules:
             held = self._holds(check)
             if held is not False:

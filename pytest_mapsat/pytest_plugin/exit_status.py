@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -12,35 +11,31 @@ import pytest
 
 _SHOWN_AT_MOST = 3
 _leave = os._exit
-#: ``os``, and the module that it has its functions from.
-_HOMES = (os, sys.modules[os.name])
 
 
 class ExitStatus:
     """The exit status of one run, on the controller.
 
-    From the start on, ``os._exit(0)`` in this process ends it as an internal error. After the end of a red run it ends with the run's status:
-    Python ends later than pytest. Copies of the process end as they like.
-
-    Args:
-        config: pytest's.
+    While the run goes, ``os._exit(0)`` in this process ends it as an internal error; after a red run it ends with the run's status, as Python ends
+    later than pytest. Copies of the process end as they like.
 
     Attributes:
         under_way: returns the cases whose episodes are under way.
     """
 
     def __init__(self, config: pytest.Config) -> None:
+        global _latest  # noqa: PLW0603 (a process has one end)
         self.under_way: Callable[[], Sequence[str]] = tuple
         self._config: pytest.Config | None = config
         self._process = os.getpid()
         self._session: pytest.Session | None = None
         #: The run's own, once it is decided.
         self._status: int | None = None
+        #: The run that this one is a part of.
+        self._around = _latest if _latest is not None and not _latest.is_over else None
+        _latest = self
+        os._exit = _guarded_exit
         config.add_cleanup(self._end)
-        _guarding[:] = [run for run in _guarding if run._config is not None]  # noqa: SLF001 (our own)
-        _guarding.append(self)
-        for home in _HOMES:
-            home._exit = _guarded_exit  # type: ignore[attr-defined]  # noqa: SLF001 (a public name, in spite of its form)
 
     def begin(self, session: pytest.Session) -> None:
         """Note the session of a run that comes to a result: without one it cannot end green."""
@@ -67,6 +62,11 @@ class ExitStatus:
         self._status = session.exitstatus if ours else pytest.ExitCode.OK
 
     @property
+    def is_over(self) -> bool:
+        """Whether pytest has let go of its run."""
+        return self._config is None
+
+    @property
     def is_open(self) -> bool:
         """Whether the session has begun, is green so far, and was not decided."""
         return self._session is not None and self._status is None and self._session.exitstatus == pytest.ExitCode.OK
@@ -78,16 +78,12 @@ class ExitStatus:
         return pytest.ExitCode.INTERNAL_ERROR if self._status is None else self._status
 
     def _end(self) -> None:
-        """Let ``os._exit`` be as it was. A red run keeps it to itself, unless it is a run within another."""
+        global _latest  # noqa: PLW0603 (as above)
         if self._session is not None:
             self._status = int(self.kept(self._session.exitstatus) or 0)
         self._config = None
         self.under_way = tuple
-        if not self._status or len(_guarding) > 1:
-            _guarding.remove(self)
-        if not _guarding:
-            for home in _HOMES:
-                home._exit = _leave  # type: ignore[attr-defined]  # noqa: SLF001 (likewise)
+        _latest = self._around or self
 
     def of_sudden_end(self) -> int:
         """Return the status of a process that somebody's ``os._exit(0)`` ends now, and say so where the run is not over."""
@@ -96,24 +92,24 @@ class ExitStatus:
         if self._config is None:
             return self._status or 0
         with suppress(Exception):  # whatever is broken, the process ends
-            _tell(self._config, self.under_way())
+            self._tell(self._config)
         return pytest.ExitCode.INTERNAL_ERROR
 
+    def _tell(self, config: pytest.Config) -> None:
+        capture = config.pluginmanager.get_plugin("capturemanager")
+        if capture is not None:
+            capture.suspend(in_=True)
+        cases = self.under_way()
+        more = f" and {len(cases) - _SHOWN_AT_MOST} more" if len(cases) > _SHOWN_AT_MOST else ""
+        during = f" during {', '.join(cases[:_SHOWN_AT_MOST])}{more}" if cases else ""
+        words = f"\nmapsat: os._exit(0) ended pytest{during}, before the run had come to a result; --mapsat-isolate keeps an agent that does it apart\n"
+        os.write(2, words.encode(errors="replace"))
 
-#: The runs of this process that are under way, the innermost last; else the last one, where it was red.
-_guarding: list[ExitStatus] = []
+
+#: The run that is under way, the innermost of several; else the last one.
+_latest: ExitStatus | None = None
 
 
 def _guarded_exit(status: int) -> NoReturn:
     """End the process, as ``os._exit`` does, but not as a green run that is none."""
-    _leave(_guarding[-1].of_sudden_end() if status == 0 and _guarding else status)
-
-
-def _tell(config: pytest.Config, cases: Sequence[str]) -> None:
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    if capture is not None:
-        capture.suspend(in_=True)
-    more = f" and {len(cases) - _SHOWN_AT_MOST} more" if len(cases) > _SHOWN_AT_MOST else ""
-    during = f" during {', '.join(cases[:_SHOWN_AT_MOST])}{more}" if cases else ""
-    words = f"\nmapsat: os._exit(0) ended pytest{during}, before the run had come to a result; --mapsat-isolate keeps an agent that does it apart\n"
-    os.write(2, words.encode(errors="replace"))
+    _leave(status if status or _latest is None else _latest.of_sudden_end())

@@ -5,36 +5,37 @@ from __future__ import annotations
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import printable, write_run
-from pytest_mapsat.metrics import MetricSet, PassRule
+from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
+from pytest_mapsat.options import agent_spec
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
-from pytest_mapsat.runs.episodes import Ended, Episodes, Ledger
+from pytest_mapsat.runs.episodes import Ended, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
 from pytest_mapsat.runs.runner import keep_answers, kept_lines
 from pytest_mapsat.runs.saved import check_save_path, put_aside
 
-from .ahead import worth_a_word
 from .exit_status import ExitStatus
-from .gathering import Gathered, lines_of, unpacked, was_expected, why_none
 from .hooks import call_each
-from .item_reports import Passes
+from .item_reports import Gathered, Passes, lines_of, unpacked, was_expected, why_none
 from .items import is_case
 from .progress import Progress, is_wanted
-from .registration import agent_spec
 from .run_files import Beginning, Reports
-from .settings import Settings
-from .suites import Collected, Suites
+from .suites import Collected
+from .upcoming import worth_a_word
+
+if TYPE_CHECKING:
+    from .session import MapsatSession
 
 _NAMED = 3
 
@@ -48,25 +49,16 @@ class Reporter:
         beginning: what the run has done before its first episode.
     """
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        suites: Suites,
-        episodes: Episodes,
-        metric_sets: Mapping[str, MetricSet],
-        *,
-        exit_status: ExitStatus,
-    ) -> None:
-        self.config = config
-        self.settings = settings
-        self.suites = suites
-        self.episodes = episodes
+    def __init__(self, session: MapsatSession, exit_status: ExitStatus) -> None:
+        self.config = config = session.config
+        self.settings = settings = session.described()
+        self.suites = session.suites
+        self.episodes = episodes = session.episodes
+        self.run_name = session.run_name
+        self.metric_sets = session.metric_sets
         self.exit_status = exit_status
         exit_status.under_way = lambda: [flight.case for flight in episodes.flights.under_way()]
         self.fresh: dict[str, list[Ended]] = {}
-        self.run_name = ""
-        self.metric_sets = metric_sets
         self._decides = not any(
             getattr(config.option, name, False)
             for name in ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")

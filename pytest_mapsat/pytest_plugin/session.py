@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import io
 import os
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
@@ -15,7 +18,8 @@ import pytest
 from pytest_mapsat.agents import Source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Episode, asks_model, make_judge
+from pytest_mapsat.interpreter import resting
+from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
 from pytest_mapsat.options import OPTIONS
@@ -32,28 +36,29 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Runner
+from pytest_mapsat.runs.runner import Played, Runner
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
-from .ahead import AT_ONCE, AheadOfItems, Printed
-from .collector import Collector
 from .exit_status import ExitStatus
-from .gathering import packed
 from .hooks import HookError, call_hook, sandbox_of
-from .item_reports import Completion, text_of
+from .item_reports import Completion, packed, text_of
 from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import Settings, read_settings
 from .sources import connect, elsewhere, source_for
 from .suites import Suites
+from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.recording import OwnTools
 
 ENDED = pytest.StashKey[list[Ended]]()
+#: New objects after which Python's collector of cycles comes while items run. Its own 700 are those of one episode, which leaves next to no cycles.
+_OBJECTS = 20_000
+_BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 
 class CaseRun(NamedTuple):
@@ -79,17 +84,8 @@ def start_session(config: pytest.Config) -> MapsatSession:
     try:
         added_checks()  # one that cannot be loaded is told before anything is collected
         session = MapsatSession(config, settings)
-        config.pluginmanager.register(Collector(), "mapsat-collector")
         if exit_status is not None:
-            session.reporter = Reporter(
-                config,
-                session.described(),
-                session.suites,
-                session.episodes,
-                session.metric_sets,
-                exit_status=exit_status,
-            )
-            session.reporter.run_name = session.run_name
+            session.reporter = Reporter(session, exit_status)
             session.suites.when_collected = session.reporter.collected
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         config.pluginmanager.register(session.suites, "mapsat-collecting")
@@ -129,20 +125,15 @@ class MapsatSession:
         make_judge(self._moved(request.judge), {}, root=self.root)
         self._own_tools = self._load_own_tools()
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
-        self.suites = Suites(
-            config,
-            settings,
-            self.metric_sets,
-            sandboxes,
-            self.episodes,
-            load=self.case,
-            agent_fixture=self._source is None,
-        )
+        self.suites = Suites(self, sandboxes)
         self.settings = self.suites.settings
         self._cluster = connect(
             config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
         )
         self._ahead = self._run_ahead()
+        self._thresholds = gc.get_threshold()
+        atexit.unregister(_leave)
+        atexit.register(_leave)
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -154,6 +145,11 @@ class MapsatSession:
         return self.settings.with_request(agent_source=digest)
 
     # -- what fixtures ask for -------------------------------------------------------------
+
+    @property
+    def agent_fixture(self) -> bool:
+        """Whether the agent is that of a fixture."""
+        return self._source is None
 
     @property
     def agent(self) -> object:
@@ -169,11 +165,12 @@ class MapsatSession:
         """Load and validate a case."""
         known = None if self._ahead is None else self._ahead.case(param)
         try:
-            return self._load(param) if known is None else known
+            return self.load(param) if known is None else known
         except (SuiteError, HookError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 
-    def _load(self, param: CaseParam) -> Case:
+    def load(self, param: CaseParam) -> Case:
+        """Load and validate a case, and have plugins look at it. Raises SuiteError, HookError."""
         case = param.suite.load(param.entry)
         call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
         return case
@@ -217,7 +214,7 @@ class MapsatSession:
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
 
         def in_turn() -> Scorecard:
-            number = flights.begin(nodeid, param.id, param.trial)
+            number = flights.begin(param.id, param.trial)
             try:
                 return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
             finally:
@@ -236,7 +233,7 @@ class MapsatSession:
         item.stash.setdefault(ENDED, []).append(ended)
         return ended.card
 
-    def _run_ahead(self) -> AheadOfItems | None:
+    def _run_ahead(self) -> Upcoming | None:
         """Return what runs episodes ahead of their items, where more than one may be under way."""
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
@@ -247,40 +244,33 @@ class MapsatSession:
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
         if width == 1 or not talks or by_hand:
             return None
-        ahead = AheadOfItems(
-            self.config,
-            width,
-            grades=asks_model(self.settings.request.judge),
-            plan=self._planned,
-            load=self._load,
-            user_reads=self.settings.request.user == "scripted",
-            give_up=self._give_up,
-            stolen=self._told.get("dist") == "worksteal",
-        )
-        self.config.pluginmanager.register(ahead, "mapsat-ahead")
-        return ahead
+        upcoming = Upcoming(self, width, stolen=self._told.get("dist") == "worksteal")
+        self.config.pluginmanager.register(upcoming, "mapsat-ahead")
+        return upcoming
 
-    def _give_up(self) -> int:
+    def give_up(self) -> int:
         """End the waiting for episodes that nobody wants any more; return how many were left behind in a reply."""
         if self._runner is not None and self._runner.elsewhere is not None:
             self._runner.elsewhere.stop()
         return leave_behind()
 
-    def _planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
+    def planned(self, item: pytest.Item, case: Case, printed: Printed) -> Planned | None:
         """Return the plan of an item's episode; None where it has been run already."""
-        param, runner = param_of(item), self.runner()
+        param, runner, flights = param_of(item), self.runner(), self.episodes.flights
         wanted = Wanted(param.suite.root, param.id, param.trial)
         self._join_run()
         if self.episodes.has(wanted):
             return None
-        nodeid, flights = self._nodeid(param), self.episodes.flights
 
-        def began() -> Callable[[], None]:
-            return partial(flights.end, flights.begin(nodeid, param.id, param.trial))
+        def play() -> Played:
+            number = flights.begin(param.id, param.trial)
+            try:
+                return runner.play(param.suite, case, trial=param.trial)
+            finally:
+                flights.end(number)
 
-        play = partial(runner.play, param.suite, case, trial=param.trial)
-        grade = partial(runner.grade, param.suite, nodeid=nodeid, line=param.entry.line)
-        return Planned(wanted.key, play, grade, printed.context(), began)
+        grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
+        return Planned(wanted.key, play, grade, printed.context())
 
     def _join_run(self) -> None:
         """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
@@ -345,8 +335,27 @@ class MapsatSession:
             self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
         return report
 
+    # -- Python's collector of cycles ------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Collect items without it: whatever is made now stays."""
+        with resting():
+            return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        """Let it come less often while items run."""
+        often, *others = self._thresholds
+        if often:  # nobody has turned it off
+            gc.set_threshold(max(often, _OBJECTS), *others)
+
+    # -- the end ---------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """On a worker, tell the controller what was met."""
+        """Let Python's collector be as it was. On a worker, tell the controller what was met."""
+        gc.set_threshold(*self._thresholds)
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
@@ -401,3 +410,12 @@ class MapsatSession:
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
         return spec if new is None else f"{kind}:{new}"
+
+
+def _leave() -> None:
+    """Leave the heap of a process that ends to the operating system, but for what waits to be written."""
+    for value in gc.get_objects():
+        if type(value) in _BUFFERED:
+            with suppress(OSError, ValueError):  # broken, or closed
+                value.flush()
+    gc.freeze()

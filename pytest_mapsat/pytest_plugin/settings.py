@@ -19,12 +19,10 @@ from pytest_mapsat.judges import default_votes
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
-from pytest_mapsat.options import OPTIONS, refuse_ini
+from pytest_mapsat.options import OPTIONS, agent_spec, refuse_ini, typed
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
-
-from .registration import agent_spec, typed
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000

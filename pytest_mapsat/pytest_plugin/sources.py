@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_mapsat.options import typed
+
 from .hooks import call_hook
-from .registration import typed
 from .settings import IsolationSettings, Settings
 
 if TYPE_CHECKING:

@@ -7,22 +7,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_mapsat.formats import printable, shown_path
-from pytest_mapsat.metrics import MetricSet
-from pytest_mapsat.model import Case, JsonObject, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.runs.episodes import Episodes
+from pytest_mapsat.model import JsonObject, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import cases_of_shard, entries_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .items import CASE_SUFFIXES, CaseFile, CaseParam, case_name, param_or_none, params, place_of
-from .settings import Settings, refuse_other_defaults, with_suites
+from .items import CASE_SUFFIXES, CaseFile, case_name, param_or_none, params, place_of
+from .settings import refuse_other_defaults, with_suites
+
+if TYPE_CHECKING:
+    from .session import MapsatSession
 
 #: The domains of the interface, which are markers while an agent is active, whatever the suite.
 DOMAINS = (
@@ -71,15 +72,6 @@ class Collected:
 class Suites:
     """The suites that this process has met, and the hooks by which pytest collects their cases.
 
-    Args:
-        config: pytest's.
-        settings: what was asked for.
-        metric_sets: the metric sets that there are.
-        sandboxes: functions that may make the sandbox of a case.
-        episodes: told where tests of the user's own ask for cases too.
-        load: loads the case of an item.
-        agent_fixture: whether the agent is that of a fixture.
-
     Attributes:
         collected: the items of this process.
         when_collected: told of them, on the controller.
@@ -89,26 +81,13 @@ class Suites:
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        metric_sets: Mapping[str, MetricSet],
-        sandboxes: Sequence[SandboxHook],
-        episodes: Episodes,
-        *,
-        load: Callable[[CaseParam], Case],
-        agent_fixture: bool,
-    ) -> None:
-        self.config = config
-        self._episodes = episodes
-        self._load = load
-        self._agent_fixture = agent_fixture
+    def __init__(self, session: MapsatSession, sandboxes: Sequence[SandboxHook]) -> None:
+        self._session = session
+        self.config = session.config
+        self.settings = settings = session.settings
+        self._sandboxes = tuple(sandboxes)
         self.collected = Collected()
         self.when_collected: Callable[[Collected], None] = lambda _: None
-        self.settings = settings
-        self._metric_sets = metric_sets
-        self._sandboxes = tuple(sandboxes)
         self._begun = False
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
@@ -132,7 +111,7 @@ class Suites:
         """
         if root not in self.opened:
             suite = open_suite(root)
-            metric_sets_of(suite, self._metric_sets)  # one that nobody adds is told with its line
+            metric_sets_of(suite, self._session.metric_sets)  # one that nobody adds is told with its line
             suite.sandboxes = self._sandboxes
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
@@ -265,7 +244,7 @@ class Suites:
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
         collector.suite, collector.taken = suite, self._taken
-        collector.agent_fixture, collector.load = self._agent_fixture, self._load
+        collector.agent_fixture, collector.load = self._session.agent_fixture, self._session.case
         self.touched.add(root)
         return collector
 
@@ -290,7 +269,7 @@ class Suites:
         if file is not None:
             values = list(params(file.suite, file.entries, self.settings.request.options.trials))
         else:
-            self._episodes.shared = True
+            self._session.episodes.shared = True
             try:
                 values = self._values()
             except SuiteError as error:

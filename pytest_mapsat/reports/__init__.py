@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
-    from .changes import Line, change_lines
+    from .changes import change_lines
     from .data import Report, properties
     from .dialogue import dialogue_data, dialogue_lines
     from .failure import again_command, failure_text
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .paper import figures, write_figures
     from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
     from .terminal import summary_lines
-    from .text import call_text, cell_width, columns, cut, harmless, printable, wrap
+    from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "changes": ("Line", "change_lines"),
+            "changes": ("change_lines",),
             "data": ("Report", "properties"),
             "dialogue": ("dialogue_data", "dialogue_lines"),
             "failure": ("again_command", "failure_text"),
@@ -30,7 +30,7 @@ else:
             "live": ("Tally", "UnderWay", "live_line"),
             "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
             "terminal": ("summary_lines",),
-            "text": ("call_text", "cell_width", "columns", "cut", "harmless", "printable", "wrap"),
+            "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
         },
     )
 
@@ -52,6 +52,7 @@ __all__ = [
     "failure_text",
     "figures",
     "harmless",
+    "labelled",
     "live_line",
     "opening",
     "parse_reports",

@@ -9,8 +9,8 @@ from typing import Any
 from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
 from . import view
-from .changes import Line, quoted
-from .text import call_text, cell_width, cut, printable, side_by_side, wrap
+from .changes import quoted
+from .text import Line, call_text, cell_width, cut, labelled, printable, side_by_side
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -104,9 +104,8 @@ def _row(items: Sequence[str], width: int) -> Iterator[Line]:
 
 
 def _part(name: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
-    """Yield text behind a name, wrapped; nothing in it can steer the terminal."""
-    for number, row in enumerate(wrap(lead + printable(text), width - _LEAD - 1, hang=len(lead))):
-        yield Line(f"{'' if number else name:{_LEAD}} {row}", style)
+    """Yield text behind a name; nothing in it can steer the terminal."""
+    return labelled(f"{name:{_LEAD}} ", printable(text), width, style, lead=lead)
 
 
 def dialogue_data(card: Scorecard) -> JsonObject:

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
@@ -67,6 +67,27 @@ def wrap(text: str, width: int, *, indent: str = "", hang: int = 0) -> list[str]
     room = width - cell_width(indent) - hang - any(mark in text for mark in ("::", "##["))
     rows = [harmless(row) for row in _rows(text, room, first=room + hang)]
     return [indent + (" " * hang if number else "") + row for number, row in enumerate(rows)] or [indent.rstrip()]
+
+
+class Line(NamedTuple):
+    """A line of the terminal; ``style`` is one of pytest's markup words, or empty."""
+
+    text: str
+    style: str = ""
+
+
+def labelled(label: str, text: str, width: int, style: str = "", *, lead: str = "") -> Iterator[Line]:
+    """Yield a text behind a label, wrapped; rows after the first stand below the text.
+
+    Args:
+        label: with the blanks behind it.
+        text: one paragraph.
+        width: columns of the terminal.
+        style: of all lines.
+        lead: stands before the text, and rows after the first behind it.
+    """
+    for number, row in enumerate(wrap(lead + text, width - cell_width(label), hang=len(lead))):
+        yield Line(f"{' ' * cell_width(label) if number else label}{row}", style)
 
 
 def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = "") -> Iterator[str]:

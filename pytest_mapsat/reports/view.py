@@ -202,15 +202,10 @@ def requirements(card: Scorecard) -> dict[str, CardRequirement]:
     """Return the case's requirements by id; those that an older file has labels of only, without words."""
     given = {one.id: one for one in card.requirements}
     bare = {
-        one.requirement: CardRequirement(id=one.requirement, kind=_kind(one), text=_about(one, card))
+        one.requirement: CardRequirement(id=one.requirement, kind=one.kind, text=_about(one, card))
         for one in card.labels
     }
     return {**bare, **given}
-
-
-def _kind(label: Label) -> str:
-    """Return the kind of requirement that a label speaks for."""
-    return "asked" if label.kind == "explicit" else label.kind
 
 
 def _about(label: Label, card: Scorecard) -> str:

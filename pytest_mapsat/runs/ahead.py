@@ -36,7 +36,6 @@ class Planned:
         play: plays it.
         grade: judges and scores it.
         context: the context in which it is played.
-        began: is called when it begins, and returns what is called when it has been played.
         outcome: what has come of it.
     """
 
@@ -44,7 +43,6 @@ class Planned:
     play: Callable[[], Played]
     grade: Callable[[Played], Scorecard]
     context: Context
-    began: Callable[[], Callable[[], None]]
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
 
     def cancel(self) -> None:
@@ -203,11 +201,7 @@ class Ahead:
     def _run(self, planned: Planned) -> None:
         """Play an episode; one that was given up has no outcome."""
         try:
-            ended = planned.began()
-            try:
-                played = planned.play()
-            finally:
-                ended()
+            played = planned.play()
             if self._wanted:
                 planned.outcome.set_result(planned.grade(played) if self._grades else played)
         except BaseException as error:  # noqa: BLE001  raised again by whoever asks

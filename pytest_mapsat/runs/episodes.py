@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
+from typing import NamedTuple
 
 from pytest_mapsat.formats import (
     Journal,
@@ -33,18 +33,9 @@ from .request import prompts_of
 from .saved import attempts_of, journal_prompts, journal_request, journal_suites
 
 
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """An episode that is under way.
+class Flight(NamedTuple):
+    """An episode that is under way: its case, its trial from 1, and when it began by ``time.perf_counter``, seconds."""
 
-    Attributes:
-        nodeid: the node id of the case's built-in item.
-        case: the case's id.
-        trial: from 1.
-        since: when it began, as ``time.perf_counter`` counts, seconds.
-    """
-
-    nodeid: str
     case: str
     trial: int
     since: float
@@ -58,21 +49,16 @@ class Flights:
         self._under_way: dict[int, Flight] = {}
         self._begun = 0
 
-    @property
-    def begun(self) -> int:
-        """How many episodes have begun, ended ones included."""
-        return self._begun
-
     def under_way(self) -> tuple[Flight, ...]:
         """Return the episodes that have begun and not ended, the oldest first."""
         with self._lock:
             return tuple(self._under_way.values())
 
-    def begin(self, nodeid: str, case: str, trial: int) -> int:
+    def begin(self, case: str, trial: int) -> int:
         """Count an episode as under way; return the number that ``end`` takes."""
         with self._lock:
             self._begun += 1
-            self._under_way[self._begun] = Flight(nodeid, case, trial, perf_counter())
+            self._under_way[self._begun] = Flight(case, trial, perf_counter())
             return self._begun
 
     def end(self, number: int) -> None:
@@ -85,8 +71,7 @@ class Flights:
 Key = tuple[Path, str, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """An episode that an item asks for.
 
     Attributes:
@@ -109,8 +94,7 @@ class Wanted:
         return self.suite, self.case, self.trial, self.agent
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """An episode that has ended.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pytest_mapsat.formats import Placed, require_file, shown_path
+from pytest_mapsat.formats import Lines, Placed, append_lines, limits, read_nouns, require_file, shown_path
 from pytest_mapsat.judges import DialogueKey, Judge, LabelsOfPeople, RecordedJudge, make_judge, unjudgeable
 from pytest_mapsat.model import (
     Accounting,
@@ -17,6 +16,7 @@ from pytest_mapsat.model import (
     Label,
     Mark,
     PeopleLabels,
+    Problem,
     Requirement,
     Run,
     RunOptions,
@@ -24,15 +24,30 @@ from pytest_mapsat.model import (
     RunTiming,
     Scorecard,
     Step,
+    SuiteError,
     Trajectory,
     Turn,
     UsageError,
+    did_you_mean,
     digest,
+    fits,
+    shown,
     wording_digest,
 )
 from pytest_mapsat.proof import Agreement, JudgedDialogue, play_oracle
+from pytest_mapsat.reports import printable
 from pytest_mapsat.sandbox import Sandbox, make_sandbox
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, is_labels, open_suite, read_answers, read_label_file
+from pytest_mapsat.suite import (
+    LABELS,
+    REVIEWED,
+    CaseEntry,
+    Suite,
+    find_suite,
+    is_labels,
+    open_suite,
+    read_answers,
+    read_label_file,
+)
 
 from .assemble import Outcome, assemble
 from .regrade import places_of
@@ -98,16 +113,16 @@ def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, sandb
 
 
 def _played(turn: Turn, sandbox: Sandbox) -> Turn:
-    return turn.model_copy(update={"steps": tuple(_answered(step, sandbox) for step in turn.steps)})
-
-
-def _answered(step: Step, sandbox: Sandbox) -> Step:
-    """Return a call with its result: its own where it gives one, else what the sandbox answers."""
-    if step.kind != "call" or {"result", "status"} & step.model_fields_set:
-        return step
-    answer = sandbox.call(step.tool, step.arguments)
+    """Return a turn whose calls have results: their own where they give one, else what the sandbox answers."""
     names = ("result", "status", "provenance", "changed", "writes")
-    return step.model_copy(update={name: getattr(answer, name) for name in names})
+    steps = []
+    for step in turn.steps:
+        if step.kind == "call" and not {"result", "status"} & step.model_fields_set:
+            answer = sandbox.call(step.tool, step.arguments)
+            steps.append(step.model_copy(update={name: getattr(answer, name) for name in names}))
+        else:
+            steps.append(step)
+    return turn.model_copy(update={"steps": tuple(steps)})
 
 
 def answers_by_trial(answers: Iterable[Placed[PeopleLabels]]) -> Mapping[tuple[str, int], PeopleLabels]:
@@ -160,20 +175,12 @@ def _by_answers(
     by_name = {answer_named(placed.noun.case, placed.noun.id): placed.noun for placed in answers}
     for card in run.cases:
         answer = by_name.get(card.nodeid)
-        same = answer is not None and card.id in cases and _says(card, answer)
-        yield card, answer.labels if answer is not None and same else {}
-
-
-def _says(card: Scorecard, answer: PeopleLabels) -> bool:
-    """Return whether a dialogue ends in the words of an answer."""
-    given = (
-        answer.text if answer.text is not None else _last(turn.text for turn in answer.turns if turn.role == "agent")
-    )
-    return given == _last(turn.text for turn in card.trajectory.replies)
-
-
-def _last(texts: Iterable[str]) -> str | None:
-    return next(reversed(list(texts)), None)
+        if answer is None or card.id not in cases:
+            yield card, {}
+            continue
+        own = [turn.text for turn in answer.turns if turn.role == "agent"] if answer.text is None else [answer.text]
+        said = [turn.text for turn in card.trajectory.replies]
+        yield card, answer.labels if own[-1:] == said[-1:] else {}
 
 
 def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
@@ -182,20 +189,16 @@ def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tu
     judge = RecordedJudge.open(path, f"recorded:{shown_path(path)}", shown_path(path))
     for card in run.cases:
         verdict = judge.judge(cases[card.id], card.trajectory)
-        soft = {requirement.id for requirement in cases[card.id].truth.implicit if requirement.severity == "soft"}
-        yield (
-            card,
-            {
-                label.requirement: label.value
-                if label.requirement in soft
-                else "passed"
-                if label.value > 0
-                else "failed"
-                for label in verdict.labels
-                if label.value is not None
-            },
-        )
+        soft = {requirement.id for requirement in cases[card.id].truth.soft}
+        marks: dict[str, Mark] = {}
+        for label in verdict.labels:
+            if label.value is not None:
+                outcome: Mark = "passed" if label.value > 0 else "failed"
+                marks[label.requirement] = label.value if label.requirement in soft else outcome
+        yield card, marks
 
+
+# -- a run under review ------------------------------------------------------------------------
 
 State = Literal["suspect", "undecided", "failed"]
 _STATES: tuple[State, ...] = ("suspect", "undecided", "failed")
@@ -203,14 +206,7 @@ _STATES: tuple[State, ...] = ("suspect", "undecided", "failed")
 
 @dataclass(frozen=True)
 class Question:
-    """One label of a dialogue, put to a person.
-
-    Attributes:
-        case: the case.
-        card: the dialogue's scorecard.
-        requirement: what is asked of the answer.
-        label: what the judge says.
-    """
+    """One label of a dialogue, put to a person: what is asked of the answer, and what the judge says."""
 
     case: Case
     card: Scorecard
@@ -225,19 +221,11 @@ class Question:
         return "suspect" if self.label.suspect else "undecided"
 
     @property
-    def tools(self) -> frozenset[str]:
-        """The tools that the requirement's check names."""
-        return frozenset(_tools(self.requirement.model_dump(mode="json", by_alias=True)))
-
-    @cached_property
     def calls(self) -> tuple[Step, ...]:
         """The calls that matter: of the tools that the check names; all calls where it names none, or none of them was called."""
+        tools = frozenset(_tools(self.requirement.model_dump(mode="json", by_alias=True)))
         calls = self.card.trajectory.calls
-        return tuple(call for call in calls if call.tool in self.tools) or calls
-
-    def decided(self, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
-        """Return a person's decision on it."""
-        return label_on(self.requirement, DialogueKey.of(self.card.trajectory), outcome, by=by, why=why)
+        return tuple(call for call in calls if call.tool in tools) or calls
 
     def to_json(self) -> JsonObject:
         """Return the question as JSON data."""
@@ -256,7 +244,169 @@ class Question:
         }
 
 
-def label_on(requirement: Requirement, said: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
+def _tools(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("tool"), str):
+            yield value["tool"]
+        value = list(value.values())
+    for part in value if isinstance(value, list) else ():
+        yield from _tools(part)
+
+
+@dataclass
+class Review:
+    """A saved run under review.
+
+    Attributes:
+        run: the run.
+        suites: the suites that its cases stand in.
+        labels_file: where labels go; None: each into its suite's own file.
+        by: who decides.
+    """
+
+    run: Run
+    suites: tuple[Suite, ...]
+    labels_file: Path | None
+    by: str
+
+    def __post_init__(self) -> None:
+        places = places_of(self.run, self.suites)
+        used = dict.fromkeys(card.id for card in self.run.cases)
+        self._suites = {case: places[case][0] for case in used}
+        self._cases = {case: places[case][0].load(places[case][1]) for case in used}
+        files = [path for suite in self.suites for path in suite.inventory.reviewed]
+        if self.labels_file is not None:
+            files = [self.labels_file] if self.labels_file.exists() else []
+        self._placed = [placed for path in files for placed in read_nouns(path, PeopleLabels)]
+        self._decisions = LabelsOfPeople.of(self._placed)
+
+    @property
+    def open(self) -> list[Question]:
+        """The labels that are suspect, those that are undecided, then those that failed, without those that people have decided.
+
+        Trials in which the same was said and answered ask once.
+        """
+        asked: dict[tuple[DialogueKey, str], Question] = {}
+        for card in self.run.cases:
+            case, said = self._cases[card.id], DialogueKey.of(card.trajectory)
+            labels = {label.requirement: label for label in card.labels} if _has_reply(case, card) else {}
+            for requirement in case.truth.requirements:
+                label = labels.get(requirement.id)
+                if label is None or label.outcome not in {"unevaluated", "failed"}:
+                    continue
+                if self._decisions.on(requirement, said) is None:
+                    asked.setdefault((said, requirement.id), Question(case, card, requirement, label))
+        return sorted(asked.values(), key=lambda question: _STATES.index(question.state))
+
+    def decide(self, question: Question, outcome: Mark, why: str) -> None:
+        """Keep a person's answer to a question."""
+        said = DialogueKey.of(question.card.trajectory)
+        self._take(_label_on(question.requirement, said, outcome, by=self.by, why=why))
+
+    def _take(self, *decisions: PeopleLabels) -> None:
+        """Keep decisions: in their files at once, then here."""
+        for decision in decisions:
+            path = self.labels_file or self._suites[decision.case].root / LABELS / REVIEWED
+            data = decision.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+            append_lines(path, [{"schema": decision.schema_} | data])
+            self._placed.append(Placed(decision, shown_path(path), Lines(0)))
+        self._decisions = LabelsOfPeople.of(self._placed)
+
+    def take_file(self, path: Path) -> int:
+        """Keep all decisions of a file, or none where one of them cannot be used.
+
+        Returns:
+            How many are new.
+
+        Raises:
+            UsageError: there is no such file.
+            SuiteError: with the problems of all lines, up to a limit.
+        """
+        cards = {card.key: card for card in self.run.cases}
+        problems: list[Problem] = []
+        new: dict[tuple[DialogueKey, str], PeopleLabels] = {}
+        first: dict[tuple[object, ...], str] = {}
+        for placed in read_nouns(path, PeopleLabels):
+            noun = placed.noun
+            if (problem := self._refusal(placed, cards)) is not None:
+                problems.append(problem)
+                continue
+            said = DialogueKey.of(cards[_key(noun)].trajectory)
+            requirements = {requirement.id: requirement for requirement in self._cases[noun.case].truth.requirements}
+            for name, outcome in noun.labels.items():
+                problem = _misfit(placed, name, outcome, requirements)
+                earlier = first.setdefault((*_key(noun), name), placed.place)
+                if problem is None and earlier != placed.place:
+                    problem = placed.problem(["labels", name], f"is labelled twice: {earlier} does it too", "keep one")
+                if problem is not None:
+                    problems.append(problem)
+                    continue
+                standing = self._decisions.on(requirements[name], said)
+                if standing is None or standing.outcome != outcome:
+                    by, why = noun.by or self.by, noun.why.get(name, "")
+                    new[said, name] = _label_on(requirements[name], said, outcome, by=by, why=why)
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        self._take(*new.values())
+        return len(new)
+
+    def _refusal(
+        self, placed: Placed[PeopleLabels], cards: Mapping[tuple[str, int, str, int], Scorecard]
+    ) -> Problem | None:
+        """Return why a line of a file cannot be used, or None."""
+        noun = placed.noun
+        case, card = self._cases.get(noun.case), cards.get(_key(noun))
+        if noun.trial is None:
+            return placed.problem([], "names no trial of the run", 'as in "trial": 1')
+        if case is None:
+            hint = did_you_mean(noun.case, self._cases)
+            return placed.problem(["case"], f"the run has no case {shown(noun.case)}", hint)
+        if card is None:
+            which = "".join(f", {name} {value}" for name, value in _apart(noun))
+            return placed.problem(["trial"], f"the run has no trial {noun.trial}{which} of the case {case.id}")
+        if not _has_reply(case, card):
+            message = f"trial {noun.trial} of the case {case.id} has no reply to judge"
+            return placed.problem([], message, card.reason)
+        return None
+
+    def add_answers(self) -> Iterator[str]:
+        """Add dialogues that people decided on to the labelled answers of their suite, and tell what became of each.
+
+        Raises:
+            SuiteError: the answers that the suite has cannot be used.
+        """
+        known = {(one.noun.case, one.noun.id) for suite in self.suites for one in read_answers(suite)}
+        for card in self.run.cases:
+            case, suite = self._cases[card.id], self._suites[card.id]
+            said, named = DialogueKey.of(card.trajectory), dialogue_name(card)
+            decided = {
+                requirement.id: decision.outcome
+                for requirement in case.truth.requirements
+                if (decision := self._decisions.on(requirement, said)) is not None
+            }
+            if not decided:
+                continue
+            judged = _judged(case, card) | decided
+            if card.trajectory.source == "answers":
+                yield f"{named}: holds its labels where it stands; change them there"
+            elif missing := [one.id for one in case.truth.required if one.id not in judged]:
+                yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
+            else:
+                answer = _answer(case, card, judged, judged.keys() - decided.keys())
+                if (case.id, answer.id) not in known:
+                    known.add((case.id, answer.id))
+                    path = suite.root / LABELS / "dialogues.jsonl"
+                    append_lines(path, [answer.model_dump(mode="json", by_alias=True, exclude_unset=True)])
+                    yield f"{named}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
+
+
+def _has_reply(case: Case, card: Scorecard) -> bool:
+    """Return whether there is a reply to judge: somebody else did not break the episode, and the agent said something."""
+    said = any(turn.text.strip() for turn in card.trajectory.replies)
+    return said and unjudgeable(case, card.trajectory, "", "") is None
+
+
+def _label_on(requirement: Requirement, said: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
     """Return a person's label of a requirement in a dialogue, tied to its words, replies and evidence."""
     return PeopleLabels(
         case=said.case,
@@ -269,98 +419,32 @@ def label_on(requirement: Requirement, said: DialogueKey, outcome: Mark, *, by: 
     )
 
 
-def can_be_reviewed(case: Case, card: Scorecard) -> bool:
-    """Return whether there is a reply to judge: somebody else did not break the episode, and the agent said something."""
-    if unjudgeable(case, card.trajectory, "", "") is not None:
-        return False
-    return any(turn.text.strip() for turn in card.trajectory.replies)
+def _judged(case: Case, card: Scorecard) -> dict[str, Mark]:
+    """Return what the judge says of required requirements."""
+    required = {requirement.id for requirement in case.truth.required}
+    return {
+        label.requirement: "passed" if label.outcome == "passed" else "failed"
+        for label in card.labels
+        if label.requirement in required and label.outcome in ("passed", "failed")
+    }
 
 
-def questions(cards: Sequence[Scorecard], cases: Mapping[str, Case], decisions: LabelsOfPeople) -> list[Question]:
-    """Return the labels that are suspect, those that are undecided, then those that failed, without those that people have decided.
-
-    Trials in which the same was said and answered ask once.
-
-    Args:
-        cards: the scorecards of a run.
-        cases: their cases by id.
-        decisions: what people decided before.
-    """
-    found: dict[tuple[DialogueKey, str], Question] = {}
-    for card in cards:
-        case, said = cases[card.id], DialogueKey.of(card.trajectory)
-        if not can_be_reviewed(case, card):
-            continue
-        labels = {label.requirement: label for label in card.labels}
-        for requirement in case.truth.requirements:
-            label = labels.get(requirement.id)
-            if label is None or label.outcome not in {"unevaluated", "failed"}:
-                continue
-            if decisions.on(requirement, said) is None:
-                found.setdefault((said, requirement.id), Question(case, card, requirement, label))
-    return sorted(found.values(), key=lambda question: _STATES.index(question.state))
-
-
-def _tools(value: object) -> Iterator[str]:
-    if isinstance(value, dict):
-        if isinstance(value.get("tool"), str):
-            yield value["tool"]
-        for part in value.values():
-            yield from _tools(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _tools(part)
-
-
-def open_requirements(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> tuple[str, ...]:
-    """Return the required requirements of a dialogue that neither a person nor the judge has decided."""
-    marks = _marks(case, card, decisions)
-    return tuple(requirement.id for requirement in case.truth.required if requirement.id not in marks)
-
-
-def answer_of(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> PeopleLabels:
-    """Return a dialogue as a labelled answer: every call with its result, people's decisions as labels, the judge's for what nobody reviewed.
-
-    Args:
-        case: the case.
-        card: the dialogue's scorecard.
-        decisions: what people decided; with the judge's labels, on every required requirement.
-    """
+def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collection[str]) -> PeopleLabels:
+    """Return a dialogue as a labelled answer: every call with its result, and the labels; ``own``: those that only the judge gave."""
     trajectory, said = card.trajectory, DialogueKey.of(card.trajectory)
-    marks = _marks(case, card, decisions)
-    own = [
-        requirement.id
-        for requirement in case.truth.requirements
-        if requirement.id in marks and decisions.on(requirement, said) is None
-    ]
+    order = [requirement.id for requirement in case.truth.requirements if requirement.id in marks]
     turns = tuple(map(_plain, trajectory.turns))
     if turns[0].role != "user":  # a run file may hold a dialogue without its query
         turns = (Turn(role="user", text=case.visible.query), *turns)
-    note = f"not reviewed, the judge's own: {', '.join(own)}" if own else ""
+    note = f"not reviewed, the judge's own: {', '.join(name for name in order if name in own)}" if own else ""
     return PeopleLabels(
         case=case.id,
         id=f"reviewed-{digest([said.reply, said.evidence], 12)}",
         by="person",
         turns=turns,
-        labels=marks,
+        labels={name: marks[name] for name in order},
         **({"note": note} if note else {}),
     )
-
-
-def _marks(case: Case, card: Scorecard, decisions: LabelsOfPeople) -> dict[str, Mark]:
-    """Return people's decisions by requirement, and for required requirements that have none the judge's labels."""
-    said = DialogueKey.of(card.trajectory)
-    labels = {label.requirement: label.outcome for label in card.labels}
-    required = {requirement.id for requirement in case.truth.required}
-    marks: dict[str, Mark] = {}
-    for requirement in case.truth.requirements:
-        decision = decisions.on(requirement, said)
-        outcome = labels.get(requirement.id)
-        if decision is not None:
-            marks[requirement.id] = decision.outcome
-        elif requirement.id in required and (outcome == "passed" or outcome == "failed"):  # noqa: PLR1714  mypy narrows only this
-            marks[requirement.id] = outcome
-    return marks
 
 
 def _plain(turn: Turn) -> Turn:
@@ -372,3 +456,34 @@ def _plain(turn: Turn) -> Turn:
     )
     output = {} if turn.output is None else {"output": turn.output}
     return Turn(role=turn.role, text=turn.text, **({"steps": steps} if steps else {}), **output)
+
+
+def _key(noun: PeopleLabels) -> tuple[str, int, str, int]:
+    """Return the key of the scorecard that labels are about."""
+    return noun.case, noun.trial or 1, noun.agent, noun.attempt
+
+
+def _misfit(
+    placed: Placed[PeopleLabels], name: str, outcome: Mark, requirements: Mapping[str, Requirement]
+) -> Problem | None:
+    """Return why a case cannot have a label, or None."""
+    if name not in requirements:
+        message = f"the case {placed.noun.case} has no requirement {shown(name)}"
+        return placed.problem(["labels", name], message, did_you_mean(name, requirements))
+    if not fits(outcome, requirements[name]):
+        message = f"found {outcome:g}, expected passed or failed"
+        return placed.problem(["labels", name], message, "only a soft requirement has levels")
+    return None
+
+
+def _apart(dialogue: PeopleLabels | Scorecard) -> Iterator[tuple[str, object]]:
+    """Give what tells a dialogue apart from others of its case and trial, where there is something."""
+    if dialogue.agent:
+        yield "agent", printable(dialogue.agent)
+    if dialogue.attempt > 1:
+        yield "attempt", dialogue.attempt
+
+
+def dialogue_name(card: Scorecard) -> str:
+    """Return how a dialogue is called, with what tells it apart from others of its case and trial."""
+    return f"case {card.id}, trial {card.trial}" + "".join(f", {name} {value}" for name, value in _apart(card))

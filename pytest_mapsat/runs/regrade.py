@@ -310,7 +310,7 @@ def regrade_in_batches(
             break
     written = 0
     if write is not None and client.lacking:
-        written = write_batch(write, _in_order(client.lacking), cache).requests
+        written = write_batch(write, _in_order(client.lacking), cache)
     return Batched(run, taken, len(client.lacking), written, problems)
 
 

@@ -24,7 +24,6 @@ from pytest_mapsat.model import (
     MapsatError,
     Recording,
     ReferenceEnd,
-    Requirement,
     RunRequest,
     Scorecard,
     Tool,
@@ -34,7 +33,7 @@ from pytest_mapsat.model import (
     noun_digest,
     trajectory_digest,
 )
-from pytest_mapsat.sandbox import Sandbox, argument_problems, make_sandbox, play_reference, same_value, satisfies
+from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
 from pytest_mapsat.suite import Suite
 from pytest_mapsat.users import audit, make_user
 
@@ -299,12 +298,9 @@ def grade(
         trajectory,
         verdict,
         asserted=asserted,
-        satisfies=satisfies,
         tools=tools,
         metric_sets=metric_sets,
         success=success,
-        argument_problems=argument_problems,
-        same_value=same_value,
         linked=_linked(trajectory, verdict, judge),
         requirements=_of_card(case),
         stamp=noun_digest(case),
@@ -315,18 +311,13 @@ def grade(
 
 def _of_card(case: Case) -> tuple[CardRequirement, ...]:
     """Return the case's requirements in words."""
-    truth = case.truth
-    return (
-        *[_on_card("asked", requirement) for requirement in truth.explicit],
-        *[_on_card(requirement.severity, requirement, requirement.source) for requirement in truth.implicit],
-        *[_on_card("fact", requirement) for requirement in truth.facts],
-        *[_on_card("policy", requirement) for requirement in truth.policies],
-    )
-
-
-def _on_card(kind: str, requirement: Requirement, source: str = "unstated") -> CardRequirement:
-    return CardRequirement(
-        id=requirement.id, kind=kind, text=requirement.text, source="" if source == "unstated" else source
+    return tuple(
+        [
+            CardRequirement(
+                id=one.id, kind=one.kind, text=one.text, source="" if one.source == "unstated" else one.source
+            )
+            for one in case.truth.by_kind
+        ]
     )
 
 

@@ -1,20 +1,26 @@
-"""A folder of cases, tools and recordings: found, opened, checked, written. Importers are found in ``importing``."""
+"""A folder of cases, tools and recordings: found, opened, checked, written."""
 
 from __future__ import annotations
 
 from .common import WrittenCase
 from .crosscheck import nouns_in
 from .entries import CaseEntry
-from .importing import Importer, ImportLog, ImportReport, Note, import_formats, importer_of, tools_of
 from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .people_labels import is_labels, read_answers, read_label_file
 from .recordings import PlacedRecording, by_request
-from .writer import (
+from .writing import (
+    Importer,
+    ImportLog,
+    ImportReport,
+    Note,
     case_json,
+    import_formats,
+    importer_of,
     new_folder,
     to_yaml,
+    tools_of,
     write_bytes,
     write_case,
     write_cases,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pytest_mapsat.formats import (
     Lines,
@@ -40,7 +40,7 @@ from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.text import Vocabulary
 
-from .common import Common, read_common, read_manifest
+from .common import read_common, read_manifest
 from .crosscheck import Remark, errors_of
 from .entries import (
     CaseEntry,
@@ -51,9 +51,9 @@ from .entries import (
     list_jsonl,
     not_a_case,
 )
-from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
+from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
-from .tables import StateFiles, read_state
+from .tables import read_state
 from .tools import answer_problems, read_tools
 
 
@@ -76,14 +76,7 @@ def open_suite(root: Path) -> Suite:
         raise SuiteError(Problem(shown_path(folder), 0, f"is not a suite: it has no {MANIFEST}", hint))
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
-    inventory = take_inventory(folder)
-    tools, state = read_tools(inventory.tools), read_state(inventory.state)
-    problems = [*answer_problems(tools, state)]
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
-    tables = [read_calibration(path) for path in inventory.calibration]
-    common = read_common(folder, manifest, *read_manifest(manifest), inventory.requirements)
-    return Suite(folder, common, inventory, tools, state, calibration=tables[0] if tables else None)
+    return Suite(folder)
 
 
 class Suite:
@@ -103,33 +96,29 @@ class Suite:
         sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        common: Common,
-        inventory: Inventory,
-        tools: Mapping[str, tuple[Tool, Path, int]],
-        state: StateFiles,
-        *,
-        calibration: Calibration | None = None,
-    ) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
-        self.common = common
-        self.calibration = calibration
-        self.manifest: SuiteManifest = common.manifest
+        self.inventory = inventory = take_inventory(root)
+        tools, self.state = read_tools(inventory.tools), read_state(inventory.state)
+        if problems := [*answer_problems(tools, self.state)]:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        tables = [read_calibration(path) for path in inventory.calibration]
+        self.calibration: Calibration | None = tables[0] if tables else None
+        self._manifest_path = root / MANIFEST
+        self.common = read_common(
+            root, self._manifest_path, *read_manifest(self._manifest_path), inventory.requirements
+        )
+        self.manifest: SuiteManifest = self.common.manifest
         self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
         strict = {"strict": True} if self.manifest.arguments == "strict" else {}
         self.tools: Mapping[str, Tool] = MappingProxyType(
             {name: tool.model_copy(update=strict) if strict else tool for name, (tool, _, _) in tools.items()}
         )
-        name_secrets(self.manifest.redact)  # whoever reads a suite may print and write what its tools and agents say
         self.tool_places: Mapping[str, tuple[Path, int]] = MappingProxyType(
             {name: (path, line) for name, (_, path, line) in tools.items()}
         )
-        self.inventory = inventory
+        self.tables: Mapping[str, Table] = MappingProxyType(dict(self.state.tables))
         self.sandboxes: Sequence[SandboxHook] | None = None
-        self.state = state
-        self.tables: Mapping[str, Table] = MappingProxyType(dict(state.tables))
         self.reader = SpanReader()
         self._recording_reader = SpanReader()
         self._lock = threading.RLock()
@@ -138,9 +127,9 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
-        self._manifest_path = root / MANIFEST
         self._shared_paths = (self._manifest_path, *inventory.requirements)
         self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
+        name_secrets(self.manifest.redact)  # whoever reads a suite may print and write what its tools and agents say
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""
@@ -179,7 +168,11 @@ class Suite:
         path = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would leave the place the user sees
         with self._lock:
             if path not in self._listed:
-                self._admit(path)
+                if not self.holds_cases(path):
+                    message = f"is not a case file of the suite {shown_path(self.root)}"
+                    raise SuiteError(Problem(shown_path(path), 0, message))
+                if (problem := refusal(self.root, path)) is not None:
+                    raise SuiteError(problem)
                 self._stamps[path] = _stamp(path)
                 entries = self._list_yaml(path) if is_yaml(path) else list_jsonl(path, self.common)
                 if not entries:
@@ -216,7 +209,15 @@ class Suite:
             SuiteError: with all problems of the case.
         """
         self._refuse_changed(*self._shared_paths, entry.path)
-        case = self._read(entry)
+        problems: list[Problem] = []
+        document = self._document(entry, problems)
+        case = None if problems else case_of(document, entry.path, problems)
+        if case is None:
+            raise SuiteError(*problems)
+        if differs := header_differs(entry, case):
+            found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
+            message = f"{differs}: found {found}, but the case was listed with {listed}"
+            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
         if errors := list(self._errors_of(case)):
             lines = self.lines_of(entry)
             raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))
@@ -283,14 +284,6 @@ class Suite:
             return Lines(entry.line)
         return self.common.spelt_out(documents[entry.offset], entry.path, []).lines
 
-    def _admit(self, path: Path) -> None:
-        """Raise SuiteError for all but the case files of this suite."""
-        if not self.holds_cases(path):
-            where = shown_path(self.root)
-            raise SuiteError(Problem(shown_path(path), 0, f"is not a case file of the suite {where}"))
-        if (problem := refusal(self.root, path)) is not None:
-            raise SuiteError(problem)
-
     def _refuse_changed(self, *paths: Path) -> None:
         """Raise SuiteError where files are no longer what they were when they were listed."""
         for path in paths:
@@ -325,7 +318,8 @@ class Suite:
         for entry in entries:
             other = mine.get(entry.id) or self._by_id.get(entry.id)
             if other is not None:
-                problems.append(_taken(entry, other))
+                message = f"the id {shown(entry.id)} is taken: {shown_path(other.path)}:{other.line} has it"
+                problems.append(Problem(shown_path(entry.path), entry.line, message, "ids are unique in a suite"))
             mine.setdefault(entry.id, entry)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
@@ -340,18 +334,6 @@ class Suite:
         document = self.common.spelt_out(document, path, problems)
         return document if len(problems) == wrong else None
 
-    def _read(self, entry: CaseEntry) -> Case:
-        problems: list[Problem] = []
-        document = self._document(entry, problems)
-        case = None if problems else case_of(document, entry.path, problems)
-        if case is None:
-            raise SuiteError(*problems)
-        if differs := header_differs(entry, case):
-            found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
-            message = f"{differs}: found {found}, but the case was listed with {listed}"
-            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
-        return case
-
     def _document(self, entry: CaseEntry, problems: list[Problem]) -> Located:
         """Return a case's data, spelt out; of one in YAML without the lines of its parts."""
         lines = Lines(entry.line)
@@ -365,33 +347,22 @@ class Suite:
         return Located(json.loads(self._yaml[entry.path][offset]), lines)
 
 
-class _Stamp(NamedTuple):
-    """What tells that a file has changed: its size, bytes; the time of its last change; its inode."""
-
-    size: int
-    changed: int
-    inode: int
+#: What tells that a file has changed: its size, bytes; the time of its last change; its inode.
+_Stamp = tuple[int, int, int]
 
 
 def _stamp(path: Path) -> _Stamp | None:
     try:
-        found = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
+        status = os.stat(path)  # noqa: PTH116  a Path's own method would cost more than the call
     except OSError:
         return None
-    return _Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def _change(before: _Stamp, now: _Stamp | None) -> str:
     if now is None:
         return "it is gone"
-    return f"from {before.size} to {now.size} bytes" if now.size != before.size else "it was written again"
-
-
-def _digest_of(path: Path) -> str:
-    try:
-        return content_digest(path)
-    except SuiteError:
-        return "cannot be read"
+    return f"from {before[0]} to {now[0]} bytes" if now[0] != before[0] else "it was written again"
 
 
 def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
@@ -400,12 +371,14 @@ def placed(remark: Remark, path: Path, lines: Lines) -> Problem:
     return lines.problem(shown_path(path), remark.place, message, remark.hint)
 
 
-def _taken(entry: CaseEntry, other: CaseEntry) -> Problem:
-    message = f"the id {shown(entry.id)} is taken: {shown_path(other.path)}:{other.line} has it"
-    return Problem(shown_path(entry.path), entry.line, message, "ids are unique in a suite")
-
-
 def _joined(files: Mapping[str, Sequence[Path]]) -> str:
     """Return a digest of the content of some files by role, 16 hex digits; empty where there are none."""
-    parts = sorted(f"{role} {_digest_of(path)}" for role, paths in files.items() for path in paths)
+    parts = []
+    for role, paths in files.items():
+        for path in paths:
+            try:
+                parts.append(f"{role} {content_digest(path)}")
+            except SuiteError:
+                parts.append(f"{role} cannot be read")
+    parts.sort()
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns
 from pytest_mapsat.model import (
@@ -21,9 +20,6 @@ from pytest_mapsat.model import (
 
 from .entries import CaseEntry
 from .opened import Suite
-
-_BINARY = "expected passed or failed"
-_LEVELS = "only a soft requirement has levels"
 
 
 def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
@@ -45,7 +41,7 @@ def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
     first: dict[tuple[str, str], str] = {}
     for placed in answers:
         answer = placed.noun
-        problems += _misfits(placed, cases)
+        problems += cases.misfits(placed)
         earlier = first.setdefault((answer.case, answer.id), placed.place)
         if earlier != placed.place:
             message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
@@ -82,16 +78,12 @@ def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
 
 
 def stale_labels(suite: Suite) -> Iterator[Problem]:
-    """Give the labels that came before every judge and can no longer count, whatever an agent says.
-
-    Raises:
-        SuiteError: the file, or a case, cannot be read.
-    """
+    """Give the labels that came before every judge and can no longer count, whatever an agent says. Raises SuiteError."""
     cases = _Cases(suite)
     for path in suite.inventory.reviewed:
         for placed in read_nouns(path, PeopleLabels):
             if placed.noun.reply is not None:
-                yield from _out_of_date(placed, cases)
+                yield from cases.misfits(placed)
 
 
 class _Cases:
@@ -112,10 +104,34 @@ class _Cases:
             self._loaded[case] = self._suite.load(self.entries[case])
         return self._loaded.get(case)
 
-    def unknown(self, placed: Placed[Any]) -> Problem:
-        """Return that the suite has no case of this id."""
-        case = placed.noun.case
-        return placed.problem(["case"], f"the suite has no case {shown(case)}", did_you_mean(case, self.entries))
+    def misfits(self, placed: Placed[PeopleLabels]) -> Iterator[Problem]:
+        """Give where the labels of an answer do not fit its case."""
+        labels = placed.noun
+        case = self.get(labels.case)
+        if case is None:
+            message = f"the suite has no case {shown(labels.case)}"
+            yield placed.problem(["case"], message, did_you_mean(labels.case, self.entries))
+            return
+        requirements = {requirement.id: requirement for requirement in case.truth.requirements}
+        for name, mark in labels.labels.items():
+            requirement = requirements.get(name)
+            if requirement is None:
+                message = f"the case {case.id} has no requirement {shown(name)}"
+                yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
+            elif not fits(mark, requirement):
+                message = f"found {mark:g}, expected passed or failed"
+                yield placed.problem(["labels", name], message, "only a soft requirement has levels")
+            elif not labels.holds_dialogue and labels.wording.get(name, "") not in ("", wording_digest(requirement)):
+                message = f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
+                yield placed.problem(["wording", name], message, "review the answer again, and remove this line")
+        missing = [requirement.id for requirement in case.truth.required if requirement.id not in labels.labels]
+        if missing and labels.holds_dialogue:
+            message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
+            hint = "give each requirement of kind asked, hard or fact passed or failed"
+            yield placed.problem(["labels"], message, hint)
+        if labels.text is not None and not case.truth.oracle:
+            message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
+            yield placed.problem(["text"], message, "give turns, the whole dialogue")
 
 
 def _of_file(path: Path, problems: list[Problem]) -> list[Placed[PeopleLabels]]:
@@ -124,50 +140,3 @@ def _of_file(path: Path, problems: list[Problem]) -> list[Placed[PeopleLabels]]:
     except SuiteError as error:
         problems.extend(error.problems)
         return []
-
-
-def _misfits(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
-    """Give what is wrong between an answer and its case."""
-    answer = placed.noun
-    case = cases.get(answer.case)
-    if case is None:
-        yield cases.unknown(placed)
-        return
-    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
-    for name, mark in answer.labels.items():
-        if name not in requirements:
-            message = f"the case {case.id} has no requirement {shown(name)}"
-            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
-        elif not fits(mark, requirements[name]):
-            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
-    missing = [requirement.id for requirement in case.truth.required if requirement.id not in answer.labels]
-    if missing:
-        message = f"nothing is said of {', '.join(missing)}, which the case {case.id} has"
-        yield placed.problem(
-            ["labels"], message, "give each explicit requirement, hard requirement and fact passed or failed"
-        )
-    if answer.text is not None and not case.truth.oracle:
-        message = f"the case {case.id} has no oracle dialogue whose last reply this could be"
-        yield placed.problem(["text"], message, "give turns, the whole dialogue")
-
-
-def _out_of_date(placed: Placed[PeopleLabels], cases: _Cases) -> Iterator[Problem]:
-    """Give why labels can count for no answer."""
-    noun = placed.noun
-    case = cases.get(noun.case)
-    if case is None:
-        yield cases.unknown(placed)
-        return
-    requirements = {requirement.id: requirement for requirement in case.truth.requirements}
-    for name, mark in noun.labels.items():
-        requirement = requirements.get(name)
-        if requirement is None:
-            message = f"the case {case.id} has no requirement {shown(name)}"
-            yield placed.problem(["labels", name], message, did_you_mean(name, requirements))
-        elif not fits(mark, requirement):
-            yield placed.problem(["labels", name], f"found {mark:g}, {_BINARY}", _LEVELS)
-        elif noun.wording.get(name, "") not in ("", wording_digest(requirement)):
-            message = (
-                f"the words of the requirement {name} of the case {case.id} have changed: its label no longer counts"
-            )
-            yield placed.problem(["wording", name], message, "review the answer again, and remove this line")

@@ -19,7 +19,8 @@ from isolated_agents import GARBAGE
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.agents.isolation import Isolation
 from pytest_mapsat.agents.isolation.inside import give_up_rights, prctl, see_no_others, unreadable
-from pytest_mapsat.agents.isolation.source import MOST_PRINTED, IsolatedSource, Processes
+from pytest_mapsat.agents.isolation.processes import MOST_PRINTED, Processes
+from pytest_mapsat.agents.isolation.source import IsolatedSource
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.users import make_user
@@ -300,7 +301,7 @@ def test_no_word_of_a_module_steers_the_terminal(shared, tmp_path):
 
 
 def test_a_keeper_that_cannot_begin_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr("pytest_mapsat.agents.isolation.source.BOOT", "import nothing_of_that_name")
+    monkeypatch.setattr("pytest_mapsat.agents.isolation.processes.BOOT", "import nothing_of_that_name")
     with processes() as made:
         source = IsolatedSource("isolated_agents:talks", HERE, made)
         with pytest.raises(UsageError, match=r"was lost with its keeper, .*No module named 'nothing_of_that_name'"):

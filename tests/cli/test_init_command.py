@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.commands.init import FILES
+from pytest_mapsat.commands.start import FILES
 
 
 def test_the_new_suite_is_sound_and_each_write_of_its_oracles_matters(tmp_path, monkeypatch, capsys):

@@ -56,7 +56,7 @@ def test_requests_go_out_results_come_in_and_the_run_is_judged(root, capsys):
 
 
 def test_lean_asks_less_than_whole_and_both_read_what_comes_back(root, capsys):
-    """Explicit requirements pass by the checks; of the implicit ones one is open; facts are always asked."""
+    """What is asked passes by the checks; of what is not one is open; facts are always asked."""
     sent = {}
     for judge in ("llm-lean:openai/m", "llm:openai/m"):
         assert regrade("--batch-out", "out.jsonl", judge=judge) == 0
@@ -70,7 +70,7 @@ def test_lean_asks_less_than_whole_and_both_read_what_comes_back(root, capsys):
     regrade("--batch-in", "lean-in.jsonl", "--save", "lean.json", judge="llm-lean:openai/m")
     assert "4 answers read, 0 requests without an answer" in capsys.readouterr().err
     by = {label.kind: label.by for card in read_run(Path("lean.json")).cases for label in card.labels}
-    assert by == {"explicit": "checks", "implicit": "model", "fact": "model"}
+    assert by == {"asked": "checks", "hard": "model", "soft": "model", "fact": "model"}
     assert regrade("--batch-out", "rest.jsonl", judge="llm:openai/m") == 0
     assert len(rows("rest.jsonl")) == 2
 
@@ -147,9 +147,9 @@ def test_a_judge_is_held_against_labelled_answers_and_against_verdicts(root, cap
         # po = 4/6, pe = (1 * 3 + 5 * 3) / 36
         assert everything["kappa"]["value"] == pytest.approx((4 / 6 - 0.5) / 0.5, abs=1e-4)
         assert {kind: group["labels"] for kind, group in found["labels"]["kind"].items()} == {
-            "explicit": 2,
+            "asked": 2,
             "fact": 2,
-            "implicit": 2,
+            "hard": 2,
         }
         assert list(found["labels"]["by"]) == ["model"]
         assert found["labels"]["language"]["en"]["agreed"] == 4

@@ -68,7 +68,7 @@ def test_a_soft_requirement_may_be_labelled_with_its_level(root, capsys, mark, w
 
 def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, capsys):
     case = json.loads((root / "a.yaml").read_text())
-    del case[0]["truth"]["implicit"][0]["check"]
+    del case[0]["truth"]["requirements"][1]["check"]
     (root / "a.yaml").write_text(json.dumps(case))
     status, found = judged(capsys)
     assert (status, found["wrong"]) == (0, [])
@@ -85,7 +85,7 @@ def test_a_label_without_a_machine_check_is_undecided_and_never_wrong(root, caps
 
 def test_a_whole_dialogue_is_judged_with_its_calls_made_in_the_sandbox(root, capsys):
     case = json.loads((root / "b.yaml").read_text())
-    case[0]["truth"]["facts"][0]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
+    case[0]["truth"]["requirements"][3]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
     (root / "b.yaml").write_text(json.dumps(case))
     query = {"role": "user", "text": "Take me to a charger."}
     dialogue = [query, {"role": "agent", "text": "Blue Bay.", "steps": [CHARGER]}]

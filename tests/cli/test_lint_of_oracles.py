@@ -33,7 +33,9 @@ def _line(tmp_path: Path, text: str, file: str = "a.yaml") -> int:
 
 def _hard(check: dict[str, Any]) -> dict[str, Any]:
     evidence = [{"text": "said so", "relevance": "strong"}]
-    return {"implicit": [{"id": "z1", "text": "z", "severity": "hard", "evidence": evidence, "check": check}]}
+    asked, _, _, fact = tiny_suite.case("one")["truth"]["requirements"]
+    hard = {"id": "z1", "kind": "hard", "text": "z", "evidence": evidence, "check": check}
+    return {"requirements": [asked, hard, fact]}
 
 
 def _where(**where: Any) -> dict[str, Any]:

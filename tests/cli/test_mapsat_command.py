@@ -17,7 +17,7 @@ from pytest_mapsat.cli import LATER, MOVED, RARE, main
 from pytest_mapsat.model import Case, Tool
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
-CASE = "id: a\nvisible: {query: 吃饭, context: {now: 2026-05-07T12:30:00+08:00}}\ntruth: {explicit: [{id: e1, text: 店}]}\n"
+CASE = "id: a\nvisible: {query: 吃饭, context: {now: 2026-05-07T12:30:00+08:00}}\ntruth: {requirements: [{id: e1, kind: asked, text: 店}]}\n"
 
 
 def make_suite(root: Path, case: str = CASE) -> Path:

@@ -27,8 +27,8 @@ def run(tmp_path, monkeypatch):
         answer(id="w2", text="Take the \x1b[2Jblue one.\nIt is open."),
     )
     case = json.loads((root / "a.yaml").read_text())
-    del case[0]["truth"]["facts"][0]["check"]
-    case[0]["truth"]["explicit"][0].pop("check")
+    del case[0]["truth"]["requirements"][3]["check"]
+    case[0]["truth"]["requirements"][0].pop("check")
     (root / "a.yaml").write_text(json.dumps(case))
     main(["lint", "suite", "--answers", "--save", "run.json"])
     saved = json.loads(Path("run.json").read_text())
@@ -114,7 +114,7 @@ def test_the_question_shows_what_was_asked_said_called_and_required(run, capsys,
     monkeypatch.setenv("COLUMNS", "100")
     typed(monkeypatch, "q\n")
     out = capsys.readouterr().out
-    assert "[1/8] case nav-one, trial 1: explicit e1 is undecided" in out
+    assert "[1/8] case nav-one, trial 1: asked e1 is undecided" in out
     assert "user       Take me to a charger." in out
     assert "agent      I suggest Blue Bay." in out
     assert 'evidence   search_poi(query="charger") -> {"pois": [{"name": "Old Mill", "open": false}' in out

@@ -30,7 +30,7 @@ CASE = """\
 id: case-1
 domains: [search]
 visible: {query: Where is a chemist?, context: {now: "2026-05-09T09:10:00+08:00"}}
-truth: {explicit: [{id: e, text: A chemist is named}]}
+truth: {requirements: [{id: e, kind: asked, text: A chemist is named}]}
 """
 
 

@@ -6,13 +6,11 @@ from pytest_mapsat.model import (
     Case,
     Context,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     Location,
     OracleTurn,
     PlannedCall,
     Recording,
+    Requirement,
     ScriptedAnswer,
     Tool,
     Truth,
@@ -56,9 +54,11 @@ CASE = Case(
     truth=Truth(
         intent="secret-intent",
         persona="secret-persona",
-        explicit=(ExplicitRequirement(id="e1", text="secret-explicit"),),
-        implicit=(ImplicitRequirement(id="z1", text="secret-implicit", severity="hard", weight=1),),
-        facts=(FactRequirement(id="f1", text="secret-fact"),),
+        requirements=(
+            Requirement(kind="asked", id="e1", text="secret-asked"),
+            Requirement(id="z1", text="secret-hard", kind="hard", weight=1),
+            Requirement(kind="fact", id="f1", text="secret-fact"),
+        ),
         tools=(ExpectedTool(name="secret_tool", required=("secret-param",)),),
         user=UserScript(
             answers=(

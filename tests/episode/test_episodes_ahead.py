@@ -35,7 +35,7 @@ def offer(ahead, key, agent, *, grade=None, timeout=60.0):
         user, limits = make_user("scripted", CASE), Limits(timeout=timeout)
         return Played(CASE, run_episode(CASE, source_of(agent, "mymod:agent"), user, recorded_sandbox(), limits), 0.0)
 
-    ahead.offer(Planned(key, play, grade or (lambda played: played.trajectory), copy_context(), lambda: meanwhile))
+    ahead.offer(Planned(key, play, grade or (lambda played: played.trajectory), copy_context()))
 
 
 def test_episodes_begin_in_order_and_as_many_as_may_be_under_way(ahead):

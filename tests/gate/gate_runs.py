@@ -29,7 +29,7 @@ def card(case: str, ar: float | tuple[float, float] | None = 1.0, *, trial: int 
 def label(requirement: str, outcome: str, text: str = "") -> Label:
     """Return a label with a quote."""
     quotes = (Quote(turn=1, start=0, end=len(text), text=text),) if text else ()
-    return Label(requirement=requirement, kind="implicit", outcome=outcome, why=f"it {outcome}", quotes=quotes)
+    return Label(requirement=requirement, kind="hard", outcome=outcome, why=f"it {outcome}", quotes=quotes)
 
 
 def side(cards: list[Scorecard], partial: bool = False, lost: tuple[Any, ...] = (), **fields: Any) -> Side:

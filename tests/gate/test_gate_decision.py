@@ -102,13 +102,13 @@ def test_a_gated_metric_that_nobody_could_judge_counts_though_the_item_passed():
 
 
 def test_a_gated_metric_is_laid_to_whom_the_label_names():
-    label = Label(requirement="z", kind="implicit", outcome="unevaluated", blame="infrastructure")
+    label = Label(requirement="z", kind="hard", outcome="unevaluated", blame="infrastructure")
     cards = [*cards_of(0.9), make_card("x", ar_class="unevaluated", labels=(label,))]
     assert judge_run(cards, "ar=0.5").reasons[0] == "1 case lost (infrastructure 1: x)"
 
 
 def unknown(requirement, why="undecided: 'the mill' may be either", blame=None):
-    return Label(requirement=requirement, kind="implicit", outcome="unevaluated", why=why, blame=blame)
+    return Label(requirement=requirement, kind="hard", outcome="unevaluated", why=why, blame=blame)
 
 
 def open_card(case, least, most, *labels, **fields):

@@ -14,7 +14,7 @@ def cards(outcome, value, *, digest=""):
     turns = (Turn(role="user", text="Where?"), Turn(role="agent", text="Go to Old Mill."))
     for number in range(8):
         label = Label(
-            requirement="open", kind="explicit", outcome=outcome, value=value, why=f"because of {number}", wanted="an open place",
+            requirement="open", kind="asked", outcome=outcome, value=value, why=f"because of {number}", wanted="an open place",
             quotes=(Quote(turn=1, start=6, end=14, text="Old Mill"),),
         )  # fmt: skip
         yield card(

@@ -74,8 +74,8 @@ def small_case(**changes):
             {"id": "nice", "text": "The answer is nice"},
         ],
         "implicit": [
-            {"id": "quiet", "text": "The cafe is quiet", "severity": "hard", "weight": 1},
-            {"id": "view", "text": "The cafe has a view", "severity": "soft", "weight": 1},
+            {"id": "quiet", "text": "The cafe is quiet", "kind": "hard", "weight": 1},
+            {"id": "view", "text": "The cafe has a view", "kind": "soft", "weight": 1},
         ],
         "facts": [{"id": "phone", "text": "Every phone number that is stated is that of its place"}],
     }

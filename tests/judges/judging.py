@@ -61,6 +61,13 @@ def judge_dialogue(trajectory, kind, **fields):
 
 
 def case_of(explicit=(), implicit=(), facts=(), policies=(), case_id="c1"):
-    truth = {"explicit": [*explicit], "implicit": [*implicit], "facts": [*facts], "policies": [*policies]}
+    truth = {
+        "requirements": [
+            *({"kind": "asked", **one} for one in explicit),
+            *implicit,
+            *({"kind": "fact", **one} for one in facts),
+            *({"kind": "policy", **one} for one in policies),
+        ]
+    }
     visible = {"query": "Where shall I go?", "context": {"now": "2026-03-01T10:00:00"}}
     return Case.model_validate({"id": case_id, "visible": visible, "truth": truth})

@@ -13,7 +13,7 @@ MISS = {"status": "no_recording"}
 
 
 def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
-    case = case_of(implicit=[{"id": "z", "text": "z", "severity": "hard", "weight": 1, "check": check}])
+    case = case_of(implicit=[{"id": "z", "text": "z", "kind": "hard", "weight": 1, "check": check}])
     return ChecksJudge(TOOLS).judge(case, dialogue(reply, steps=steps, **fields)).labels[0]
 
 

@@ -23,7 +23,7 @@ GOOD = {"rating": {"op": "between", "min": 4.5}}
 ONLY_GOOD = {
     "id": "z1",
     "text": "only good places",
-    "severity": "hard",
+    "kind": "hard",
     "check": {"kind": "recommends", "where": GOOD, "only": True},
 }
 SHORT = "I recommend Old Mill."
@@ -173,7 +173,7 @@ def test_lint_calibrates_a_suite_on_its_own_labelled_answers(suite, capsys):
 
 def test_labels_that_contradict_an_exact_check_are_told_and_nothing_is_written(suite, capsys):
     case = json.loads((suite / "a.yaml").read_text())
-    case[0]["truth"]["explicit"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
+    case[0]["truth"]["requirements"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
     (suite / "a.yaml").write_text(json.dumps(case))
     write_answers(suite, answer(labels=LABELS | {"e1": "failed"}))
     assert main(["lint", "suite", "--answers", "--calibrate"]) == 2

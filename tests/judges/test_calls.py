@@ -240,7 +240,11 @@ def test_a_check_that_asks_for_no_call_needs_no_agreement():
 def test_a_list_that_asks_nothing_and_a_step_that_is_none_are_refused(check):
     with pytest.raises(ValueError, match=r"calls asks nothing|toll"):
         Case.model_validate(
-            {"id": "c1", "visible": {"query": "?"}, "truth": {"explicit": [{"id": "e1", "text": "x", "check": check}]}}
+            {
+                "id": "c1",
+                "visible": {"query": "?"},
+                "truth": {"requirements": [{"id": "e1", "kind": "asked", "text": "x", "check": check}]},
+            }
         )
 
 

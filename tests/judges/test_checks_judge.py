@@ -20,21 +20,21 @@ def labels_of(trajectory, **requirements):
 
 def soft(levels=(), **fields):
     rules = [{"level": level, "check": check} for level, check in levels]
-    return {"id": "z", "text": "t", "severity": "soft", "weight": 1, "levels": rules, **fields}
+    return {"id": "z", "text": "t", "kind": "soft", "weight": 1, "levels": rules, **fields}
 
 
 def test_every_requirement_gets_one_label_in_order():
     verdict = ChecksJudge(TOOLS).judge(
         case_of(
             explicit=[{"id": "e", "text": "by bus", "check": BUS}],
-            implicit=[{"id": "z", "text": "t", "severity": "hard", "weight": 1, "check": METRO}],
+            implicit=[{"id": "z", "text": "t", "kind": "hard", "weight": 1, "check": METRO}],
             facts=[{"id": "f", "text": "t", "check": FAR}],
         ),
         dialogue("Take the bus"),
     )
     assert [(label.requirement, label.kind, label.outcome, label.value) for label in verdict.labels] == [
-        ("e", "explicit", "passed", 1),
-        ("z", "implicit", "failed", 0),
+        ("e", "asked", "passed", 1),
+        ("z", "hard", "failed", 0),
         ("f", "fact", "passed", 1),
     ]
     assert [label.nothing_claimed for label in verdict.labels] == [False, False, True]
@@ -81,7 +81,7 @@ def test_a_level_that_cannot_be_judged_hides_those_below_it():
 
 
 def test_a_soft_requirement_with_a_check_is_all_or_nothing():
-    requirement = {"id": "z", "text": "t", "severity": "soft", "weight": 1, "check": BUS}
+    requirement = {"id": "z", "text": "t", "kind": "soft", "weight": 1, "check": BUS}
     assert labels_of(dialogue("bus"), implicit=[requirement])["z"].value == 1.0
 
 

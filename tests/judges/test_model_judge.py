@@ -12,7 +12,7 @@ from pytest_mapsat.judges.llm_judge import has_levels, majority
 from pytest_mapsat.judges.llm_material import CALL_CHARACTERS, REPLY_CHARACTERS, USER_CHARACTERS
 from pytest_mapsat.llm import ModelError, prompt
 from pytest_mapsat.metrics import votes_agree
-from pytest_mapsat.model import ImplicitRequirement, JudgeTerms, Turn
+from pytest_mapsat.model import JudgeTerms, Requirement, Turn
 
 
 def asked_of(door):
@@ -65,7 +65,7 @@ def test_what_a_machine_decides_without_reading_is_never_asked_of_a_model(spec):
 
 def test_levels_that_a_machine_decides_are_not_asked_of_a_model():
     levels = [{"level": 1, "check": SURE["called"]}, {"level": 0.5, "check": SURE["pattern"]}]
-    soft = {"id": "looks", "text": "It looks", "severity": "soft", "weight": 1, "levels": levels}
+    soft = {"id": "looks", "text": "It looks", "kind": "soft", "weight": 1, "levels": levels}
     verdict, door = judged(lambda *_: entry("0"), case=case_of(implicit=[soft]))
     assert not door.requests
     assert labels(verdict)["looks"].by == "checks"
@@ -79,8 +79,8 @@ def test_lean_asks_for_facts_always_and_for_all_of_a_dimension_in_which_a_label_
     case = case_of(
         explicit=[passed("said"), passed("named")],
         implicit=[
-            passed("kept") | {"severity": "hard", "weight": 1},
-            {"id": "quiet", "text": "It is quiet", "severity": "hard", "weight": 1},
+            passed("kept") | {"kind": "hard", "weight": 1},
+            {"id": "quiet", "text": "It is quiet", "kind": "hard", "weight": 1},
         ],
         facts=[{"id": "phone", "text": "Every phone number that is stated is that of its place"}],
         policies=[passed("polite")],
@@ -209,8 +209,8 @@ def test_figures_are_compared_by_rules_not_by_the_model(said, fits):
         assert (found.labels[0].value is None) != holds
 
 
-SOFT = ImplicitRequirement(id="s", text="t", severity="soft", weight=1)
-HARD = ImplicitRequirement(id="h", text="t", severity="hard", weight=1)
+SOFT = Requirement(id="s", text="t", kind="soft", weight=1)
+HARD = Requirement(id="h", text="t", kind="hard", weight=1)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,18 @@ def shops(*names):
     return returned("find_shops", {"shops": listed})
 
 
-def outcome(reply, check, *steps, query="", kind="facts"):
+def outcome(reply, check, *steps, query="", kind="fact"):
     """The outcome of the one requirement of a case."""
     chinese = not reply.isascii() and "€" not in reply
     asked = query or ("帮我看看。" if chinese else "Please help me.")
-    requirement = {"id": "it", "text": "It is so", "check": check}
+    requirement = {"id": "it", "kind": kind, "text": "It is so", "check": check}
     case = Case.model_validate(
-        {"id": "c1", "language": "zh" if chinese else "en", "visible": {"query": asked}, "truth": {kind: [requirement]}}
+        {
+            "id": "c1",
+            "language": "zh" if chinese else "en",
+            "visible": {"query": asked},
+            "truth": {"requirements": [requirement]},
+        }
     )
     turns = (Turn(role="user", text=asked), Turn(role="agent", text=reply, steps=steps))
     judge = make_judge("checks", TOOLS, root=None, vocabulary=Vocabulary(currency="EUR" if "€" in reply else "CNY"))
@@ -128,7 +133,7 @@ def test_a_name_that_no_tool_returned_beside_a_right_one_leaves_it_open(reply, c
 )
 def test_known_names_and_words_that_are_no_names_leave_nothing_open(reply, names):
     rated = {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4.5}}}
-    assert outcome(reply, rated, shops(*names), kind="explicit") == "passed"
+    assert outcome(reply, rated, shops(*names), kind="asked") == "passed"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +163,7 @@ def test_a_fact_is_not_kept_for_its_words_being_absent(phrase, reply, denied):
     check = {"kind": "says", "none": [phrase]}
     assert outcome(reply, check) == "unevaluated"
     assert outcome(denied, check) == "passed"
-    assert outcome(reply, check, kind="explicit") == "passed"
+    assert outcome(reply, check, kind="asked") == "passed"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +197,7 @@ def test_a_line_is_not_borne_out_by_another_one(known, reply, right):
 )
 def test_a_question_mark_asks_only_what_stands_behind_the_last_comma(shop, reply):
     least = figure("find_shops", "shops.*.least", quantifier="any", if_absent="fail")
-    assert outcome(reply, least, shops(shop), kind="explicit") == "passed"
+    assert outcome(reply, least, shops(shop), kind="asked") == "passed"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +210,7 @@ def test_what_is_missing_to_a_free_delivery_is_no_fee(reply):
 
 @pytest.mark.parametrize("reply", ["抱歉，这个已经改不了了。", "Sorry, that cannot be changed any more."])
 def test_a_refusal_that_names_nothing_is_open(reply):
-    assert outcome(reply, {"kind": "recommends", "turned_down": ["Q5"]}, kind="explicit") == "unevaluated"
+    assert outcome(reply, {"kind": "recommends", "turned_down": ["Q5"]}, kind="asked") == "unevaluated"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +222,7 @@ def test_a_refusal_that_names_nothing_is_open(reply):
 )
 def test_one_of_the_values_that_would_do_is_no_misfit(names, reply):
     least = figure("find_shops", "shops.*.least", quantifier="any", if_absent="fail")
-    assert outcome(reply, least, shops(*names), kind="explicit") != "failed"
+    assert outcome(reply, least, shops(*names), kind="asked") != "failed"
 
 
 @pytest.mark.parametrize(
@@ -226,5 +231,5 @@ def test_one_of_the_values_that_would_do_is_no_misfit(names, reply):
 )
 def test_an_absent_choice_fails_only_a_reply_that_proposes_nothing(good, other, reply):
     covers = {"kind": "recommends", "all_of": [[good]]}
-    assert outcome(reply, covers, shops(good, other), kind="explicit") == "unevaluated"
-    assert outcome("Hello!" if good.isascii() else "您好！", covers, shops(good, other), kind="explicit") == "failed"
+    assert outcome(reply, covers, shops(good, other), kind="asked") == "unevaluated"
+    assert outcome("Hello!" if good.isascii() else "您好！", covers, shops(good, other), kind="asked") == "failed"

@@ -26,7 +26,12 @@ def judged(reply, check, *, currency="USD", query="Where can we eat?"):
     case = {
         "id": "c",
         "visible": {"query": query},
-        "truth": {"explicit": [{"id": "e", "text": "cheap", "check": check}], "facts": facts},
+        "truth": {
+            "requirements": [
+                {"id": "e", "kind": "asked", "text": "cheap", "check": check},
+                *({"kind": "fact", **one} for one in facts),
+            ]
+        },
     }
     turns = (Turn(role="user", text=query), Turn(role="agent", text=reply, steps=(FOUND,)))
     judge = ChecksJudge({"find": TOOL}, Vocabulary(currency=currency))
@@ -77,8 +82,8 @@ def test_yuan_in_a_suite_of_another_currency_is_told_with_its_place(tmp_path):
         suite.entries(tmp_path / "a.yaml")
     (problem,) = caught.value.problems
     assert (problem.line, problem.message) == (
-        11,
-        "truth.explicit[0].check.unit: found yuan, but the suite's currency is EUR",
+        12,
+        "truth.requirements[0].check.unit: found yuan, but the suite's currency is EUR",
     )
     with pytest.raises(SuiteError, match=r"currency: found 'EURO', expected one of .*did you mean 'EUR'"):
         open_suite(make_suite(tmp_path / "b", {"suite.yaml": MANIFEST + "currency: EURO\n"}))

@@ -222,7 +222,9 @@ def test_the_json_of_an_output_is_read_as_the_agents_own_words_and_does_not_cont
         '{"proposes": ["Old Mill"], "figures": [{"thing": "Old Mill", "role": "price", "value": 40, "unit": "yuan"}]}'
     )
     fact = {"id": "f", "text": "The price is right", "check": {"kind": "matches", "pattern": "40"}}
-    case = Case.model_validate({"id": "c1", "visible": {"query": "?"}, "truth": {"facts": [fact]}})
+    case = Case.model_validate(
+        {"id": "c1", "visible": {"query": "?"}, "truth": {"requirements": [{**fact, "kind": "fact"}]}}
+    )
     (label,) = ChecksJudge(TOOLS).judge(case, said(output, text=text)).labels
     assert label.outcome == "passed"
     own = {"answer": "Go to Old Mill."}

@@ -11,8 +11,8 @@ from pytest_mapsat.judges import RecordedJudge
 from pytest_mapsat.model import Count, Fault, SuiteError, trajectory_digest
 
 EXPLICIT = [{"id": "e1", "text": "by bus"}, {"id": "e2", "text": "today"}]
-HARD = {"id": "z1", "text": "No stairs, please.", "severity": "hard", "weight": 1}
-SOFT = {"id": "z2", "text": "Quiet.", "severity": "soft", "weight": 1}
+HARD = {"id": "z1", "text": "No stairs, please.", "kind": "hard", "weight": 1}
+SOFT = {"id": "z2", "text": "Quiet.", "kind": "soft", "weight": 1}
 FACTS = [{"id": "f1", "text": "If it names a price, it is right."}]
 CASE = case_of(EXPLICIT, [HARD, SOFT], FACTS)
 DIALOGUE = dialogue("Take the bus")
@@ -154,9 +154,9 @@ def run_file(*cases):
 
 def saved(trajectory=DIALOGUE, trial=1, value=1.0, **fields):
     labels = [
-        {"requirement": "e1", "kind": "explicit", "outcome": "passed", "value": 1},
-        {"requirement": "z1", "kind": "implicit", "outcome": "passed", "value": value},
-        {"requirement": "z2", "kind": "implicit", "outcome": "passed", "value": 0.75, "why": "calm"},
+        {"requirement": "e1", "kind": "asked", "outcome": "passed", "value": 1},
+        {"requirement": "z1", "kind": "hard", "outcome": "passed", "value": value},
+        {"requirement": "z2", "kind": "soft", "outcome": "passed", "value": 0.75, "why": "calm"},
     ]
     return card(trajectory.model_copy(update={"trial": trial}), labels=labels, **fields)
 

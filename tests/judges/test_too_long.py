@@ -12,7 +12,7 @@ REPLY = "I suggest Old Mill. "
 
 
 def judged(check, reply, **limits):
-    requirements = [{"id": name, "text": name, "severity": "hard", "weight": 1, "check": check} for name in ("y", "z")]
+    requirements = [{"id": name, "text": name, "kind": "hard", "weight": 1, "check": check} for name in ("y", "z")]
     return ChecksJudge(TOOLS, **limits).judge(case_of(implicit=requirements), dialogue(reply))
 
 

@@ -275,7 +275,7 @@ def test_answers_move_from_store_to_store_in_a_file(models: ScriptedModels, open
     file.write_text("\n".join([lines[0], '{"request": {}}', "nonsense", *lines[1:], lines[2]]) + "\n")
     other = open_door("only", folder=tmp_path / "other")
     found = import_entries(other.cache, file)
-    assert (found.added, found.known) == (3, 1)
+    assert (found.taken, found.known) == (3, 1)
     assert [problem.line for problem in found.problems][-1] == 3
     assert {problem.line for problem in found.problems} == {2, 3}
     assert other.ask(asked("question 1")).text == "hello"

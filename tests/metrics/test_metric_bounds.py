@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from metric_builders import METRICS, always, call, label, make_card, make_case, make_trajectory, make_verdict
+from metric_builders import METRICS, call, label, make_card, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import score, summarise, wilson_interval
 from pytest_mapsat.model import Count, Fault, Scorecard, Usage
@@ -24,7 +24,7 @@ def mark(*unknown, case=CASE, asserted=DEFAULT, trajectory=None, count=None, **v
     labels = {name: label(name, value, "passed" if value else "failed") for name, value in (GOOD | values).items()}
     labels |= {one.requirement: one for one in unknown}
     verdict = make_verdict(list(labels.values()), explicit_count=count)
-    return score(case, trajectory or make_trajectory(call("a")), verdict, asserted=asserted, satisfies=always)
+    return score(case, trajectory or make_trajectory(call("a")), verdict, asserted=asserted)
 
 
 def test_a_metric_with_an_undecided_label_lies_between_the_label_failed_and_passed():
@@ -150,10 +150,7 @@ def test_whatever_the_labels_turn_out_to_be_every_metric_lies_within_its_bounds(
     truth = [label(name, value, "passed" if value else "failed") for name, value in values.items()]
     hidden = {f"s{place}" for place, (_, _, known) in enumerate(weighted, 1) if not known} | {"f1"}
     seen = [undecided(one.requirement) if one.requirement in hidden else one for one in truth]
-    full, part = (
-        score(case, make_trajectory(), make_verdict(labels), asserted=DEFAULT, satisfies=always)
-        for labels in (truth, seen)
-    )
+    full, part = (score(case, make_trajectory(), make_verdict(labels), asserted=DEFAULT) for labels in (truth, seen))
     for name in METRICS:
         bounds, value = part.bounds_of(name), full.metric(name)
         assert (bounds is None) == (value is None)

@@ -8,7 +8,6 @@ from metric_builders import METRICS, call, make_case, make_trajectory
 
 from pytest_mapsat.metrics import PASS_RATE, tool_selection
 from pytest_mapsat.model import Bound, ExpectedTool, WithinM
-from pytest_mapsat.sandbox import satisfies
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -32,7 +31,7 @@ def test_the_sandboxs_predicate_checks_rules_over_two_parameters_and_earlier_res
     case = make_case(tools=("search", ExpectedTool(name="go", match={"x": near, "to": bound})))
     found = call("search").model_copy(update={"result": {"pois": [{"id": "p7"}]}})
     right, wrong = call("go", x=120.0, y=30.0, to="p7"), call("go", x=120.0, y=31.0, to="p7")
-    assert tool_selection(case, make_trajectory(found, right), satisfies=satisfies).measure.value == 1
-    assert tool_selection(case, make_trajectory(found, wrong), satisfies=satisfies).invalid == ("go",)
-    unbound = tool_selection(case, make_trajectory(right), satisfies=satisfies)
+    assert tool_selection(case, make_trajectory(found, right)).measure.value == 1
+    assert tool_selection(case, make_trajectory(found, wrong)).invalid == ("go",)
+    unbound = tool_selection(case, make_trajectory(right))
     assert (unbound.correct, unbound.missed, unbound.unchecked) == (("go",), ("search",), 1)

@@ -5,15 +5,15 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metric_builders import EARNED, METRICS, always, call, label, make_case, make_trajectory, make_verdict
+from metric_builders import EARNED, METRICS, call, label, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import score, summarise
 from pytest_mapsat.model import (
     Count,
     ExpectedTool,
     Fault,
-    Policy,
     Provenance,
+    Requirement,
     Scorecard,
     Usage,
     UsageError,
@@ -27,7 +27,7 @@ DEFAULT = frozenset({"hard", "facts"})
 
 def mark(case=FULL, trajectory=None, labels=GOOD, asserted=DEFAULT, **verdict):
     trajectory = trajectory or make_trajectory(call("a"))
-    return score(case, trajectory, make_verdict(labels, **verdict), asserted=asserted, satisfies=always, nodeid="x::y")
+    return score(case, trajectory, make_verdict(labels, **verdict), asserted=asserted, nodeid="x::y")
 
 
 def test_a_perfect_answer_passes_with_full_marks():
@@ -186,7 +186,7 @@ def test_what_was_left_open_is_counted():
 def test_grouping_knows_difficulty_and_requirement_sources():
     implicit = [requirement.model_copy(update={"source": "profile"}) for requirement in FULL.truth.implicit]
     implicit[0] = implicit[0].model_copy(update={"source": "context"})
-    truth = FULL.truth.model_copy(update={"implicit": tuple(implicit)})
+    truth = FULL.truth.model_copy(update={"requirements": (*FULL.truth.asked, *implicit, *FULL.truth.facts)})
     card = mark(FULL.model_copy(update={"truth": truth, "attributes": {"locality": "local"}}))
     assert card.attributes == {"locality": "local", "difficulty": "L2", "requirement_source": "context, profile"}
     assert card.domains == ("search",)
@@ -224,15 +224,22 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
         )
     )
     turns = tuple({"a": first, "b": second}.get(turn.text, turn) for turn in trajectory.turns)
-    card = score(
-        case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL, satisfies=always
-    )
+    card = score(case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL)
     assert card.warnings == ("reply 1 does not give what the case asks for: output.intent: found 7, expected a string",)
     assert card.outcome == "passed"
 
 
 POLICY = FULL.model_copy(
-    update={"truth": FULL.truth.model_copy(update={"policies": (Policy(id="p1", text="asks before it books"),)})}
+    update={
+        "truth": FULL.truth.model_copy(
+            update={
+                "requirements": (
+                    *FULL.truth.requirements,
+                    Requirement(kind="policy", id="p1", text="asks before it books"),
+                )
+            }
+        )
+    }
 )
 
 
@@ -247,9 +254,7 @@ POLICY = FULL.model_copy(
 )
 def test_a_policy_fails_an_item_where_it_is_asserted_and_is_in_no_metric(value, asserted, outcome):
     labels = [*(label(requirement, known) for requirement, known in GOOD.items()), label("p1", value)]
-    card = score(
-        POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted), satisfies=always
-    )
+    card = score(POLICY, make_trajectory(call("a")), make_verdict(labels), asserted=frozenset(asserted))
     assert (card.outcome, card.metrics["ar"], card.metrics["ifs"], card.warnings) == (outcome, 1, 1, ())
 
 
@@ -266,9 +271,7 @@ def test_a_metric_may_say_what_counts_as_done(labels, outcome, reason, unknown):
     undecided = {"outcome": "unevaluated", "why": "undecided"}
     made = [label(requirement, value, **(undecided if value is None else {})) for requirement, value in labels.items()]
     verdict = make_verdict(made)
-    card = score(
-        FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), satisfies=always, success="ar"
-    )
+    card = score(FULL, make_trajectory(call("a")), verdict, asserted=frozenset({"success"}), success="ar")
     assert (card.outcome, card.unknown) == (outcome, unknown)
     assert card.reason.startswith(reason)
     rate = summarise([card])["pass_rate"]

@@ -1,7 +1,7 @@
 """What is taken from a metric set, which may be a stranger's."""
 
 import pytest
-from metric_builders import always, make_case, make_trajectory, make_verdict
+from metric_builders import make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import MSB, Measure, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import Fault, Metric, UsageError
@@ -14,7 +14,7 @@ def card_by(measure, **fields):
     case, verdict = make_case(explicit=1, attributes={"town": "Lindenau"}), make_verdict({"e1": 1})
     metric_sets = (MSB, MetricSet("lateness", METRICS, measure))
     trajectory = make_trajectory(**fields)
-    return score(case, trajectory, verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets)
+    return score(case, trajectory, verdict, asserted=frozenset(), metric_sets=metric_sets)
 
 
 def raising(error):
@@ -106,9 +106,7 @@ def test_a_metric_of_success_reaches_the_metric_sets_after_its_own_whatever_thei
 
     case, verdict = make_case(explicit=1), make_verdict({"e1": 1})
     metric_sets = (MetricSet("lateness", METRICS, measure), MSB)
-    card = score(
-        case, make_trajectory(), verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets, success="ar"
-    )
+    card = score(case, make_trajectory(), verdict, asserted=frozenset(), metric_sets=metric_sets, success="ar")
     assert [(success.value, list(labels)) for success, labels, _ in found] == [(1.0, ["e1"])]
     assert list(card.metrics)[:3] == ["late", "words", "ecr"]
 
@@ -123,7 +121,7 @@ def test_a_measure_of_a_kind_of_its_own_is_taken_for_its_parts():
 
 def test_a_scorecard_takes_what_is_known_and_refuses_what_it_does_not_have():
     arguments = (make_case(explicit=1), make_trajectory(), make_verdict({"e1": 1}))
-    card = score(*arguments, asserted=frozenset(), satisfies=always, nodeid="cases::x", line=7)
+    card = score(*arguments, asserted=frozenset(), nodeid="cases::x", line=7)
     assert (card.nodeid, card.line) == ("cases::x", 7)
     with pytest.raises(ValueError, match="lines"):
-        score(*arguments, asserted=frozenset(), satisfies=always, lines=7)
+        score(*arguments, asserted=frozenset(), lines=7)

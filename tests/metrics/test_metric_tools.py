@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metric_builders import always, call, make_case, make_trajectory
+from metric_builders import call, make_case, make_trajectory
 
 from pytest_mapsat.metrics import tool_selection
 from pytest_mapsat.model import Case, ExpectedTool
 
 
-def select(case, *calls, satisfies=always, approved=None):
-    return tool_selection(case, make_trajectory(*calls), satisfies=satisfies, approved=approved)
+def select(case, *calls, approved=None):
+    return tool_selection(case, make_trajectory(*calls), approved=approved)
 
 
 def test_the_share_is_of_the_union_of_expected_and_called():
@@ -67,25 +67,28 @@ ruled = make_case(
 )
 
 
-def test_a_machine_rule_must_hold():
-    def equal(match, value, *, arguments=None, results=()):
-        return value == match.value
+#: Hours that cannot be read satisfy nothing and break nothing.
+HOURS, UNREADABLE = "09:00-18:00", "ask at the door"
+open_then = make_case(
+    tools=(
+        ExpectedTool(name="a", match={"x": {"op": "open_at", "time": "10:00"}}, prose=(("x", "be nice"), ("y", "too"))),
+    )
+)
 
-    assert select(ruled, call("a", x=2), satisfies=equal).invalid == ("a",)
-    assert select(ruled, call("a"), satisfies=equal).invalid == ("a",)
-    assert select(ruled, call("a", x=2), call("a", x=1), satisfies=equal).correct == ("a",)
+
+def test_a_machine_rule_must_hold():
+    assert select(ruled, call("a", x=2)).invalid == ("a",)
+    assert select(ruled, call("a")).invalid == ("a",)
+    assert select(ruled, call("a", x=2), call("a", x=1)).correct == ("a",)
 
 
 def test_a_rule_that_cannot_be_said_does_not_invalidate_but_is_counted():
-    found = select(ruled, call("a", x=2), satisfies=lambda *_, **__: None)
+    found = select(open_then, call("a", x=UNREADABLE))
     assert (found.correct, found.unchecked) == (("a",), 3)
 
 
 def test_the_call_with_fewest_unknown_rules_counts():
-    def knows_one(match, value, *, arguments=None, results=()):
-        return True if value == 1 else None
-
-    assert select(ruled, call("a", x=2), call("a", x=1), satisfies=knows_one).unchecked == 2
+    assert select(open_then, call("a", x=UNREADABLE), call("a", x=HOURS)).unchecked == 2
 
 
 def test_prose_rules_are_unchecked_until_a_judge_approves():
@@ -111,14 +114,14 @@ def test_a_tool_expected_twice_must_meet_both_expectations():
 
 
 def test_a_rule_sees_its_own_arguments_and_the_calls_before():
-    seen = []
-
-    def spy(match, value, *, arguments=None, results=()):
-        seen.append((value, arguments, [step.tool for step in results]))
-        return True
-
-    select(ruled, call("b"), call("a", x=1, y=2), call("c"), satisfies=spy)
-    assert seen == [(1, {"x": 1, "y": 2}, ["b"])]
+    bound = {"op": "bound", "tool": "b", "path": "spot"}
+    near = {"op": "within_m", "lon": 1.0, "lat": 2.0, "metres": 10, "lat_from": "y"}
+    case = make_case(tools=(ExpectedTool(name="a", match={"x": near, "z": bound}), "b"))
+    asked = call("a", x=1.0, y=2.0, z="here")
+    found = call("b").model_copy(update={"result": {"spot": "here"}})
+    assert select(case, found, asked).unchecked == 0
+    assert select(case, asked, found).unchecked == 1  # bound to a result that does not exist yet
+    assert select(case, found, call("a", x=1.0, y=3.0, z="here")).invalid == ("a",)
 
 
 names = st.lists(st.sampled_from("abcdef"), max_size=6)

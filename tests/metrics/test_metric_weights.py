@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.metrics import DEFAULT_WEIGHTS, WeightTable, weight_of
-from pytest_mapsat.model import Evidence, ImplicitRequirement
+from pytest_mapsat.model import Evidence, Requirement
 
 
 def weigh(*evidence, table=DEFAULT_WEIGHTS):
-    requirement = ImplicitRequirement(
-        id="z", text="a need", severity="soft", evidence=tuple(Evidence(**one) for one in evidence)
-    )
+    requirement = Requirement(id="z", text="a need", kind="soft", evidence=tuple(Evidence(**one) for one in evidence))
     return weight_of(requirement, table)
 
 
@@ -31,9 +29,7 @@ def test_published_weights_come_out_of_their_evidence(evidence, weight):
 
 
 def test_a_weight_of_its_own_beats_the_evidence():
-    requirement = ImplicitRequirement(
-        id="z", text="a need", severity="hard", weight=0.3, evidence=(Evidence(need="direct"),)
-    )
+    requirement = Requirement(id="z", text="a need", kind="hard", weight=0.3, evidence=(Evidence(need="direct"),))
     assert weight_of(requirement) == 0.3
 
 

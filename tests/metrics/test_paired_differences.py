@@ -76,7 +76,7 @@ def test_units_are_sums_over_clusters_in_the_order_of_the_cases():
 
 def test_the_cases_that_power_asks_for_show_the_drop_four_times_in_five():
     rng = random.Random(3)
-    spread = Spread.of([rng.gauss(0, 0.4) for _ in range(100)], [None] * 100, 1)
+    spread = Spread.of([rng.gauss(0, 0.4) for _ in range(100)])
     needed = spread.cases_for(0.1)
     seen = 0
     runs = 100
@@ -87,12 +87,7 @@ def test_the_cases_that_power_asks_for_show_the_drop_four_times_in_five():
     assert spread.smallest == pytest.approx(0.1 * math.sqrt(needed / 100), rel=0.02)
 
 
-def test_trials_help_as_far_as_chance_goes():
-    # Half of a case's spread is the agent's chance: more trials take that half away, and never the rest.
-    spread = Spread(n=100, total=0.04, chance=0.02, trials=2)
-    assert spread.trials_for(0.05) == 4
-    assert spread.trials_for(0.03) is None
-    assert spread.cases_for(0.05) == 129
-    assert Spread(n=100, total=0.04, chance=None, trials=1).trials_for(0.05) is None
-    assert spread.cases_for(0.0) is None
-    assert Spread(n=5, total=0.0, chance=None, trials=1).smallest is None
+def test_no_power_is_told_where_there_is_nothing_to_see():
+    assert Spread(n=100, total=0.04).cases_for(0.05) == 129
+    assert Spread(n=100, total=0.04).cases_for(0.0) is None
+    assert Spread(n=5, total=0.0).smallest is None

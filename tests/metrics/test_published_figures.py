@@ -6,7 +6,6 @@ The verdicts were not made from the dialogues, so each tests its own half: the v
 import json
 
 import pytest
-from metric_builders import always
 from tests_data import data_dir
 
 from pytest_mapsat.metrics import score, summarise, tool_selection
@@ -16,10 +15,8 @@ from pytest_mapsat.model import (
     Context,
     Count,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     Label,
+    Requirement,
     Step,
     Trajectory,
     Truth,
@@ -59,20 +56,21 @@ def case_of(row):
         id=row["case_id"],
         visible=Visible(query="q", context=Context(now="2026-01-01T00:00:00")),
         truth=Truth(
-            explicit=tuple(
-                ExplicitRequirement(id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])
-            ),
-            implicit=tuple(
-                ImplicitRequirement(
-                    id=f"z{n}",
-                    text=one["rubric_instruction"],
-                    severity=one["constraint_type"],
-                    weight=one["evidence_confidence"],
-                )
-                for n, one in enumerate(truth["implicit_intent"])
-            ),
-            facts=tuple(
-                FactRequirement(id=f"f{n}", text=text) for n, text in enumerate(planned["factual_answer_rubric"])
+            requirements=(
+                *(Requirement(kind="asked", id=f"e{n}", text=text) for n, text in enumerate(truth["explicit_intent"])),
+                *(
+                    Requirement(
+                        id=f"z{n}",
+                        kind=one["constraint_type"],
+                        text=one["rubric_instruction"],
+                        weight=one["evidence_confidence"],
+                    )
+                    for n, one in enumerate(truth["implicit_intent"])
+                ),
+                *(
+                    Requirement(kind="fact", id=f"f{n}", text=text)
+                    for n, text in enumerate(planned["factual_answer_rubric"])
+                ),
             ),
             tools=tuple(
                 ExpectedTool(name=name, required=tuple(rules[name]["paramter"])) for name in planned["expected_tools"]
@@ -86,7 +84,7 @@ def verdict_of(row):
     """The recorded details as a verdict: a count for E, a label per implicit requirement and per fact row."""
     details = row["details"]
     labels = [
-        Label(requirement=f"z{n}", kind="implicit", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
+        Label(requirement=f"z{n}", kind="hard", outcome="passed" if one["Ci"] == 1 else "failed", value=one["Ci"])
         for n, one in enumerate(details["IISR"]["rubrics_detail"])
     ]
     labels += [
@@ -115,7 +113,7 @@ def dialogue_behind(row, case):
 
 def card_of_verdict(short):
     case, row = case_of(rows("cases.jsonl")[short]), rows("verdicts_gpt53.jsonl")[short]
-    return row, score(case, dialogue_behind(row, case), verdict_of(row), asserted=frozenset(), satisfies=always)
+    return row, score(case, dialogue_behind(row, case), verdict_of(row), asserted=frozenset())
 
 
 @pytest.mark.parametrize("short", CASES)
@@ -129,7 +127,7 @@ def test_all_seven_metrics_of_a_recorded_verdict_come_out_of_its_details(short):
 def test_the_tools_of_a_recorded_verdict_fall_into_the_same_groups(short):
     case, row = case_of(rows("cases.jsonl")[short]), rows("verdicts_gpt53.jsonl")[short]
     approved, groups = verdict_of(row).approved_tools, row["details"]["TS"]
-    found = tool_selection(case, dialogue_behind(row, case), satisfies=always, approved=approved)
+    found = tool_selection(case, dialogue_behind(row, case), approved=approved)
     assert list(found.correct) == groups["correct_tools"]
     assert list(found.invalid) == groups["incorrect_tools"]
     assert list(found.extra) == groups["extra_tools"]
@@ -163,7 +161,7 @@ def dialogue_of(row):
 def test_ts_and_eff_of_a_recorded_dialogue(short):
     case, trajectory = case_of(rows("cases.jsonl")[short]), dialogue_of(rows("trajectories_gpt53.jsonl")[short])
     silent_judge = Verdict(case=case.id, judge="nobody")
-    card = score(case, trajectory, silent_judge, asserted=frozenset(), satisfies=always)
+    card = score(case, trajectory, silent_judge, asserted=frozenset())
     assert (card.metrics["ts"], card.metrics["eff"]) == pytest.approx(OF_DIALOGUES[short], abs=5e-5)
     assert card.metrics["ar"] is None
     assert card.classes["ar"] == "unevaluated"
@@ -177,7 +175,6 @@ def test_the_means_of_the_recorded_dialogues():
             dialogue_of(dialogues[short]),
             Verdict(case=short, judge="nobody"),
             asserted=frozenset(),
-            satisfies=always,
         )
         for short in CASES
     ]

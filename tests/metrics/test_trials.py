@@ -10,7 +10,7 @@ from pytest_mapsat.model import Label, UsageError
 
 OPEN = {
     "unknown": ("h1",),
-    "labels": (Label(requirement="h1", kind="implicit", outcome="unevaluated", why="undecided: x"),),
+    "labels": (Label(requirement="h1", kind="hard", outcome="unevaluated", why="undecided: x"),),
 }
 
 

@@ -30,10 +30,9 @@ def _secretive() -> dict[str, object]:
     truth = case["truth"]
     truth["intent"] = SECRET.format("intent")
     truth["persona"] = SECRET.format("persona")
-    for kind in ("explicit", "implicit", "facts"):
-        for requirement in truth[kind]:
-            requirement["text"] = SECRET.format(f"{kind}-text")
-    truth["implicit"][0]["evidence"] = [{"text": SECRET.format("evidence"), "relevance": "strong"}]
+    for requirement in truth["requirements"]:
+        requirement["text"] = SECRET.format(f"{requirement['kind']}-text")
+    truth["requirements"][1]["evidence"] = [{"text": SECRET.format("evidence"), "relevance": "strong"}]
     truth["clarification"]["note"] = SECRET.format("clarification")
     truth["tools"][0]["prose"] = [["query", SECRET.format("prose")]]
     truth["user"] = {

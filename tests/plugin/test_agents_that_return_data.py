@@ -80,7 +80,7 @@ def play(project: pytest.Pytester, agent: str, path: str = "place", *options: st
     project.makepyfile(agents=AGENTS)
     case = tiny_suite.case("data")
     check = {"kind": "output", "path": path, "equals": "Blue Bay"}
-    case["truth"] = {"explicit": [{"id": "e1", "text": "the place is right", "check": check}]}
+    case["truth"] = {"requirements": [{"id": "e1", "kind": "asked", "text": "the place is right", "check": check}]}
     (project.path / "benchmark_cases" / "nav" / "data.yaml").write_text(json.dumps(case))
     return project.runpytest(
         f"--mapsat-agent=agents:{agent}", "benchmark_cases/nav/data.yaml", "--mapsat-save=run.json", *options

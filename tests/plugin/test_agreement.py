@@ -44,7 +44,7 @@ class Nagging(Asks):
 
 def play(pytester: pytest.Pytester, agent: str, confirms: object, *options: str) -> pytest.RunResult:
     agreed = {"kind": "calls", "tool": "cancel_order", "at_least": 0, "agreed": True}
-    truth = {"explicit": [{"id": "agreed", "text": "The user agrees first", "check": agreed}]}
+    truth = {"requirements": [{"id": "agreed", "kind": "asked", "text": "The user agrees first", "check": agreed}]}
     if confirms is not None:
         truth["user"] = {"confirms": confirms}
     pytester.makeconftest(shop.CONFTEST)

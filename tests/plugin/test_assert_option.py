@@ -38,7 +38,7 @@ def test_an_unknown_kind_is_a_usage_error(project: pytest.Pytester, text: str) -
 
 def test_what_is_asked_for_and_broken_is_told_as_asserted(project: pytest.Pytester) -> None:
     case = tiny_suite.case("silent")
-    case["truth"]["explicit"][0]["check"] = {"kind": "matches", "pattern": "never said"}
+    case["truth"]["requirements"][0]["check"] = {"kind": "matches", "pattern": "never said"}
     folder = project.path / "benchmark_cases"
     (folder / "nav" / "silent.yaml").write_text(json.dumps(case))
     (folder / "recordings" / "silent.jsonl").write_text(json.dumps(tiny_suite.recording("silent")))
@@ -61,13 +61,9 @@ def test_the_old_name_of_what_is_asked_for_is_refused_with_the_new_one(project: 
 
 def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytester) -> None:
     case = tiny_suite.case("careful")
-    case["truth"]["policies"] = [
-        {
-            "id": "p1",
-            "text": "it asks the weather first",
-            "check": {"kind": "calls", "tool": "search_poi", "at_least": 2},
-        }
-    ]
+    asks = {"kind": "calls", "tool": "search_poi", "at_least": 2}
+    policy = {"id": "p1", "kind": "policy", "text": "it asks the weather first", "check": asks}
+    case["truth"]["requirements"].append(policy)
     case["truth"]["tools"][0]["evidence"] = ["p1"]
     folder = project.path / "benchmark_cases"
     (folder / "nav" / "careful.yaml").write_text(json.dumps(case))

@@ -20,7 +20,7 @@ BAD = {
     "pytest.xfail('no')": "XFailed: no",
     "pytest.importorskip('nowhere')": "Skipped: could not import 'nowhere'",
     "pytest.exit('no', 0)": "Exit: no",
-    "return Reply('Blue Bay', usage={'cost': 10**400})": "usage gives cost",
+    "return Reply('Blue Bay', usage={'cost': 10**400})": "bad usage: cost: found",
     "raise Rude": "Rude: its message cannot be read",
 }
 

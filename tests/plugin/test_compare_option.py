@@ -61,9 +61,9 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert saved["comparison"]["rules"][0]["outcome"] == "failed"
     capsys.readouterr()
 
-    assert main(["compare", "baseline.json", "same.json", "--fail=ar:0"]) == 0
+    assert main(["compare", "baseline.json", "same.json", "--max-drop=ar:0"]) == 0
     assert "outcome  passed" in capsys.readouterr().out
-    assert main(["compare", "baseline.json", "worse.json", "--fail=search.ar:0.02"]) == 1
+    assert main(["compare", "baseline.json", "worse.json", "--max-drop=search.ar:0.02"]) == 1
     out = capsys.readouterr().out
     assert "search: 10 of 10 cases got worse" in out
     assert "sea-0" in out
@@ -73,7 +73,7 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
     assert main(["compare", "baseline.json", "worse.json", "--json"]) == 1
     printed = json.loads(capsys.readouterr().out.partition("{")[2].join(["{", ""]))
     assert printed["flips"] == [10, 0]
-    assert main(["compare", "--aa", "baseline.json", "same.json", "--fail=ar:0.02"]) == 0
+    assert main(["compare", "--aa", "baseline.json", "same.json", "--max-drop=ar:0.02"]) == 0
     assert "2 comparisons: 0 failed (0.0%), 0 inconclusive, 2 passed" in capsys.readouterr().out
     assert main(["regrade", "worse.json", "--judge=checks"]) == 1
     assert "ar is undecided: the earlier run is not given (--mapsat-compare=PATH)" in " ".join(
@@ -190,7 +190,7 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
     bench = {"kind": "says", "any": ["bench"], "about": ["bench"]}
     for n, case in enumerate(cases):
         case["visible"]["query"] = f"Take me to charger {n}."
-        case["truth"]["implicit"][1] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
+        case["truth"]["requirements"][2] |= {"text": "a bench", "weight": 0.12 / 0.88, "check": bench}
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(fading=FADING)
 
@@ -218,12 +218,12 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     capsys.readouterr()
     assert main(["compare", "anchor.json", "baseline.json", "--accept"]) == 0
     assert "accepted baseline.json is written to anchor.json: commit it" in capsys.readouterr().out
-    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02"]) == 1
-    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0.02", "--accept"]) == 0
+    assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02"]) == 1
+    assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02", "--accept"]) == 0
     assert "ar 0.500 -> 0.250 is down by more than 0.02" in " ".join(capsys.readouterr().out.split())
     anchor = json.loads((planted.path / "anchor.json").read_text())
     assert all(card["trajectory"].get("turns", []) == [] for card in anchor["cases"])
-    assert main(["compare", "anchor.json", "worse.json", "--fail=ar:0"]) == 0
+    assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0"]) == 0
     suite = planted.path / "benchmark_cases" / "suite.yaml"
     suite.write_text(suite.read_text().replace('version: "1"', 'version: "2"'))
     run(planted, GOOD, "--mapsat-save=two.json")
@@ -232,7 +232,7 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     assert "an anchor moves with mapsat compare ANCHOR RUN --accept" in capsys.readouterr().err
     assert main(["compare", "anchor.json", "two.json", "--accept"]) == 0
     assert "unlike   suite tiny: was version 1" in capsys.readouterr().out
-    assert main(["compare", "anchor.json", "two.json", "--fail=ar:0"]) == 0
+    assert main(["compare", "anchor.json", "two.json", "--max-drop=ar:0"]) == 0
     run(planted, GOOD, "-k", "nav", "--mapsat-save=part.json")
     run(planted, GOOD, "--mapsat-shard=1/2", "--mapsat-save=shard.json")
     capsys.readouterr()
@@ -344,5 +344,5 @@ def test_a_baseline_that_cannot_be_compared_is_told_before_anything_runs(
     capsys.readouterr()
     assert main(["compare", "baseline.json"]) == 2
     assert "found 1 runs, expected the earlier one and the new one" in capsys.readouterr().err
-    assert main(["compare", "--aa", "baseline.json", "--fail=ar:0"]) == 2
+    assert main(["compare", "--aa", "baseline.json", "--max-drop=ar:0"]) == 2
     assert "give several runs, or one with --mapsat-trials" in capsys.readouterr().err

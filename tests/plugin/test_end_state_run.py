@@ -29,9 +29,10 @@ def silent(message, tools):
 def ended(*checks, name="cancel", **truth):
     case = shop.case(name)
     requirements = [
-        {"id": check["kind"], "text": f"{check['kind']} holds", "scope": "outcome", "check": check} for check in checks
+        {"id": check["kind"], "kind": "asked", "text": f"{check['kind']} holds", "scope": "outcome", "check": check}
+        for check in checks
     ]
-    return {**case, "truth": {"explicit": requirements, **truth}}
+    return {**case, "truth": {"requirements": requirements, **truth}}
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ BAD = "--mapsat-agent=bad:agent"
 LEVELS = {
     "id": "z2",
     "text": "a cafe is near",
-    "severity": "soft",
+    "kind": "soft",
     "weight": 1.0,
     "levels": [
         {"level": 1, "check": {"kind": "says", "any": ["cafe"], "about": ["cafe"]}},
@@ -59,7 +59,7 @@ def test_tb_short_gives_what_failed_and_the_words_but_no_dialogue(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
     one = tiny_suite.case("nav-one")
-    one["truth"]["implicit"][0]["check"] = {"kind": "says", "none": ["Old Mill"]}
+    one["truth"]["requirements"][1]["check"] = {"kind": "says", "none": ["Old Mill"]}
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     lines = _failures(_run(project, workers, BAD, "--tb=short", "-k", "nav-one"))
     assert lines[1:4] == [
@@ -172,7 +172,7 @@ def test_a_file_that_looks_like_an_option_is_given_as_a_file() -> None:
 @THOROUGHLY
 def test_a_soft_requirement_that_is_met_in_part_is_told(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     one = tiny_suite.case("nav-one")
-    one["truth"]["implicit"][1] = LEVELS
+    one["truth"]["requirements"][2] = LEVELS
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     good = "--mapsat-agent=good:agent"
     asserted = _run(project, workers, good, "--mapsat-assert=soft", "-k", "nav-one")
@@ -188,9 +188,7 @@ def test_all_that_a_judge_says_of_a_failed_requirement_is_shown(
     """Long reasons are wrapped, never cut, and every quotation stands beside its place."""
     words = [f"reason{number}" for number in range(80)]
     quotes = [Quote(turn=1, start=number, end=number + 1, text=f"word{number}") for number in range(5)]
-    label = Label(
-        requirement="z1", kind="implicit", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes)
-    )
+    label = Label(requirement="z1", kind="hard", outcome="failed", value=0, why=" ".join(words), quotes=tuple(quotes))
     project.makepyfile(
         judge=f"""
         from pytest_mapsat.model import Label
@@ -208,7 +206,7 @@ def test_all_that_a_judge_says_of_a_failed_requirement_is_shown(
         """
     )
     one = tiny_suite.case("nav-one")
-    one["truth"]["implicit"][0]["check"] = "open-now"
+    one["truth"]["requirements"][1]["check"] = "open-now"
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([one]))
     text = " ".join(" ".join(_failures(_run(project, workers, BAD, "-k", "nav-one"))).split())
     assert " ".join(words) in text

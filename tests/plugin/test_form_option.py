@@ -297,7 +297,7 @@ def test_a_run_is_gone_on_from_with_its_forms_and_not_without(forms: pytest.Pyte
 def test_nothing_of_the_truth_is_handed_to_an_agent_that_fills_in_a_form(forms: pytest.Pytester) -> None:
     case = tiny_suite.case("an-id-of-its-own")
     case["truth"]["intent"] = "xylophone"
-    for requirement in [*case["truth"]["explicit"], *case["truth"]["implicit"], *case["truth"]["facts"]]:
+    for requirement in case["truth"]["requirements"]:
         requirement["text"] = "xylophone"
     case["truth"]["oracle"] = [{"say": "xylophone"}]
     tiny_suite.write_suite(forms.path / "secretive", {"a.yaml": [case]})

@@ -102,7 +102,7 @@ def test_a_broken_recording_fails_its_item_without_a_traceback_and_makes_the_gat
 
 def _without_check(project: pytest.Pytester) -> None:
     unchecked = tiny_suite.case("blind")
-    del unchecked["truth"]["implicit"][0]["check"]
+    del unchecked["truth"]["requirements"][1]["check"]
     path = project.path / "benchmark_cases" / "nav" / "c.yaml"
     path.write_text(json.dumps([unchecked]))
     with (project.path / "benchmark_cases" / "recordings" / "all.jsonl").open("a") as recordings:

@@ -182,7 +182,6 @@ def test_an_agent_that_ends_the_process_ends_no_green_run(project: pytest.Pytest
 LATER = {
     "when Python ends": "import atexit, os\natexit.register(os._exit, 0)\n",
     "when Python ends, looked up then": "import atexit, os\natexit.register(lambda: os._exit(0))\n",
-    "from where os has it": "import atexit, posix\natexit.register(lambda: posix._exit(0))\n",
     "in a thread that outlives the run": (
         "import os, threading\n"
         "def leave():\n    threading.main_thread().join()\n    os._exit(0)\n"
@@ -201,16 +200,15 @@ def test_a_program_that_runs_pytest_twice_ends_as_the_second_run_did(project: py
     project.makepyfile(
         red="def agent(message):\n    return 'Nowhere.'\n",
         twice=(
-            "import os, pytest\nbefore = os._exit\n"
+            "import os, pytest\n"
             "first = pytest.main(['--mapsat-agent=red:agent'])\n"
-            "kept = os._exit is not before\n"
             "second = pytest.main(['--mapsat-agent=good:agent'])\n"
-            "print('told', int(first), kept, int(second), os._exit is before, flush=True)\nos._exit(0)\n"
+            "print('told', int(first), int(second), flush=True)\nos._exit(0)\n"
         ),
     )
     result = project.runpython(project.path / "twice.py")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["told 1 True 0 True"])
+    result.stdout.fnmatch_lines(["told 1 0"])
 
 
 def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(project: pytest.Pytester) -> None:
@@ -223,12 +221,12 @@ def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(pr
             "    return 'Blue Bay.'\n"
         ),
         around=(
-            "import os, pytest\nbefore = os._exit\n"
+            "import os, pytest\n"
             "status = pytest.main(['--mapsat-agent=copies:agent', '-rP'])\n"
-            "print('as before' if os._exit is before else 'changed', int(status), flush=True)\n"
+            "print('ended', int(status), flush=True)\n"
             "import copies\ncopies._exit(0)\n"
         ),
     )
     result = project.runpython(project.path / "around.py")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*3 passed*", "as before 0"])
+    result.stdout.fnmatch_lines(["*3 passed*", "ended 0"])

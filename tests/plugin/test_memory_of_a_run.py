@@ -10,8 +10,10 @@ import tiny_suite
 
 from pytest_mapsat.formats import read_run
 from pytest_mapsat.model import Noun, Scorecard
-from pytest_mapsat.pytest_plugin.gathering import Gathered
+from pytest_mapsat.pytest_plugin.item_reports import Gathered
 from pytest_mapsat.runs.episodes import Ended
+
+pytestmark = pytest.mark.cold
 
 GOOD = "--mapsat-agent=good:agent"
 

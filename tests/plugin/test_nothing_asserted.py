@@ -15,8 +15,8 @@ GOOD = "--mapsat-agent=good:agent"
 def softened(name: str) -> dict[str, Any]:
     """A case whose only requirement is a soft one."""
     found = tiny_suite.case(name)
-    soft = next(requirement for requirement in found["truth"]["implicit"] if requirement.get("severity") == "soft")
-    found["truth"] = {**found["truth"], "explicit": [], "implicit": [soft], "facts": [], "policies": []}
+    soft = next(requirement for requirement in found["truth"]["requirements"] if requirement["kind"] == "soft")
+    found["truth"] = {**found["truth"], "requirements": [soft]}
     return found
 
 
@@ -91,7 +91,7 @@ def test_a_case_file_that_was_put_aside_makes_the_run_invalid_where_the_suite_co
 )
 def test_a_phrase_in_which_there_is_nothing_to_find_is_refused(project: pytest.Pytester, check: Any, told: str) -> None:
     found = tiny_suite.case("nav-one")
-    found["truth"]["implicit"][0]["check"] = check
+    found["truth"]["requirements"][1]["check"] = check
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([found]))
     result = project.runpytest(GOOD)
     assert result.ret != 0

@@ -29,8 +29,8 @@ def registry():
 
 def add_case(project: pytest.Pytester, written: object = "short") -> None:
     case = tiny_suite.case("brief")
-    case["truth"]["implicit"].append(
-        {"id": "z3", "text": "it is short", "severity": "hard", "weight": 1, "check": written}
+    case["truth"]["requirements"].append(
+        {"id": "z3", "text": "it is short", "kind": "hard", "weight": 1, "check": written}
     )
     (project.path / "benchmark_cases" / "nav" / "brief.yaml").write_text(json.dumps(case))
     (project.path / "benchmark_cases" / "recordings" / "brief.jsonl").write_text(

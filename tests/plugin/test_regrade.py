@@ -72,7 +72,7 @@ def test_changed_checks_judge_anew_and_the_change_is_told(
 ) -> None:
     saved(project)
     case = tiny_suite.case("nav-one")
-    case["truth"]["implicit"][0]["check"] = {"kind": "says", "none": ["Blue Bay"]}
+    case["truth"]["requirements"][1]["check"] = {"kind": "says", "none": ["Blue Bay"]}
     others = [tiny_suite.case("nav-two", difficulty="L2")]
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([case, *others]))
     _, run = again()

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 import tiny_suite
 
-from pytest_mapsat.pytest_plugin import ahead
+from pytest_mapsat.pytest_plugin import upcoming
 
 SAVE = "--mapsat-save=run.json"
 AGENTS = """
@@ -107,7 +107,7 @@ def test_a_width_that_is_none_is_a_usage_error_that_says_what_was_expected(proje
     ],
 )
 def test_an_agent_that_is_long_waited_for_in_turn_is_worth_a_word(many, monkeypatch, options, advised):
-    monkeypatch.setattr(ahead, "_LONG", 0.05)
+    monkeypatch.setattr(upcoming, "_LONG", 0.05)
     said = " ".join(many.runpytest(*options).stdout.str().split())
     assert ("one episode after another: --mapsat-concurrency=16 plays them side by side" in said) == advised
 

@@ -9,7 +9,7 @@ import pytest
 SAVE = "--mapsat-save=run.json"
 
 
-@pytest.mark.parametrize("part", ["reporter", "session", "collector", "collecting", "passes"])
+@pytest.mark.parametrize("part", ["reporter", "session", "collecting", "passes"])
 def test_no_part_of_the_plugin_can_be_left_out_of_a_run_with_an_agent(project: pytest.Pytester, part: str) -> None:
     result = project.runpytest("--mapsat-agent=bad:agent", "-p", f"no:mapsat-{part}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

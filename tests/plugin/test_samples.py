@@ -135,7 +135,7 @@ def test_a_run_goes_on_from_a_smaller_sample_and_is_compared_with_a_larger_run(t
     result = towns.runpytest(GOOD, *some, *compared)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*ar 0.500 -> 0.500: no difference in 5 cases*"])
-    assert main(["compare", "all.json", "5.json", "--fail=ar:0.02"]) == 0
+    assert main(["compare", "all.json", "5.json", "--max-drop=ar:0.02"]) == 0
 
 
 def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) -> None:

@@ -81,7 +81,7 @@ def test_a_regraded_run_keeps_what_is_open(project: pytest.Pytester, capsys: pyt
 def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pytest.Pytester) -> None:
     project.makepyfile(lost=LOST)
     found = tiny_suite.case("nav-one")
-    found["truth"]["implicit"][0]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
+    found["truth"]["requirements"][1]["check"] = {"kind": "calls", "tool": "search_poi", "answered": True}
     (project.path / "benchmark_cases" / "nav" / "a.yaml").write_text(json.dumps([found]))
     options = ("--mapsat-agent=lost:agent", "--mapsat-save=run.json", "--mapsat-fail-under=navigation.ar=0.1")
     result = project.runpytest(*options, "--mapsat-allow-undecided=1")
@@ -99,7 +99,7 @@ def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pyte
 
 def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) -> None:
     empty = tiny_suite.case("empty")
-    empty["truth"] |= {"explicit": [], "implicit": []}
+    empty["truth"]["requirements"] = empty["truth"]["requirements"][3:]
     (project.path / "benchmark_cases" / "nav" / "c.yaml").write_text(json.dumps([empty]))
     (project.path / "benchmark_cases" / "recordings" / "c.jsonl").write_text(json.dumps(tiny_suite.recording("empty")))
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
@@ -135,9 +135,9 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
 
     cases = [tiny_suite.case(f"c{n}") for n in range(10)]
     for n, case in enumerate(cases):
-        case["truth"]["implicit"] = case["truth"]["implicit"][:1]
+        del case["truth"]["requirements"][2]
         if n < 2:  # prose that no check decides
-            case["truth"]["implicit"][0] = {"id": "z1", "text": "it sounds kind", "severity": "hard", "weight": 1.0}
+            case["truth"]["requirements"][1] = {"id": "z1", "text": "it sounds kind", "kind": "hard", "weight": 1.0}
     shutil.rmtree(pytester.path / "benchmark_cases")
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     (pytester.path / "conftest.py").unlink()
@@ -169,7 +169,7 @@ def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_revi
     (project.path / "benchmark_cases" / "calibration.json").unlink()  # failures of plain words stand no more
     path = project.path / "benchmark_cases" / "search" / "b.jsonl"
     case = json.loads(path.read_text())
-    case["truth"]["explicit"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
+    case["truth"]["requirements"][0]["check"] = {"kind": "matches", "pattern": "Blue Bay"}
     path.write_text(json.dumps(case) + "\n")
     result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
     told = " ".join(result.stdout.str().split())

@@ -5,6 +5,8 @@ import sys
 import pytest
 import tiny_suite
 
+pytestmark = pytest.mark.cold
+
 HEAVY = ("numpy", "pydantic", "rich", "yaml", "diskcache", "litellm", "rapidfuzz", "openpyxl")
 
 
@@ -28,8 +30,6 @@ def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -
                 "pytest_mapsat.hookspecs",
                 "pytest_mapsat.options",
                 "pytest_mapsat.plugin",
-                "pytest_mapsat.pytest_plugin",
-                "pytest_mapsat.pytest_plugin.registration",
             ]
         """
     )

@@ -18,7 +18,7 @@ def import_lines(src, dest):
     with new_folder(dest) as folder:
         cases = []
         for number, line in enumerate(src.read_text().splitlines(), 1):
-            case = log.case({"id": f"q{number}", "visible": {"query": line}, "truth": {"explicit": [{"id": "e1", "text": line}]}}, f"{src.name}:{number}")
+            case = log.case({"id": f"q{number}", "visible": {"query": line}, "truth": {"requirements": [{"id": "e1", "kind": "asked", "text": line}]}}, f"{src.name}:{number}")
             if case is not None:
                 cases.append(case)
         manifest = SuiteManifest(name="lines", version="1", license="MIT", schema_version=SUITE_SCHEMA, coordinates="wgs84")
@@ -34,8 +34,8 @@ BREVITY = MetricSet("brevity", (Metric(name="short", title="short answers"),), l
 class Verdict:
     trajectory = ""
     def labelled(self, case, base):
-        labels = [Label(requirement=requirement.id, kind=kind, outcome="passed", value=1.0, by="recorded") for kind, requirements in
-            (("explicit", case.truth.explicit), ("implicit", case.truth.implicit), ("fact", case.truth.facts)) for requirement in requirements]
+        labels = [Label(requirement=requirement.id, kind=requirement.kind, outcome="passed", value=1.0, by="recorded")
+            for requirement in case.truth.requirements]
         return base.model_copy(update={"labels": tuple(labels)})
 
 def read_thumbs(path, name):

@@ -30,12 +30,18 @@ CHINESE = "推荐Cafe Luna，步行10分钟，1.5公里，10:30前能到。店�
 
 
 def requirement(check, name="z", **fields):
-    return {"id": name, "text": name, "severity": "hard", "weight": 1, "check": check, **fields}
+    return {"id": name, "text": name, "kind": "hard", "weight": 1, "check": check, **fields}
 
 
 def oracle_run(*implicit, say=ENGLISH, facts=(), explicit=()):
     """The oracle run of a case with these requirements, in which the oracle found three cafes and a way, and says ``say``."""
-    truth = {"explicit": list(explicit), "implicit": list(implicit), "facts": list(facts)}
+    truth = {
+        "requirements": [
+            *({"kind": "asked", **one} for one in explicit),
+            *implicit,
+            *({"kind": "fact", **one} for one in facts),
+        ]
+    }
     visible = {"query": "Where shall I go?", "context": {"now": "2026-03-01T10:00:00"}}
     case = Case.model_validate({"id": "c1", "visible": visible, "truth": truth})
     steps = (

@@ -14,8 +14,8 @@ ORACLE = [{"calls": [CANCEL], "say": "Order o1 is cancelled."}]
 
 
 def ended(*checks, **truth):
-    requirements = [{"id": check["kind"], "text": check["kind"], "check": check} for check in checks]
-    return {**shop.case(), "truth": {"explicit": requirements, "oracle": ORACLE, **truth}}
+    requirements = [{"id": check["kind"], "kind": "asked", "text": check["kind"], "check": check} for check in checks]
+    return {**shop.case(), "truth": {"requirements": requirements, "oracle": ORACLE, **truth}}
 
 
 @pytest.fixture

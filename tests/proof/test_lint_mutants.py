@@ -32,10 +32,8 @@ def write_suite(root: Path, check: dict, say: str = "Go to Old Mill, 40 yuan.", 
         "id": "a",
         "visible": {"query": "Where?", "context": {"now": "2026-05-07T12:30:00+08:00"}},
         "truth": {
-            "explicit": [{"id": "place", "text": "a place", "check": check}],
-            "facts": [
-                {"id": "price", "text": "f", "check": {"kind": "number", "unit": "yuan", "equals": price, "quantifier": "any"}}
-            ],
+            "requirements": [{"id": "place", "kind": "asked", "text": "a place", "check": check}, {"id": "price", "kind": "fact", "text": "f", "check": {"kind": "number", "unit": "yuan", "equals": price, "quantifier": "any"}}],
+
             "oracle": [{"calls": [{"tool": "find", "arguments": {"query": "x"}}], "say": say}],
             **truth,
         },

@@ -133,7 +133,7 @@ def test_nothing_is_written_through_a_link_that_leads_out_of_the_suite(office, c
 def test_a_case_without_an_oracle_needs_an_agent(office, capsys):
     text = (office / "review.yaml").read_text()
     (office / "review.yaml").write_text(
-        json.dumps({**json.loads(text), "truth": {"explicit": [{"id": "e", "text": "t"}]}})
+        json.dumps({**json.loads(text), "truth": {"requirements": [{"id": "e", "kind": "asked", "text": "t"}]}})
     )
     assert main(["record", "office:tools"]) == 1
     assert (
@@ -143,9 +143,9 @@ def test_a_case_without_an_oracle_needs_an_agent(office, capsys):
 
 def test_every_case_that_cannot_be_read_is_told_and_the_sound_ones_are_recorded(office, capsys):
     whole = json.loads((office / "review.yaml").read_text())
-    needy = {**whole["truth"]["explicit"][0], "check": {"kind": "clock_time"}}
+    needy = {**whole["truth"]["requirements"][0], "check": {"kind": "clock_time"}}
     for name in ("one", "two"):
-        broken = {**whole, "id": name, "truth": {**whole["truth"], "explicit": [needy]}}
+        broken = {**whole, "id": name, "truth": {**whole["truth"], "requirements": [needy]}}
         (office / f"{name}.yaml").write_text(json.dumps(broken))
     assert main(["record", "office:tools"]) == 1
     out, err = capsys.readouterr()

@@ -61,7 +61,7 @@ def quote(text: str, turn: int = 1) -> Quote:
 
 OPEN_NOW = Label(
     requirement="open-now",
-    kind="implicit",
+    kind="hard",
     outcome="failed",
     value=0,
     why="turn 1 says 'Old Mill', which is closed",
@@ -69,9 +69,9 @@ OPEN_NOW = Label(
     quotes=(quote("Old Mill"),),
 )
 NEAR = Label(
-    requirement="near", kind="implicit", outcome="unevaluated", why="undecided: near what?", quotes=(quote("400 m"),)
+    requirement="near", kind="hard", outcome="unevaluated", why="undecided: near what?", quotes=(quote("400 m"),)
 )
-NAMED = Label(requirement="named", kind="explicit", outcome="passed", value=1, quotes=(quote("Old Mill"),))
+NAMED = Label(requirement="named", kind="asked", outcome="passed", value=1, quotes=(quote("Old Mill"),))
 WORDS = (
     CardRequirement(id="open-now", kind="hard", text="The place is open at 18:20", source="environment"),
     CardRequirement(id="near", kind="soft", text="It is near"),
@@ -111,7 +111,7 @@ def comparison() -> Comparison:
     before = OPEN_NOW.model_copy(update={"outcome": "passed", "value": 1.0})
     requirement = RequirementChange(
         requirement="open-now",
-        kind="implicit",
+        kind="hard",
         direction="worse",
         baseline="passed",
         new="failed",

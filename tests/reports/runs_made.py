@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
 )
 
 UNDECIDED = Label(
-    requirement="z1", kind="implicit", outcome="unevaluated", why="undecided: 'the mill' may be Old Mill or New Mill"
+    requirement="z1", kind="hard", outcome="unevaluated", why="undecided: 'the mill' may be Old Mill or New Mill"
 )
 
 

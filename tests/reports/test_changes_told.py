@@ -17,7 +17,7 @@ metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300:
          domain navigation satisfied 1.000 → 0.250, −0.750:
          worse, by chance < 0.001
 flipped  charge-now  passed → failed
-           open-now (implicit): passed → failed
+           open-now (hard): passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
     120: """\
@@ -27,7 +27,7 @@ rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
 metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
          domain navigation satisfied 1.000 → 0.250, −0.750: worse, by chance < 0.001
 flipped  charge-now  passed → failed
-           open-now (implicit): passed → failed
+           open-now (hard): passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
 }

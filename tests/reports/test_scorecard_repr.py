@@ -5,7 +5,7 @@ from runs_made import UNDECIDED, card
 
 from pytest_mapsat.model import Label
 
-BROKEN = Label(requirement="z1", kind="implicit", outcome="failed", value=0, why="it names Old Mill,\n which is closed")
+BROKEN = Label(requirement="z1", kind="hard", outcome="failed", value=0, why="it names Old Mill,\n which is closed")
 
 
 def test_it_is_short_and_names_what_failed_and_why():
@@ -36,7 +36,7 @@ def test_a_failed_assertion_shows_which_episode_and_why(pytester: pytest.Pyteste
         """
         from pytest_mapsat.model import Label, Scorecard, Trajectory
         def run():
-            label = Label(requirement="z1", kind="implicit", outcome="failed", value=0, why="it names Old Mill")
+            label = Label(requirement="z1", kind="hard", outcome="failed", value=0, why="it names Old Mill")
             return Scorecard(id="nav-1", outcome="failed", metrics={"ar": 0.3}, labels=(label,), trajectory=Trajectory(case="nav-1", turns=()))
         def test_nav():
             assert run().ar >= 0.8

@@ -26,8 +26,8 @@ def retail(tmp_path_factory):
 
 def case_of(task):
     calls = [{"tool": one["name"], "arguments": one["arguments"]} for one in task["evaluation_criteria"]["actions"]]
-    check = {"id": "end", "text": "The end is that of the reference", "check": {"kind": "same_end"}}
-    truth = {"explicit": [check], "end": calls}
+    check = {"id": "end", "kind": "asked", "text": "The end is that of the reference", "check": {"kind": "same_end"}}
+    truth = {"requirements": [check], "end": calls}
     return Case.model_validate({"id": f"task-{task['id']}", "visible": {"query": "Help me."}, "truth": truth})
 
 

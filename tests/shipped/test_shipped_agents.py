@@ -36,9 +36,7 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
     card = cards(CONSIDERATE)[name]
     assert card.outcome == "passed", card.reason
     assert (card.metric("ecr"), card.metric("ifs"), card.sandbox["miss"], card.calls.failed) == (1, 1, 0, 0)
-    assert failed(card) <= {
-        requirement.id for requirement in CASES[name].truth.implicit if requirement.severity == "soft"
-    }
+    assert failed(card) <= {requirement.id for requirement in CASES[name].truth.soft}
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():

@@ -88,12 +88,8 @@ def test_at_least_five_cases_need_a_question():
 
 
 def test_hard_and_soft_requirements_come_from_context_profile_and_environment():
-    found = {
-        (requirement.severity, requirement.source) for case in CASES.values() for requirement in case.truth.implicit
-    }
-    assert {
-        (severity, source) for severity in ("hard", "soft") for source in ("context", "profile", "environment")
-    } <= found
+    found = {(requirement.kind, requirement.source) for case in CASES.values() for requirement in case.truth.implicit}
+    assert {(kind, source) for kind in ("hard", "soft") for source in ("context", "profile", "environment")} <= found
 
 
 @every_case
@@ -104,13 +100,13 @@ def test_every_case_stands_in_the_folder_of_its_first_domain(case):
 
 @every_case
 def test_every_requirement_has_a_check(case):
-    assert all((case.truth.explicit, case.truth.implicit, case.truth.facts))
-    assert [f.id for f in case.truth.requirements if f.check is None and not getattr(f, "levels", ())] == []
+    assert all((case.truth.asked, case.truth.implicit, case.truth.facts))
+    assert [f.id for f in case.truth.requirements if not f.leaves] == []
 
 
 @every_case
 def test_every_case_has_a_hard_constraint(case):
-    assert any(requirement.severity == "hard" for requirement in case.truth.implicit)
+    assert case.truth.hard
 
 
 @every_case

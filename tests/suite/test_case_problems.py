@@ -33,8 +33,10 @@ def problem_of(root, text):
         ("domains: [search]", "domains: [serch]", 2, "domains[0]: the manifest has no domain 'serch'; it has: search, navigation", "did you mean 'search'?"),
         ("id: a", "id: a b", 1, "id: found 'a b', expected 1 to 80 of A-Z", ""),
         ("id: a", "id: a-t1", 1, "id: 'a-t1' ends like the mark of a trial", "choose another end"),
-        ("id: e1", "id:", 9, "truth.explicit[0].id: found nothing (null), expected text", ""),
-        ("text: a place is named", "severity: hard", 10, "truth.explicit[0].severity: is not a known field", "known fields: check, id, scope, text"),
+        ("id: e1", "id:", 9, "truth.requirements[0].id: found nothing (null), expected text", ""),
+        ("kind: asked", "severity: hard", 10, "truth.requirements[0].severity: is now kind: hard, or kind: soft", ""),
+        ("kind: asked", "kind: explicit", 10, "truth.requirements[0].kind: 'explicit' is now 'asked'", ""),
+        ("kind: asked", "kind: aksed", 10, "truth.requirements[0].kind: found 'aksed', expected one of asked, hard, soft, fact, policy", "did you mean 'asked'?"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  # noqa: PLR0917  a table
@@ -90,8 +92,8 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
 )  # fmt: skip
 def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
     problem = problem_of(tmp_path, case_yaml("a") + f"      check: {check}\n")
-    assert problem.line == 11
-    assert problem.message.startswith(f"truth.explicit[0].{message}")
+    assert problem.line == 12
+    assert problem.message.startswith(f"truth.requirements[0].{message}")
     assert problem.hint.startswith(hint)
 
 
@@ -100,11 +102,11 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
     [
         ("  tools: [{name: fnd}]", "truth.tools[0].name: the suite has no tool 'fnd'"),
         ("  oracle: [{say: x, calls: [{tool: fnd}]}]", "truth.oracle[0].calls[0].tool: the suite has no tool 'fnd'"),
-        ("  implicit: [{id: e1, text: x, severity: hard, weight: 1}]", "truth: two requirements have the id 'e1'"),
-        ("  implicit: [{id: z1, text: x, severity: hrd, weight: 1}]", "truth.implicit[0].severity: found 'hrd'"),
+        ("    - {id: e1, kind: hard, text: x, weight: 1}", "truth: two requirements have the id 'e1'"),
+        ("    - {id: f1, kind: fact, text: x, weight: 1}", "truth.requirements[1].weight: only hard and soft requirements have it, and this is of kind fact"),
+        ("    - {id: h1, kind: hard, text: x, levels: [{level: 1, check: {kind: asked}}]}", "truth.requirements[1]: a hard requirement holds or not"),
         ("  clarification: {max_turns: -1}", "truth.clarification.max_turns: found -1: "),
-        ("  policies: [{id: p1, text: x, scope: answer}]", "truth.policies[0].scope: found 'answer', expected one of trajectory"),
-        ("  policies: [{id: e1, text: x}]", "truth: two requirements have the id 'e1'"),
+        ("    - {id: p1, kind: policy, text: x, scope: answer}", "truth.requirements[1].scope: found 'answer', expected trajectory"),
         ("  tools: [{name: find, id: a}, {name: find, id: a}]", "truth.tools[1].id: another expected tool has the id 'a'"),
         ("  tools: [{name: find, id: there, after: [thre]}]", "truth.tools[0].after[0]: no expected tool has the id or name 'thre'"),
         ("  tools: [{name: find}, {name: find}, {name: route, after: [find]}]", "truth.tools[2].after[0]: several expected tools are 'find'"),
@@ -117,7 +119,23 @@ def test_a_wrong_check_is_explained(tmp_path, check, message, hint):
 def test_a_wrong_truth_is_explained(tmp_path, more, message):
     problem = problem_of(tmp_path, case_yaml("a") + f"{more}\n")
     assert problem.message.startswith(message)
-    assert problem.line == (7 if message.startswith("truth: ") else 11)
+    assert problem.line == (7 if message.startswith("truth: ") else 12)
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("explicit", "kind: asked"),
+        ("implicit", "kind: hard or kind: soft"),
+        ("hard", "kind: hard"),
+        ("soft", "kind: soft"),
+        ("facts", "kind: fact"),
+        ("policies", "kind: policy"),
+    ],
+)
+def test_a_list_of_one_kind_is_refused_with_the_form_of_today(tmp_path, key, kind):
+    (problem,) = problems_of(tmp_path, case_yaml("a") + f"  {key}: [{{id: z1, text: x}}]\n")
+    assert (problem.line, problem.message) == (12, f"truth.{key}: is now requirements, with {kind}")
 
 
 def test_a_former_name_is_refused_with_the_one_of_today(tmp_path):
@@ -135,7 +153,7 @@ def test_an_output_of_the_truth_that_the_case_does_not_ask_for_is_explained(tmp_
         "truth.output.plant: the case does not ask for this",
         "did you mean 'plan'?",
     )
-    assert (wrong.line, stray.line) == (13, 14)
+    assert (wrong.line, stray.line) == (14, 15)
 
 
 def test_all_problems_of_a_file_are_reported_up_to_a_limit(tmp_path):
@@ -155,7 +173,7 @@ def test_a_case_in_jsonl_is_validated_when_it_is_loaded(tmp_path):
     line = case_line("a", domains=["search"]).replace('"text"', '"txet"')
     problems = problems_of(tmp_path, "\n" + line, "a.jsonl")
     assert {problem.line for problem in problems} == {2}
-    assert any("truth.explicit[0].txet: is not a known field" in problem.message for problem in problems)
+    assert any("truth.requirements[0].txet: is not a known field" in problem.message for problem in problems)
 
 
 def test_an_unknown_domain_in_jsonl_is_found_when_the_case_is_loaded(tmp_path):
@@ -227,16 +245,5 @@ def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint
         assert [suite.load(entry).id for entry in suite.entries(tmp_path / "a.yaml")] == ["a"]
         return
     problem = problem_of(tmp_path, text)
-    assert problem.message == f"truth.explicit[0].check.path: visible.output_schema has no {path!r}"
-    assert (problem.line, problem.hint) == (12, hint)
-
-
-def test_a_requirement_of_the_list_hard_is_named_as_it_is_written(tmp_path):
-    text = case_yaml("a") + "  hard:\n    - {id: h1, text: x, check: {kind: says, any: [x]}}\n    - {id: h2, txt: y}\n"
-    (problem,) = problems_of(tmp_path, text)
-    assert (problem.message, problem.hint) == ("truth.hard[1].txt: is not a known field", "did you mean 'text'?")
-    (problem,) = problems_of(tmp_path / "far", text.replace("txt: y", "words: y"))
-    assert problem.message == "truth.hard[1].words: is not a known field, and text is missing"
-    text = text.replace("{id: h2, txt: y}", "{id: h2, text: y, check: {kind: calls, tool: fnd}}")
-    (problem,) = problems_of(tmp_path / "other", text)
-    assert (problem.line, problem.message.partition(":")[0]) == (13, "truth.hard[1].check.tool")
+    assert problem.message == f"truth.requirements[0].check.path: visible.output_schema has no {path!r}"
+    assert (problem.line, problem.hint) == (13, hint)

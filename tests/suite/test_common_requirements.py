@@ -38,8 +38,8 @@ id: short
 visible: {{query: somewhere to eat}}
 vars: {vars}
 truth:
-  explicit:
-    - {{id: e1, text: a place is named}}
+  requirements:
+    - {{id: e1, kind: asked, text: a place is named}}
   use: {use}
 """
 VALUES = "{most: 64, why: what the dearest place takes, names: [Fern Hall]}"
@@ -72,10 +72,11 @@ def test_a_case_takes_common_requirements_behind_its_own_in_the_order_of_use(tmp
     use = "[once, facts, nice, named, asked]"
     (case,) = loaded(suite_of(tmp_path, short_case(use, VALUES)))
     truth = case.truth
-    assert [one.id for one in truth.explicit] == ["e1", "asked"]
-    assert [(one.id, one.severity) for one in truth.implicit] == [("nice", "soft"), ("named", "hard")]
+    assert [one.id for one in truth.asked] == ["e1", "asked"]
+    assert [(one.id, one.kind) for one in truth.implicit] == [("nice", "soft"), ("named", "hard")]
     assert [one.id for one in truth.facts] == ["money", "phone-number"], "each once, however often it is used"
     assert [one.id for one in truth.policies] == ["once"]
+    assert [one.id for one in truth.by_kind] == ["e1", "asked", "nice", "named", "money", "phone-number", "once"]
 
 
 def test_values_keep_their_type_where_they_stand_alone_and_are_text_within_text(tmp_path):
@@ -105,10 +106,10 @@ def test_a_short_case_is_the_same_as_the_one_written_in_full(tmp_path):
         domains: [search]
         visible: {query: somewhere to eat, instructions: Be brief.}
         truth:
-          explicit:
-            - {id: e1, text: a place is named}
-          facts:
+          requirements:
+            - {id: e1, kind: asked, text: a place is named}
             - id: money
+              kind: fact
               text: No sum above 64 yuan, what the dearest place takes
               check: {kind: number, unit: yuan, max: 64, if_absent: nothing_claimed}
         """
@@ -186,7 +187,9 @@ def test_a_value_with_a_wrong_name_is_told_from_both_ends(tmp_path):
 def test_a_mistake_in_a_requirement_is_told_with_its_line_and_that_of_the_case(tmp_path):
     common = "odd:\n  kind: fact\n  text: It is odd\n  check:\n    kind: number\n    unit: yuna\n    max: 1\n"
     (found,) = problems_of(tmp_path, short_case("[odd]"), common)
-    assert found.startswith("requirements/all.yaml:6: truth.facts[0].check.unit: found 'yuna', expected one of m, km")
+    assert found.startswith(
+        "requirements/all.yaml:6: truth.requirements[1].check.unit: found 'yuna', expected one of m, km"
+    )
     assert f"; {tmp_path}{os.sep}search/a.yaml:7 uses it" in found
     assert "did you mean 'yuan'" in found
 
@@ -194,13 +197,13 @@ def test_a_mistake_in_a_requirement_is_told_with_its_line_and_that_of_the_case(t
 def test_a_tool_that_the_suite_has_not_is_told_where_the_requirement_stands(tmp_path):
     common = "odd:\n  kind: fact\n  text: It is odd\n  check: {kind: calls, tool: fnid}\n"
     (found,) = problems_of(tmp_path, short_case("[odd]"), common)
-    assert found.startswith("requirements/all.yaml:4: truth.facts[0].check.tool: the suite has no tool 'fnid'")
+    assert found.startswith("requirements/all.yaml:4: truth.requirements[1].check.tool: the suite has no tool 'fnid'")
     assert "search/a.yaml:7 uses it (did you mean 'find'?)" in found
 
 
 def test_a_value_that_does_not_fit_is_told_where_it_stands(tmp_path):
     (found,) = problems_of(tmp_path, short_case("[money]", "{most: much, why: x}"))
-    assert found == "search/a.yaml:3: truth.facts[0].check.max: found 'much', expected a number"
+    assert found == "search/a.yaml:3: truth.requirements[1].check.max: found 'much', expected a number"
 
 
 def test_a_list_inside_a_text_is_refused(tmp_path):
@@ -229,7 +232,7 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
     [
         ("a: {use: [b]}\nb: {use: [c]}\nc: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses b uses c uses a (leave one of them out)"),
         ("a: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses a (leave one of them out)"),
-        ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use: there is no common requirement 'fone' (did you mean 'phone'?)"),
+        ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'fone' (did you mean 'phone'?)"),
         ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' stands twice; first in "),
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
         ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),
@@ -292,20 +295,19 @@ LISTS = """\
 id: lists
 visible: {query: somewhere to eat}
 truth:
-  soft:
-    - {id: z2, text: nice}
-  hard:
+  requirements:
     - id: z1
+      kind: hard
       text: near
       check: [{kind: says, any: [near]}, {kind: sayd}]
+    - {id: z2, kind: soft, text: nice}
   user:
     - {asked: [where], say: near}
 """
 
 
-def test_hard_and_soft_are_lists_of_implicit_requirements_and_a_list_of_answers_is_a_user(tmp_path):
+def test_a_list_of_answers_is_a_user(tmp_path):
     (case,) = loaded(suite_of(tmp_path, LISTS.replace(", {kind: sayd}", "")))
-    assert [(one.id, one.severity) for one in case.truth.implicit] == [("z1", "hard"), ("z2", "soft")]
     assert [answer.say for answer in case.truth.user.answers] == ["near"]
     assert case.truth.clarification is None
 
@@ -313,9 +315,8 @@ def test_hard_and_soft_are_lists_of_implicit_requirements_and_a_list_of_answers_
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("{kind: sayd}", "{kind: says, al: [x]}", "a.yaml:9: truth.hard[0].check[1].al: is not a known field"),
-        ("text: near", "text: near\n      severity: soft", "a.yaml:9: truth.hard[0].severity: leave it out"),
-        ("- {id: z2, text: nice}", "z2: nice", "a.yaml:4: truth.soft: found {'z2': 'nice'}, expected a list"),
+        ("{kind: sayd}", "{kind: says, al: [x]}", "a.yaml:8: truth.requirements[0].check[1].al: is not a known field"),
+        ("text: near", "severity: soft", "a.yaml:7: truth.requirements[0].severity: is now kind: hard, or kind: soft"),
         ("say: near", "sya: near", "truth.user[0].sya: is not a known field (did you mean 'say'?)"),
     ],
 )
@@ -329,7 +330,7 @@ def test_the_schema_of_a_case_knows_the_short_forms(capsys):
     schema = json.loads(capsys.readouterr().out)
     truth = schema["$defs"]["WrittenTruth"]["properties"]
     assert "vars" in schema["properties"]
-    assert {"use", "hard", "soft"} <= truth.keys()
+    assert {"use", "requirements"} <= truth.keys()
     assert {"type": "array", "items": {"$ref": "#/$defs/ScriptedAnswer"}} in truth["user"]["anyOf"]
     assert main(["schema", "requirements"], rare=True) == 0
     found = json.loads(capsys.readouterr().out)

@@ -14,10 +14,10 @@ id: good
 domains: [search]
 visible: {query: eat, context: {now: 2026-05-07T12:30:00+08:00}}
 truth:
-  explicit: [{id: e1, text: a place, check: {kind: says, any: [place]}}]
-  implicit:
-    - {id: z1, text: near, severity: hard, evidence: [{text: said so, relevance: strong}], check: {kind: says, any: [near]}}
-    - {id: z2, text: nice, severity: soft, weight: 1, levels: [{level: 1, check: {kind: says, any: [nice]}}]}
+  requirements:
+    - {id: e1, kind: asked, text: a place, check: {kind: says, any: [place]}}
+    - {id: z1, kind: hard, text: near, evidence: [{text: said so, relevance: strong}], check: {kind: says, any: [near]}}
+    - {id: z2, kind: soft, text: nice, weight: 1, levels: [{level: 1, check: {kind: says, any: [nice]}}]}
   clarification: {max_turns: 1}
   tools: [{name: find, required: [query]}, {name: route}]
   user: {answers: [{asked: [where], say: near}]}
@@ -104,11 +104,11 @@ def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp
     assert "z1 checks a time of day" in the(found, "no-time").problem.message
 
 
-@pytest.mark.parametrize("truth", ["  intent: eat\n", "  facts: [{id: f1, text: it is open}]\n"])
-def test_a_case_without_explicit_and_implicit_requirements_is_an_error(tmp_path, truth):
-    text = COMPLETE.partition("  explicit")[0] + truth
+@pytest.mark.parametrize("truth", ["  intent: eat\n", "  requirements: [{id: f1, kind: fact, text: it is open}]\n"])
+def test_a_case_without_requirements_of_the_user_is_an_error(tmp_path, truth):
+    text = COMPLETE.partition("  requirements")[0] + truth
     found = the(findings(tmp_path, {"a.yaml": text}), "no-requirements")
-    assert (found.severity, "neither explicit nor implicit requirements" in found.problem.message) == ("error", True)
+    assert (found.severity, "no requirement of kind asked, hard or soft" in found.problem.message) == ("error", True)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def with_matches(tmp_path, matches, kind="calls"):
 def test_a_match_that_no_call_can_fulfil_is_an_error_at_its_line(tmp_path, matches, told, kind):
     (finding,) = with_matches(tmp_path, matches, kind)
     assert finding.severity == "error"
-    assert finding.problem.line == 5
+    assert finding.problem.line == 6
     assert told in str(finding.problem)
 
 

@@ -63,11 +63,11 @@ def test_the_tables_of_tools_have_all_there_is():
 
 def test_the_error_that_the_document_shows_is_the_one_that_is_given(tmp_path):
     text = DOC.read_text(encoding="utf-8")
-    (shown,) = re.findall(r"airport\.yaml(:\d+: truth\.implicit.*)", text)
+    (shown,) = re.findall(r"airport\.yaml(:\d+: truth\.requirements.*)", text)
     blocks = dict(re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL))
     (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"], encoding="utf-8")
     (tmp_path / "a.yaml").write_text(
-        blocks["navigation/airport.yaml"].replace("severity: hard", "severity: hrd"), encoding="utf-8"
+        blocks["navigation/airport.yaml"].replace("kind: hard", "kind: hrd"), encoding="utf-8"
     )
     messages = [str(finding.problem).partition("a.yaml")[2] for finding in lint(open_suite(tmp_path))]
     assert shown in messages

@@ -113,7 +113,7 @@ def test_a_plain_scalar_is_a_json_value_or_its_own_text(tmp_path_factory, text):
 )
 def test_tags_anchors_and_aliases_are_refused_with_their_line(tmp_path, written):
     problem = problems_of(tmp_path, with_call(written))[0]
-    assert problem.line == 14
+    assert problem.line == 15
     assert ("tag" in problem.message) or ("anchor" in problem.message) or ("alias" in problem.message)
 
 
@@ -125,7 +125,7 @@ def test_an_alias_bomb_is_refused_without_being_expanded(tmp_path):
 
 def test_a_key_that_stands_twice_is_refused_with_both_lines(tmp_path):
     problem = problems_of(tmp_path, case_yaml("a") + "id: b\n")[0]
-    assert problem.line == 11
+    assert problem.line == 12
     assert "'id' stands twice; first on line 1" in problem.message
 
 
@@ -169,7 +169,7 @@ def test_one_case_a_list_of_cases_and_several_documents_may_stand_in_a_file(tmp_
     text = f"{case_yaml('a')}---\n{listed}---\n{case_yaml('c')}"
     suite = open_suite(make_suite(tmp_path, {"a.yaml": text}))
     entries = suite.entries(tmp_path / "a.yaml")
-    assert [(entry.id, entry.line) for entry in entries] == [("a", 1), ("b", 12), ("c", 23)]
+    assert [(entry.id, entry.line) for entry in entries] == [("a", 1), ("b", 13), ("c", 25)]
     assert [suite.load(entry).id for entry in entries] == ["a", "b", "c"]
 
 

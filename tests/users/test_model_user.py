@@ -38,7 +38,7 @@ def case(language: str = "en") -> Case:
             "truth": {
                 "intent": "dinner for 4 at 19:30 near the harbour",
                 "persona": "a tired parent",
-                "explicit": [{"id": "e1", "text": "SECRET FACTOR"}],
+                "requirements": [{"id": "e1", "kind": "asked", "text": "SECRET FACTOR"}],
                 "user": {
                     "answers": [
                         {"asked": ["what time"], "say": "At 19:30."},

@@ -134,9 +134,10 @@ def test_the_scripted_user_never_slips(heard: str) -> None:
 
 def graded(*said: str, asserted: str = "asked") -> Scorecard:
     data = case().model_dump(mode="json")
-    data["truth"]["explicit"] = [
+    data["truth"]["requirements"] = [
         {
             "id": "at-half-past-seven",
+            "kind": "asked",
             "text": "19:30",
             "check": {"kind": "not", "check": {"kind": "matches", "pattern": "20:15|at eight"}},
         }

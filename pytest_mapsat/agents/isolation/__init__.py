@@ -11,6 +11,7 @@ gone, however that went.
 from __future__ import annotations
 
 from .inside import unreadable
-from .source import IsolatedSource, Isolation, isolated_source
+from .processes import Isolation
+from .source import IsolatedSource, isolated_source
 
 __all__ = ["IsolatedSource", "Isolation", "isolated_source", "unreadable"]

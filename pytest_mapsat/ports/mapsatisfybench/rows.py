@@ -26,16 +26,7 @@ class SourceRow:
 
 
 def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
-    """Give the rows of all sheets that have the columns; formulas are text.
-
-    Args:
-        path: an .xlsx file.
-        columns: those that must be there.
-        log: hears of sheets and columns that are not read.
-
-    Raises:
-        SuiteError: when the file cannot be read, is a bomb, or its first sheet lacks a column.
-    """
+    """Give the rows of all sheets that have the columns; formulas are text. Raises SuiteError."""
     _check_archive(path)
     try:
         # Our own handle: openpyxl leaves its own open where it raises.
@@ -212,9 +203,11 @@ class _Reader:
         calls = _mapping(trajectory.get("tool_calls") or {}, "tool_calls")
         self._leave_unknown(calls, _CALLS, "tool_calls")
         truth: JsonObject = {
-            "explicit": _requirements("e", data.get("explicit_intent"), "explicit_intent"),
-            "implicit": self._implicit(_list(data.get("implicit_intent"), "implicit_intent")),
-            "facts": _requirements("f", calls.get("factual_answer_rubric"), "factual_answer_rubric"),
+            "requirements": [
+                *_requirements("e", "asked", data.get("explicit_intent"), "explicit_intent"),
+                *self._implicit(_list(data.get("implicit_intent"), "implicit_intent")),
+                *_requirements("f", "fact", calls.get("factual_answer_rubric"), "factual_answer_rubric"),
+            ],
             "tools": self._tools(calls),
         }
         policy = data.get("clarification_policy")
@@ -226,10 +219,13 @@ class _Reader:
             data = _mapping(item, f"implicit_intent[{number - 1}]")
             self._leave_unknown(data, _IMPLICIT, "implicit_intent")
             evidence = str(data.get("evidence") or "")
+            kind = data.get("constraint_type")
+            if kind not in ("hard", "soft"):
+                raise _OddError(f"constraint_type is {shown(kind)}, not hard or soft")
             requirement = {
                 "id": f"z{number}",
+                "kind": kind,
                 "text": data.get("rubric_instruction"),
-                "severity": data.get("constraint_type"),
                 "weight": data.get("evidence_confidence"),
                 "evidence": [{"text": evidence}] if evidence else [],
             }
@@ -290,8 +286,10 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
     return None, False
 
 
-def _requirements(letter: str, value: Json, name: str) -> list[JsonObject]:
-    return [{"id": f"{letter}{number}", "text": text} for number, text in enumerate(_list(value, name), 1)]
+def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonObject]:
+    return [
+        {"id": f"{letter}{number}", "kind": kind, "text": text} for number, text in enumerate(_list(value, name), 1)
+    ]
 
 
 def _list(value: Json, name: str) -> list[Json]:

@@ -31,12 +31,10 @@ from pytest_mapsat.model import (
     Blame,
     Case,
     Count,
-    ExplicitRequirement,
-    FactRequirement,
-    ImplicitRequirement,
     Json,
     Label,
     Problem,
+    Requirement,
     SuiteError,
     Verdict,
     shown,
@@ -122,7 +120,7 @@ class PublishedVerdict(_Part):
             why = f"the recorded evaluation ended with status {self.status!r}{error}"
             return base.model_copy(update={"labels": all_unevaluated(case, why, "judge", _BY)})
         warnings = list(base.warnings)
-        count, labels = _explicit(case.truth.explicit, self.details.ECR, warnings)
+        count, labels = _explicit(case.truth.asked, self.details.ECR, warnings)
         labels += _implicit(case.truth.implicit, self.details.IISR, warnings)
         labels += _facts(case.truth.facts, self.details.IFS, warnings)
         update = {"labels": tuple(labels), "explicit_count": count, "warnings": tuple(warnings)}
@@ -182,12 +180,12 @@ def _of_row(row: TableRow, name: str) -> Json:
 
 
 def _explicit(
-    requirements: Sequence[ExplicitRequirement], completion: _Completion | None, warnings: list[str]
+    requirements: Sequence[Requirement], completion: _Completion | None, warnings: list[str]
 ) -> tuple[Count | None, list[Label]]:
     """Return the count, and labels where it leaves no choice: none or all are met."""
 
     def unknown(why: str, blame: Blame | None = "judge") -> list[Label]:
-        return [unevaluated(requirement, "explicit", why, blame, _BY) for requirement in requirements]
+        return [unevaluated(requirement, why, blame, _BY) for requirement in requirements]
 
     if completion is None:
         return None, unknown("the recorded verdict has no ECR")
@@ -201,36 +199,43 @@ def _explicit(
     elif met in (0, total):
         outcome = "passed" if met else "failed"
         return Count(met=met, total=total), [
-            Label(requirement=requirement.id, kind="explicit", outcome=outcome, value=float(bool(met)), why=why, by=_BY)
+            Label(
+                requirement=requirement.id,
+                kind=requirement.kind,
+                outcome=outcome,
+                value=float(bool(met)),
+                why=why,
+                by=_BY,
+            )
             for requirement in requirements
         ]
     return Count(met=met, total=len(requirements)), unknown(f"{why}: it does not say which", None)
 
 
 def _implicit(
-    requirements: Sequence[ImplicitRequirement], satisfaction: _Satisfaction | None, warnings: list[str]
+    requirements: Sequence[Requirement], satisfaction: _Satisfaction | None, warnings: list[str]
 ) -> list[Label]:
     details = satisfaction.rubrics_detail if satisfaction else ()
     places = _aligned(requirements, [detail.rubric for detail in details], "implicit requirements", warnings)
     return [
-        unevaluated(requirement, "implicit", "the recorded verdict does not judge this requirement", by=_BY)
+        unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
         if place is None
         else _degree_label(requirement, details[place])
         for requirement, place in zip(requirements, places, strict=True)
     ]
 
 
-def _degree_label(requirement: ImplicitRequirement, detail: _Degree) -> Label:
+def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
     """Return the label of one implicit requirement; a degree between its levels is not rounded."""
     if detail.Ci is None or not is_level(requirement, detail.Ci):
-        levels = "0 or 1" if requirement.severity == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
-        why = f"the recorded verdict gives {detail.Ci}, but a {requirement.severity} requirement has {levels}"
-        return unevaluated(requirement, "implicit", why, by=_BY)
+        levels = "0 or 1" if requirement.kind == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
+        why = f"the recorded verdict gives {detail.Ci}, but a {requirement.kind} requirement has {levels}"
+        return unevaluated(requirement, why, by=_BY)
     outcome = "passed" if detail.Ci > 0 else "failed"
     why = _cut(detail.reasoning)
     return Label(
         requirement=requirement.id,
-        kind="implicit",
+        kind=requirement.kind,
         outcome=outcome,
         value=detail.Ci,
         why=why,
@@ -239,30 +244,28 @@ def _degree_label(requirement: ImplicitRequirement, detail: _Degree) -> Label:
     )
 
 
-def _facts(
-    requirements: Sequence[FactRequirement], faithfulness: _Faithfulness | None, warnings: list[str]
-) -> list[Label]:
+def _facts(requirements: Sequence[Requirement], faithfulness: _Faithfulness | None, warnings: list[str]) -> list[Label]:
     rows = faithfulness.rows_detail if faithfulness else ()
     places = _aligned(requirements, [row.rubric_row for row in rows], "fact requirements", warnings)
     return [
-        unevaluated(requirement, "fact", "the recorded verdict does not judge this requirement", by=_BY)
+        unevaluated(requirement, "the recorded verdict does not judge this requirement", by=_BY)
         if place is None
         else _fact_label(requirement, rows[place])
         for requirement, place in zip(requirements, places, strict=True)
     ]
 
 
-def _fact_label(requirement: FactRequirement, row: _FactCheck) -> Label:
+def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
     """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
     if row.skipped:
         why = "the recorded evaluation skipped this requirement"
-        return Label(requirement=requirement.id, kind="fact", outcome="not_applicable", why=why, by=_BY)
+        return Label(requirement=requirement.id, kind=requirement.kind, outcome="not_applicable", why=why, by=_BY)
     if row.is_faithful is None:
-        return unevaluated(requirement, "fact", "the recorded verdict does not say whether this holds", by=_BY)
+        return unevaluated(requirement, "the recorded verdict does not say whether this holds", by=_BY)
     held = row.is_faithful
     return Label(
         requirement=requirement.id,
-        kind="fact",
+        kind=requirement.kind,
         outcome="passed" if held else "failed",
         value=float(held),
         why=_cut(row.reasoning),
@@ -273,7 +276,7 @@ def _fact_label(requirement: FactRequirement, row: _FactCheck) -> Label:
 
 
 def _aligned(
-    requirements: Sequence[ImplicitRequirement | FactRequirement], texts: Sequence[str], what: str, warnings: list[str]
+    requirements: Sequence[Requirement], texts: Sequence[str], what: str, warnings: list[str]
 ) -> list[int | None]:
     """Return for each requirement the place of its text: equal, else equal in letters, else, where there are as many, by place."""
     places: list[int | None] = [None] * len(requirements)

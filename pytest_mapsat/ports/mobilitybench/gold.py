@@ -8,21 +8,25 @@ from collections.abc import Callable, Iterator
 from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.sandbox import distance_m
 
-from .rows import Row, at, objects, point_of, text_at
-from .words import (
+from .rows import (
     MODE_WORDS,
     MODES,
     OWN_PLACE,
     WEATHER,
+    Row,
     arrive_by,
     asked_lines,
+    at,
     bare_city,
     is_refused,
     kept_names,
     meant_lines,
     obeys,
+    objects,
+    point_of,
     properties_asked,
     states_in,
+    text_at,
     transits,
     way_given,
     ways_asked,

@@ -38,13 +38,17 @@ from .rows import (
     GoldCall,
     OddRowError,
     Row,
+    meant_lines,
     mobility_tools,
     point_of,
     read_row,
     slots,
+    spellings_of_city,
+    spellings_of_points,
+    spellings_of_set,
     text_at,
+    without_brackets,
 )
-from .words import meant_lines, spellings_of_city, spellings_of_points, spellings_of_set, without_brackets
 
 FORMAT = "mobilitybench"
 _DESCRIPTION = (
@@ -217,6 +221,7 @@ OUTPUT_SCHEMA: JsonObject = {
 }
 _NO_QUESTION = {
     "id": "asks_nothing",
+    "kind": "policy",
     "text": "不向用户反问（论文3.1.1：不允许澄清）",
     "check": {"kind": "asked", "at_most": 0},
 }
@@ -227,7 +232,6 @@ def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
     doubts = doubts_of(row)
     for doubt in doubts:
         log.note("doubtful", f"{row.place} ({row.id})", doubt)
-    explicit, facts = required(row)
     calls = [{"tool": call.tool, "arguments": call.arguments} for call in row.calls]
     data: JsonObject = {
         "id": row.id,
@@ -237,9 +241,7 @@ def convert_case(row: Row, number: int, log: ImportLog) -> Case | None:
         "visible": {"query": row.text("query"), "context": _context(row, log), "output_schema": OUTPUT_SCHEMA},
         "truth": {
             "intent": row.scenario,
-            "explicit": explicit,
-            "facts": facts,
-            "policies": [_NO_QUESTION],
+            "requirements": [*required(row), _NO_QUESTION],
             "clarification": {"max_turns": 0},
             "tools": _expected_tools(row),
             "output": {"intent": row.scenario, "constraints": _constraints(row)},

@@ -29,6 +29,7 @@ from pytest_mapsat.model import (
     tool_name,
     values_of,
 )
+from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
 
 _METRICS = (
     # What a broken episode has earned depends on what the case asks for, so the metric set itself says it.
@@ -102,7 +103,7 @@ def _compared(scene: MetricInput, name: str) -> tuple[Json, Json, Measure | None
 def _intent(scene: MetricInput) -> Measure:
     """Return ID of one case (equation 1). Similar enough means equal in any spelling: the case names the labels to choose from."""
     gold, given, nothing = _compared(scene, "intent")
-    return nothing or Measure(float(_same(scene, gold, given)))
+    return nothing or Measure(float(_same(gold, given)))
 
 
 def _constraints(scene: MetricInput) -> Measure:
@@ -114,22 +115,22 @@ def _constraints(scene: MetricInput) -> Measure:
         return Measure(0.0, why="output.constraints is no object of names and values")
     wanted, told = ({name: value for name, value in side.items() if _listed(value)} for side in (gold, given))
     same = wanted.keys() == told.keys() and all(
-        _same(scene, value, told[name], ordered=name == ORDERED) for name, value in wanted.items()
+        _same(value, told[name], ordered=name == ORDERED) for name, value in wanted.items()
     )
     return Measure(float(same))
 
 
-def _same(scene: MetricInput, gold: Json, given: Json, *, ordered: bool = False) -> bool:
+def _same(gold: Json, given: Json, *, ordered: bool = False) -> bool:
     """Return whether two values say the same: lists as sets where they have no order, and one value as a list of it."""
     wanted, told = _listed(gold), _listed(given)
     if len(told) > _MANY:
         return False
-    if scene.same_value(gold, given):
+    if same_value(gold, given):
         return True
     if ordered:
-        return len(wanted) == len(told) and all(map(scene.same_value, wanted, told))
-    return all(any(scene.same_value(want, value) for value in told) for want in wanted) and all(
-        any(scene.same_value(want, value) for want in wanted) for value in told
+        return len(wanted) == len(told) and all(map(same_value, wanted, told))
+    return all(any(same_value(want, value) for value in told) for want in wanted) and all(
+        any(same_value(want, value) for want in wanted) for value in told
     )
 
 
@@ -141,18 +142,11 @@ def _listed(value: Json) -> Sequence[Json]:
 
 @dataclass(frozen=True)
 class _Action:
-    """Something that the agent did, or planned to do.
-
-    Attributes:
-        tool: the name of the tool; empty where the plan names none.
-        arguments: what is said of them.
-        complete: whether what is not said is not there; a plan may leave open what earlier steps are to find.
-        results: the calls whose results it may rest on.
-    """
+    """Something that the agent did, or planned to do."""
 
     tool: str
     arguments: JsonObject
-    complete: bool
+    complete: bool  # what is not said is not there; a plan may leave open what earlier steps are to find
     results: Sequence[Step]
 
 
@@ -161,10 +155,10 @@ def _decomposition(scene: MetricInput) -> Mapping[str, Measure]:
     expected, actions = scene.case.truth.tools, _actions(scene)
     return {
         "mobility_dec_p": _share(
-            [_any(_matches(scene, step, action) for action in actions) for step in expected], "the case expects no tool"
+            [_any(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
         ),
         "mobility_dec_r": _share(
-            [_any(_matches(scene, step, action) for step in expected) for action in actions],
+            [_any(_matches(step, action) for step in expected) for action in actions],
             "the agent planned nothing and called nothing",
         ),
     }
@@ -194,14 +188,14 @@ def _with_defaults(tool: Tool | None, arguments: JsonObject) -> JsonObject:
     return {**defaults, **arguments}
 
 
-def _matches(scene: MetricInput, expected: ExpectedTool, action: _Action) -> bool | None:
+def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
     """Return whether an action is an expected step: the tool, and each argument that the expected step gives; None where that cannot be said."""
     if action.tool != expected.name:
         return False
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
     held = {
         _any(
-            scene.satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
+            satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
             for value in values_of(action.arguments, name)
         )
         for name in asked
@@ -244,12 +238,12 @@ def _complies(scene: MetricInput, call: Step) -> bool:
     if tool is None:
         return False
     strict = {**tool.parameters, "additionalProperties": False}
-    return not any(mismatches(strict, call.arguments)) and not scene.argument_problems(tool, call.arguments)
+    return not any(mismatches(strict, call.arguments)) and not argument_problems(tool, call.arguments)
 
 
 def _delivery(scene: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and each expected tool that was called was answered once at least."""
-    deliver = next((requirement for requirement in scene.case.truth.explicit if requirement.id == DELIVER), None)
+    deliver = next((requirement for requirement in scene.case.truth.asked if requirement.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if scene.trajectory.ending != "done":
@@ -259,7 +253,7 @@ def _delivery(scene: MetricInput) -> Measure:
     answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
-    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.soft))
+    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.kind == "soft"))
 
 
 def _reading(reading: Reading) -> Measure:

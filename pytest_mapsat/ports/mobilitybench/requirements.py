@@ -7,23 +7,29 @@ from collections.abc import Callable, Iterable
 
 from pytest_mapsat.model import Json, JsonObject
 
-from .rows import Row, at, mobility_tools, objects, point_of, slots, text_at
-from .words import (
+from .rows import (
     MODE_WORDS,
     MODES,
     NEGATORS,
     TRAFFIC,
     WEATHER,
+    Row,
     arrive_by,
+    at,
     kept_names,
     meant_lines,
+    mobility_tools,
     names_of_line,
     obeys,
+    objects,
     other_words,
+    point_of,
     properties_asked,
+    slots,
     spellings_of_points,
     spellings_of_set,
     states_in,
+    text_at,
     transits,
     without_brackets,
 )
@@ -62,9 +68,10 @@ _HAN_DIGITS = "零一二三四五六七八九十"
 _PART = 3
 
 
-def required(row: Row) -> Made:
+def required(row: Row) -> list[JsonObject]:
     """Return the requirements of a row."""
-    return _SCENARIOS[row.scenario](row)
+    explicit, facts = _SCENARIOS[row.scenario](row)
+    return [{"kind": "asked", **one} for one in explicit] + [{"kind": "fact", **one} for one in facts]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:

@@ -1,15 +1,19 @@
-"""A row of MobilityBench's published table, its cells read: Python literals, and those that a spreadsheet cut off."""
+"""A row of MobilityBench's published table, its cells read, and what the words in it mean: ways of travelling, lines, times, weather, traffic."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
+from itertools import permutations
+from typing import NamedTuple
 
 from pytest_mapsat.formats import TableRow, parse_literal
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
 from pytest_mapsat.suite import ImportLog, tools_of
+from pytest_mapsat.text import lexicon_of, read
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767
@@ -197,11 +201,7 @@ def objects(value: Json) -> list[JsonObject]:
 
 
 def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
-    """Return the row with its cells read.
-
-    Raises:
-        OddRowError: names the column, what was found and what was expected.
-    """
+    """Return the row with its cells read. Raises OddRowError."""
     cells = source.cells
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}
@@ -287,3 +287,233 @@ def point_of(value: Json) -> tuple[float, float] | None:
     except ValueError:
         return None
     return (lon, lat) if -180 <= lon <= 180 and -90 <= lat <= 90 else None  # noqa: PLR2004  degrees
+
+
+# -- what words mean
+
+#: way of travelling -> its word.
+MODE_WORDS = {"driving": "驾车", "walking": "步行", "cycling": "骑行", "transit": "公共交通"}
+#: tool of a route -> way of travelling.
+MODES = dict(zip(ROUTES, MODE_WORDS, strict=True))
+_WAYS = {
+    "transit": re.compile(r"地铁(?![站口])|公交(?!站|车站)|轻轨(?!站)|坐巴士"),
+    "driving": re.compile(r"驾车|开车|自驾|驾驶"),
+    "walking": re.compile(r"步行(?!街)|走路|走着去|走过去|徒步"),
+    "cycling": re.compile(r"骑行|骑车|骑单车|自行车(?!店|行)|骑电动车"),
+}
+#: Words for the user's own place.
+OWN_PLACE = re.compile(
+    r"(?:我|现在|当前|目前)?(?:的|所在的?|这里的?)?(?:位置|地方|地点|这里|这儿)|我这(?:里|儿|边)?|这里|这儿|我家?"
+)
+#: The states of the sky and the words for them, longest first where one begins another.
+WEATHER = {
+    "晴": ("晴", "晴天", "晴朗", "阳光"),
+    "多云": ("多云", "少云", "云层"),
+    "阴": ("阴天", "天气阴", "阴，", "阴沉", "转阴", "阴转", "为阴", "是阴"),
+    "雨": ("雨",),
+    "雪": ("雪",),
+    "雾": ("雾",),
+    "霾": ("霾",),
+    "沙尘": ("沙尘", "浮尘", "扬沙", "沙尘暴"),
+}
+#: The states of traffic and the words for them.
+TRAFFIC = {
+    "畅通": ("畅通", "通畅", "顺畅", "不堵", "没堵", "未堵", "路况良好", "路况很好", "路况不错", "正常通行", "通行正常"),
+    "缓行": ("缓行中", "正在缓行", "处于缓行", "缓行状态", "出现缓行", "存在缓行", "目前缓行", "现在缓行", "行驶缓慢", "车流缓慢", "通行缓慢", "车辆缓慢"),
+    "拥堵": (
+        "严重拥堵", "比较拥堵", "较为拥堵", "有些拥堵", "轻微拥堵", "目前拥堵", "正在拥堵", "现在拥堵", "拥堵中", "发生拥堵", "出现拥堵", "存在拥堵", "拥堵严重", "很堵", "比较堵",
+        "较堵", "堵得", "堵车了", "正在堵", "有点堵", "堵着",
+    ),
+}  # fmt: skip
+#: Words without which nothing says that the traffic flows.
+NEGATORS = ("不", "没", "无", "未")
+#: What may be asked of a route -> the words for it.
+PROPERTIES = {
+    "distance": ("多远", "公里", "距离", "里程", "多少里", "千米", "路程"),
+    "time": ("多久", "多长时间", "几个小时", "几小时", "多少小时", "多少分钟", "几分钟", "时间", "几天"),
+    "tolls": ("过路费", "收费", "高速费", "多少钱", "费用"),
+    "lights": ("红绿灯",),
+}
+_NEGATION = r"(?:不要|不想|不愿|不能|不用|不许|不|别|避开|避免|绕开|除了|除开|排除)(?:再|要|想)*(?:乘坐|搭乘|坐|乘|搭|走|经过|换乘|换|转)?"
+_CUES = re.compile(rf"(?P<no>{_NEGATION})|(?P<yes>乘坐|搭乘|换乘|坐|乘|搭|走|换|转|经过|选择|要)")
+_CLAUSE = re.compile(r"[，,。；;！!？?]|但是?|而是")
+_CONSTRAINT = re.compile(r"^\s*(?P<word>不要|不坐|不乘坐|不|避开|要|坐|乘坐|只坐|只要|必须)?\s*(?P<line>.+?)\s*$")
+_MADE_BY = re.compile(r"输出\s*[:：]")
+_ARRIVE = re.compile(r"到|抵达|赶到|之?前")
+_LONGEST_QUERY = 2000
+_NUMBERED = re.compile(r"(?:[A-Z]{0,2}\d{1,4})(?:号线|路|线)")
+_AFTER_NUMBER = re.compile(r"\d号线(.+线)$")
+_SHORTEST_LINE = 2
+_CITY_ENDINGS = ("特别行政区", "自治州", "地区", "市", "省", "县", "区", "盟")
+_FEW = 3
+
+
+class Lines(NamedTuple):
+    """The lines that the way must not, and must, have."""
+
+    avoid: tuple[str, ...] = ()
+    take: tuple[str, ...] = ()
+
+
+def asked_lines(row: Row) -> Lines:
+    """Return the lines that the row's own column says are not wanted, or wanted."""
+    text = _MADE_BY.split(row.texts["llm_ner_ans"])[-1]
+    avoid: list[str] = []
+    take: list[str] = []
+    for part in re.split(r"[,，、;；\n]", text):
+        match = _CONSTRAINT.match(part)
+        if match is not None and match["word"]:
+            (avoid if match["word"].startswith(("不", "避")) else take).append(match["line"])
+    return Lines(tuple(avoid), tuple(take))
+
+
+def meant_lines(row: Row) -> Lines:
+    """Return the lines as the user's own words have them; those that these do not name as the column says."""
+    stated = asked_lines(row)
+    avoid = [line for line in stated.avoid if is_refused(row.text("query"), line) is not False]
+    turned = [line for line in stated.avoid if line not in avoid]
+    refused = [line for line in stated.take if is_refused(row.text("query"), line)]
+    take = [line for line in stated.take if line not in refused]
+    return Lines((*avoid, *refused), (*take, *turned))
+
+
+def is_refused(query: str, line: str) -> bool | None:
+    """Return whether a query refuses a line that it names: what stands last before the name in its clause; None where it is not named."""
+    start = query.find(line)
+    if start < 0:
+        return None
+    clauses = [match.end() for match in _CLAUSE.finditer(query, 0, start)]
+    cues = list(_CUES.finditer(query[clauses[-1] if clauses else 0 : start]))
+    return bool(cues) and cues[-1].lastgroup == "no"
+
+
+_SORTS_OF_LINES = ("公交", "地铁", "轨道交通", "轻轨")
+_METRO = re.compile(r"地铁|轨道交通|轻轨|\d号线")
+
+
+def is_line(name: str, wanted: str) -> bool:
+    """Return whether a line's full name (``地铁10号线外环(车道沟--车道沟)``) is the one of a short name (``10号线``)."""
+    bare = re.split(r"[(（]", name)[0]
+    if wanted in _SORTS_OF_LINES:
+        return _METRO.search(bare) is not None if wanted in _SORTS_OF_LINES[1:] else _METRO.search(bare) is None
+    start = bare.find(wanted)
+    while start >= 0:
+        before = bare[start - 1 : start]
+        if not (before.isdigit() or (before.isascii() and before.isalpha())):
+            return True
+        start = bare.find(wanted, start + 1)
+    return False
+
+
+def transits(row: Row) -> list[tuple[JsonObject, list[list[str]]]]:
+    """Return the ways by public transport of a row, each with its rides: the names of the lines that serve one, any of which will do."""
+    return [(way, _rides(way)) for way in objects(row.way.get("transits"))]
+
+
+def _rides(way: JsonObject) -> list[list[str]]:
+    lines = [objects(at(segment, "bus", "buslines")) for segment in objects(way.get("segments"))]
+    rides = [[str(line["name"]) for line in served if line.get("name")] for served in lines]
+    return [names for names in rides if names]
+
+
+def obeys(ride_names: Sequence[Sequence[str]], lines: Lines) -> bool:
+    """Return whether a way keeps to the lines that are wanted and refused."""
+    free = all(kept_names(names, lines) for names in ride_names)
+    taken = all(any(is_line(name, line) for names in ride_names for name in names) for line in lines.take)
+    return bool(ride_names) and free and taken
+
+
+def kept_names(names: Sequence[str], lines: Lines) -> list[str]:
+    """Return the lines of a ride that are not refused."""
+    return [name for name in names if not any(is_line(name, line) for line in lines.avoid)]
+
+
+def ways_asked(row: Row) -> set[str]:
+    """Return the ways of travelling that a query names, places apart."""
+    query = row.text("query")
+    for column in ("query_start_poi", "query_transit_poi", "query_end_poi"):
+        for name in slots(row, column):
+            query = query.replace(name, " ")
+    return {mode for mode, words in _WAYS.items() if words.search(query)}
+
+
+def way_given(row: Row) -> str:
+    """Return the way of travelling of the context, empty where there is none."""
+    tool = str(row.mapping("context").get("travel_tool") or "")
+    return next((mode for mode, words in _WAYS.items() if words.search(tool)), "")
+
+
+def arrive_by(row: Row) -> int | None:
+    """Return when the user must be there, minutes after midnight, where the query surely says one such time."""
+    query = row.text("query")[:_LONGEST_QUERY]
+    times = read(query, language="zh", lexicon=lexicon_of(())).times
+    if len(times) != 1 or len(times[0].minutes) != 1:
+        return None
+    around = query[max(times[0].span.start - 2, 0) : times[0].span.end + 4]
+    return times[0].minutes[0] if _ARRIVE.search(around) else None
+
+
+def properties_asked(query: str) -> list[str]:
+    """Return which figures of a route a query asks for."""
+    asked = [name for name, words in PROPERTIES.items() if any(word in query for word in words)]
+    by_taxi = any(word in query for word in ("打车", "出租车", "打的", "网约车"))
+    return ["taxi" if name == "tolls" and by_taxi else name for name in asked]
+
+
+def states_in(text: str, states: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the states that a text tells, by the words for them."""
+    return [state for state, words in states.items() if any(word in text for word in (state, *words))]
+
+
+def other_words(states: dict[str, tuple[str, ...]], told: Iterable[str]) -> list[str]:
+    """Return the words for all states but those that are told, each once."""
+    others = states.keys() - set(told)
+    return list(dict.fromkeys(word for state, words in states.items() if state in others for word in words))
+
+
+def without_brackets(name: str) -> str:
+    """Return a name without what stands in brackets."""
+    return re.sub(r"[(（][^()（）]*[)）]", "", name)
+
+
+def names_of_line(name: str) -> list[str]:
+    """Return the names that a line's full name (``地铁1号线八通线(环球度假区--古城)``) may be told by."""
+    bare = re.split(r"[(（]", name)[0]
+    parts = bare.split("/")
+    names = [bare, *parts]
+    for part in parts:
+        names += [*_NUMBERED.findall(part), re.sub(r"^(?:地铁|轨道交通|轻轨)", "", part)]
+        names += [line for line in _AFTER_NUMBER.findall(part) if len(line) > _SHORTEST_LINE]
+    return [line for line in dict.fromkeys(names) if len(line) > 1]
+
+
+def bare_city(name: str) -> str:
+    """Return a city's name without the ending that says what sort of place it is."""
+    return next((name.removesuffix(end) for end in _CITY_ENDINGS if name.endswith(end) and name != end), name)
+
+
+def spellings_of_city(name: str) -> list[str]:
+    """Return a city's name with and without the ending that says what sort of place it is."""
+    bare = bare_city(name)
+    return list(dict.fromkeys([name, bare, f"{bare}市"]))
+
+
+def spellings_of_set(values: Sequence[Json], synonyms: Mapping[str, Sequence[str]]) -> list[Json]:
+    """Return the lists that mean a set, in any order and with declared synonyms, and a single member alone."""
+    words = [[str(value), *synonyms.get(str(value), ())] for value in values]
+    if len(words) == 1:
+        return [*([word] for word in words[0]), *words[0]]
+    heads = [str(value) for value in values]
+    return [list(order) for order in permutations(heads)] if len(heads) <= _FEW else [heads]
+
+
+def spellings_of_points(values: Sequence[Json]) -> list[Json]:
+    """Return the lists of points as the tools' results and the rows spell them: with and without the last zeros."""
+    spelled = [_spellings_of_point(str(value)) for value in values]
+    lists = dict.fromkeys(zip(*spelled, strict=True))
+    return [*map(list, lists), *map(";".join, lists)]
+
+
+def _spellings_of_point(text: str) -> tuple[str, str, str]:
+    point = point_of(text)
+    return (text, f"{point[0]:.6f},{point[1]:.6f}", f"{point[0]!r},{point[1]!r}") if point else (text, text, text)

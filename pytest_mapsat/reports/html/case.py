@@ -301,7 +301,7 @@ def _untold(name: str, kind: str) -> CardRequirement:
 
 
 def _requirement(wanted: CardRequirement, label: Label | None, card: Scorecard) -> RequirementView:
-    kind, soft = view.KIND_TITLES.get(wanted.kind, wanted.kind), wanted.kind in ("soft", "implicit")
+    kind, soft = view.KIND_TITLES.get(wanted.kind, wanted.kind), wanted.kind == "soft"
     told = (wanted.id, kind, wanted.text, wanted.source, label)
     if label is None:
         return RequirementView(*told, state="none", title="not judged", decidable=False, soft=soft)

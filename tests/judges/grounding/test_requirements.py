@@ -19,9 +19,13 @@ def finding(reply, **fields):
     return evaluate(check, Context(dialogue(reply), TOOLS, VISIBLE, language="zh"))
 
 
-def label(reply, text, **truth):
+def label(reply, text, *others, **truth):
     case = Case.model_validate(
-        {"id": "c1", "visible": VISIBLE, "truth": {"intent": "i", "facts": [{"id": "f", "text": text}], **truth}}
+        {
+            "id": "c1",
+            "visible": VISIBLE,
+            "truth": {"intent": "i", "requirements": [*others, {"id": "f", "kind": "fact", "text": text}], **truth},
+        }
     )
     return ChecksJudge(TOOLS).judge(case, dialogue(reply)).labels[-1]
 
@@ -87,11 +91,9 @@ def test_a_requirement_without_a_check_is_judged_by_the_claims_it_speaks_of(repl
 
 
 def test_the_truth_of_a_case_is_no_evidence():
-    secret = {
-        "intent": "Call 0571-66668888",
-        "explicit": [{"id": "e", "text": "0571-66668888", "check": {"kind": "says", "any": ["0571-66668888"]}}],
-    }
-    assert label("青石寺电话0571-66668888。", "电话真实", **secret).outcome == "failed"
+    number = "0571-66668888"
+    asked = {"id": "e", "kind": "asked", "text": number, "check": {"kind": "says", "any": [number]}}
+    assert label(f"青石寺电话{number}。", "电话真实", asked, intent=f"Call {number}").outcome == "failed"
 
 
 def test_what_an_agent_asked_a_tool_is_no_evidence():

@@ -47,9 +47,9 @@ def test_each_part_of_a_row_becomes_a_part_of_the_case(tmp_path):
     assert (seen.location.lon, seen.location.lat, seen.location.name, seen.city) == (120.5, 30.25, "a gate", "P/C")
     assert seen.history == ("looked at a", "looked at b")
     assert case.truth.intent == "I want to go"
-    assert [(requirement.id, requirement.text) for requirement in case.truth.explicit] == [("e1", "go there")]
+    assert [(requirement.id, requirement.text) for requirement in case.truth.asked] == [("e1", "go there")]
     (requirement,) = case.truth.implicit
-    assert (requirement.id, requirement.severity, requirement.weight, requirement.source) == (
+    assert (requirement.id, requirement.kind, requirement.weight, requirement.source) == (
         "z1",
         "hard",
         1.2,
@@ -142,7 +142,7 @@ def test_what_a_case_has_no_place_for_is_counted(tmp_path):
         (["bad", "q", "[]", "i", "{}"], r"context is \[\], not an object"),
         (row("bad", ctx=context(time="yesterday")), "found 'yesterday', expected YYYY-MM-DD"),
         (row("bad", gt=truth(explicit_intent="go")), "explicit_intent is 'go', not a list"),
-        (row("bad", gt=truth(implicit_intent=[{"rubric_instruction": "x", "constraint_type": "stern", "evidence_confidence": 1, "evidence": ""}])), "found 'stern', expected one of hard, soft"),
+        (row("bad", gt=truth(implicit_intent=[{"rubric_instruction": "x", "constraint_type": "stern", "evidence_confidence": 1, "evidence": ""}])), "constraint_type is 'stern', not hard or soft"),
         (row("bad", gt=truth(clarification_policy={"max_allowed": "many", "evidence": ""})), "found 'many', expected a whole number"),
         (row("b a d"), "expected 1 to 80 of"),
         (row("bad-t1"), "ends like the mark of a trial"),

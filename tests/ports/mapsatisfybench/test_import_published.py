@@ -96,9 +96,9 @@ def test_the_report_notes_what_is_odd(imported):
 def test_every_case_has_its_parts(cases):
     found = {
         case.id[:6]: (
-            len(case.truth.explicit),
+            len(case.truth.asked),
             len(case.truth.implicit),
-            sum(requirement.severity == "hard" for requirement in case.truth.implicit),
+            len(case.truth.hard),
             case.truth.clarification.max_turns,
             len(case.truth.tools),
             len(case.truth.facts),

@@ -26,15 +26,17 @@ def published_case(row):
         {
             "id": f"z{index}",
             "text": requirement["rubric_instruction"],
-            "severity": requirement["constraint_type"],
+            "kind": requirement["constraint_type"],
             "weight": requirement["evidence_confidence"],
         }
         for index, requirement in enumerate(truth["implicit_intent"])
     ]
     truth = {
-        "explicit": [{"id": f"e{index}", "text": text} for index, text in enumerate(truth["explicit_intent"])],
-        "implicit": implicit,
-        "facts": [{"id": f"f{index}", "text": text} for index, text in enumerate(rubric)],
+        "requirements": [
+            *({"id": f"e{n}", "kind": "asked", "text": text} for n, text in enumerate(truth["explicit_intent"])),
+            *implicit,
+            *({"id": f"f{n}", "kind": "fact", "text": text} for n, text in enumerate(rubric)),
+        ],
     }
     visible = {"query": row["query"], "context": {"now": "2026-03-01T10:00:00"}}
     return Case.model_validate({"id": row["case_id"], "visible": visible, "truth": truth})

@@ -15,11 +15,9 @@ from pytest_mapsat.model import (
     Case,
     Equal,
     ExpectedTool,
-    ExplicitRequirement,
-    FactRequirement,
     Fault,
-    ImplicitRequirement,
     OneOf,
+    Requirement,
     Tool,
     Truth,
     Usage,
@@ -27,7 +25,6 @@ from pytest_mapsat.model import (
     WithinM,
 )
 from pytest_mapsat.ports.mobilitybench.metrics import MOBILITY
-from pytest_mapsat.sandbox import argument_problems, same_value, satisfies
 
 ASKS = {
     "type": "object",
@@ -79,9 +76,9 @@ INN, MILL, BARN = call("find", name="Inn"), call("find", name="mill "), call("fi
 WAY = call("route", to="10.0004,50.0001")
 
 
-def case_of(*, tools=(), output=None, asks=ASKS, requirements=("deliver",), **truth):
-    explicit = tuple(ExplicitRequirement(id=requirement, text="a wish") for requirement in requirements)
-    truth = Truth(explicit=explicit, tools=tools, output=output or {}, **truth)
+def case_of(*, tools=(), output=None, asks=ASKS, requirements=("deliver",), more=(), **truth):
+    explicit = tuple(Requirement(kind="asked", id=requirement, text="a wish") for requirement in requirements)
+    truth = Truth(requirements=(*explicit, *more), tools=tools, output=output or {}, **truth)
     return Case(id="c1", visible=Visible(query="To the mill!", output_schema=asks), truth=truth)
 
 
@@ -93,11 +90,8 @@ def card_of(case, *calls, output=None, labels=None, **fields):
         trajectory.model_copy(update={"turns": tuple(turns)}),
         make_verdict(labels if labels is not None else [label("e", 1).model_copy(update={"requirement": "deliver"})]),
         asserted=frozenset(),
-        satisfies=satisfies,
         tools=TOOLS,
         metric_sets=(MOBILITY,),
-        argument_problems=argument_problems,
-        same_value=same_value,
     )
 
 
@@ -180,7 +174,6 @@ def test_the_last_reply_that_claims_something_counts():
         trajectory.model_copy(update={"turns": tuple(turns)}),
         judged,
         asserted=frozenset(),
-        satisfies=satisfies,
         metric_sets=(MOBILITY,),
     )
     assert card.metrics["mobility_id"] == 1
@@ -326,11 +319,11 @@ def test_what_was_asked_for_is_delivered_by_an_answer_that_rests_on_answered_cal
 
 FULL = case_of(
     requirements=("e1", "e2"),
-    implicit=(
-        ImplicitRequirement(id="h1", text="a need", severity="hard", weight=1),
-        ImplicitRequirement(id="s1", text="a need", severity="soft", weight=1),
+    more=(
+        Requirement(id="h1", text="a need", kind="hard", weight=1),
+        Requirement(id="s1", text="a need", kind="soft", weight=1),
+        Requirement(kind="fact", id="f1", text="a fact"),
     ),
-    facts=(FactRequirement(id="f1", text="a fact"),),
 )
 ALL_PASSED = {"e1": 1, "e2": 1, "h1": 1, "s1": 0, "f1": 1}
 
@@ -339,7 +332,7 @@ def test_an_answer_passes_where_every_explicit_hard_and_fact_label_does():
     assert found(card_of(FULL, labels=ALL_PASSED), "fpr") == 1
     for requirement in ("e1", "e2", "h1", "f1"):
         assert found(card_of(FULL, labels={**ALL_PASSED, requirement: 0}), "fpr") == 0
-    soft_only = case_of(requirements=(), implicit=FULL.truth.implicit[1:])
+    soft_only = case_of(requirements=(), more=FULL.truth.soft)
     assert found(card_of(soft_only, labels={"s1": 0}), "fpr") == "not_applicable"
 
 
@@ -420,7 +413,7 @@ def test_several_right_arguments_are_one_of_them():
 
 
 def test_the_case_of_the_document_is_measured_as_it_says():
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
     section = text.partition("## `mobility`")[2].partition("\n## ")[0]
     assert [metric.name for metric in MOBILITY.metrics if f"`{metric.name}`" not in section] == []
     case = Case.model_validate(

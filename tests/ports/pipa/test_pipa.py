@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from metric_builders import always, call, label, make_case, make_trajectory, make_verdict
+from metric_builders import call, label, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import MSB, Measure, MetricSet, score
-from pytest_mapsat.model import Fault, Label, Metric, Policy, Step, Trajectory, Turn, step_name, thing_name
+from pytest_mapsat.model import Fault, Label, Metric, Requirement, Step, Trajectory, Turn, step_name, thing_name
 from pytest_mapsat.ports.pipa.metrics import PIPA, average
 
 THOUGHT = Step(kind="thought", text="They want a bus.")
@@ -34,13 +34,13 @@ def dialogue(*steps_of_replies, **fields):
 
 def pipa(trajectory, *labels, policies=0, success=None, explicit=1, **fields):
     case = make_case(explicit=explicit)
-    kept = tuple(Policy(id=f"p{n}", text="a rule") for n in range(1, policies + 1))
-    case = case.model_copy(update={"truth": case.truth.model_copy(update={"policies": kept})})
+    kept = tuple(Requirement(kind="policy", id=f"p{n}", text="a rule") for n in range(1, policies + 1))
+    case = case.model_copy(
+        update={"truth": case.truth.model_copy(update={"requirements": (*case.truth.requirements, *kept)})}
+    )
     verdict = make_verdict([label("e1", fields.pop("done", 1)), *labels])
     metric_sets = fields.pop("metric_sets", (MSB, PIPA))
-    return score(
-        case, trajectory, verdict, asserted=frozenset(), satisfies=always, metric_sets=metric_sets, success=success
-    )
+    return score(case, trajectory, verdict, asserted=frozenset(), metric_sets=metric_sets, success=success)
 
 
 def of(card, name):
@@ -153,5 +153,5 @@ def test_the_averages_of_table_2_are_plain_means_of_its_five_figures_but_for_one
 
 
 def test_the_page_on_metrics_names_each_metric():
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
     assert [metric.name for metric in PIPA.metrics if f"`{metric.name}`" not in text] == []

@@ -8,19 +8,23 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import Context, ContextVar, copy_context
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
 
 from pytest_mapsat.interpreter import computing
+from pytest_mapsat.judges import asks_model
 from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
-from pytest_mapsat.runs.ahead import HELD, Ahead, Planned
+from pytest_mapsat.runs.ahead import HELD, Ahead
 from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 
 from .items import OWN_FIXTURES, CaseFile, CaseParam, agent_of, param_of
 from .private import definitions, queue_of_worker
+
+if TYPE_CHECKING:
+    from .session import MapsatSession
 
 #: Characters of one episode that are kept of each stream, and records of its log.
 _MOST_PRINTED = 1_000_000
@@ -159,8 +163,6 @@ _ASIDE = frozenset({"pytest_asyncio"})
 AT_ONCE = 16
 #: That is worth a word from so many seconds of waiting on, and with so many cases.
 _LONG, _FEW = 20.0, 4
-#: Makes the plan of an item's episode, from the item, its case, and what keeps its output; None where there is nothing to run.
-Plan = Callable[[pytest.Item, Case, Printed], Planned | None]
 
 
 def worth_a_word(run: Run) -> Iterator[str]:
@@ -178,40 +180,26 @@ def worth_a_word(run: Run) -> Iterator[str]:
         )
 
 
-class AheadOfItems:
+class Upcoming:
     """Offers the episodes of the items that come next, and hands them out when these have come.
 
     Args:
-        config: pytest's.
+        session: makes plans and loads cases.
         width: how many episodes may be under way.
-        grades: whether episodes are graded before their item comes.
-        plan: makes plans.
-        load: loads the case of an item.
-        give_up: ends the waiting of episodes that nobody wants any more.
-        user_reads: whether replies are read for the user, by the words of the case's language.
         stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
     """
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        width: int,
-        *,
-        grades: bool,
-        plan: Plan,
-        load: Callable[[CaseParam], Case],
-        give_up: Callable[[], int],
-        user_reads: bool = False,
-        stolen: bool = False,
-    ) -> None:
-        self._config = config
+    def __init__(self, session: MapsatSession, width: int, *, stolen: bool) -> None:
+        self._session = session
+        self._config = session.config
         self._width = width
-        self._ahead = Ahead(width, grades=grades, give_up=give_up)
-        self._plan = plan
-        self._load = load
-        self._user_reads = user_reads
+        # Graded on their threads too, where the judge waits for a model.
+        request = session.settings.request
+        self._ahead = Ahead(width, grades=asks_model(request.judge), give_up=session.give_up)
+        #: Replies are read for a scripted user, by the words of the case's language.
+        self._user_reads = request.user == "scripted"
         self._stolen = stolen
-        self._keeper = Keeper(config)
+        self._keeper = Keeper(self._config)
         self._cases: dict[Key, Case] = {}
         self._printed: dict[Key, Printed] = {}
         self._looked_at: set[str] = set()
@@ -223,9 +211,9 @@ class AheadOfItems:
         self._asked = False
         self._as_it_was = Surroundings()
         #: How many items run in their own turn only, by the fixture that wants it so.
-        self.in_turn: Counter[str] = Counter()
+        self._in_turn: Counter[str] = Counter()
         #: How many agents were left behind in their replies when the run ended.
-        self.left_behind = 0
+        self._left_behind = 0
 
     # -- hooks -----------------------------------------------------------------------------
 
@@ -241,7 +229,7 @@ class AheadOfItems:
             try:
                 return (yield)
             finally:
-                self.left_behind = self._ahead.close()
+                self._left_behind = self._ahead.close()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
@@ -260,6 +248,14 @@ class AheadOfItems:
             if not self._asked:
                 self._as_it_was = Surroundings()
 
+    def _routed(self) -> Generator[None, object, object]:
+        self._keeper.route()
+        return (yield)
+
+    # pytest makes the streams of capsys anew for each phase, and a fixture may put others in their place.
+    pytest_runtest_call = pytest.hookimpl(wrapper=True, trylast=True)(_routed)
+    pytest_runtest_teardown = pytest.hookimpl(wrapper=True, trylast=True)(_routed)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self) -> Generator[None, object, object]:
         """Know the streams that a fixture puts in place, as ``capsys`` does, before anybody else prints on them."""
@@ -267,18 +263,6 @@ class AheadOfItems:
             return (yield)
         finally:
             self._keeper.route()
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Likewise: pytest makes the streams of ``capsys`` anew for each phase."""
-        self._keeper.route()
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
-        """Likewise."""
-        self._keeper.route()
-        return (yield)
 
     # -- what the session asks -------------------------------------------------------------
 
@@ -312,9 +296,9 @@ class AheadOfItems:
         """Return what the summary says of it: sentences, with how many items or agents each is about."""
         said = [
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
-            for name, count in self.in_turn.items()
+            for name, count in self._in_turn.items()
         ]
-        return [*said, ("left behind in a reply when the run ended", self.left_behind)] if self.left_behind else said
+        return [*said, ("left behind in a reply when the run ended", self._left_behind)] if self._left_behind else said
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -337,14 +321,14 @@ class AheadOfItems:
             name for name in getattr(item, "fixturenames", ()) if name not in OWN_FIXTURES and not _is_aside(item, name)
         ]
         if foreign:
-            self.in_turn[foreign[0]] += 1
+            self._in_turn[foreign[0]] += 1
             return False
         key, printed = _key_of(item), Printed()
         try:
-            case = self._load(param_of(item))
+            case = self._session.load(param_of(item))
         except MapsatError:
             return False  # told when the item loads it
-        planned = None if self._ahead.knows(key) else self._plan(item, case, printed)
+        planned = None if self._ahead.knows(key) else self._session.planned(item, case, printed)
         if planned is None:
             return False
         self._cases[key], self._printed[key] = case, printed

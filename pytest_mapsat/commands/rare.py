@@ -1,4 +1,4 @@
-"""``python -m pytest_mapsat cache``: what is kept of models' answers, and moving it."""
+"""The rarely used commands of ``python -m pytest_mapsat``: the JSON Schemas of files, and what is kept of models' answers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,34 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from .shared import OK, tell, write, write_json
+from .shared import OK, Command, tell, write, write_json
 
-MORE = "They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says."
+NOUNS = ("case", "report", "requirements", "run", "tools")
+
+
+def _schema_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("noun", metavar="NOUN", choices=NOUNS, help=f"one of: {', '.join(NOUNS)}")
+    parser.add_argument("--json", action="store_true", help="accepted for symmetry: a schema is always JSON")
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from pydantic import TypeAdapter
+
+    from pytest_mapsat.model import CommonRequirement, Run, Tool
+    from pytest_mapsat.reports import Report
+    from pytest_mapsat.suite import WrittenCase
+
+    nouns: dict[str, Any] = {
+        "case": WrittenCase,
+        "report": Report,
+        "requirements": dict[str, CommonRequirement],
+        "run": Run,
+        "tools": Tool | list[Tool],
+    }
+    write_json(TypeAdapter(nouns[options.noun]).json_schema())
+    return OK
+
+
 _ABOUT = {
     "info": "say where answers are kept, how many, and of which models",
     "clear": "drop all of them",
@@ -18,8 +43,7 @@ _ABOUT = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _cache_arguments(parser: argparse.ArgumentParser) -> None:
     steps = parser.add_subparsers(metavar="STEP", required=True, dest="step")
     for name, about in _ABOUT.items():
         step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
@@ -28,8 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         step.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Take a step, and tell what came of it."""
+def _cache(options: argparse.Namespace) -> int:
     from pytest_mapsat.llm import Cache, export_entries, import_entries
     from pytest_mapsat.store import Store, clear_store, store_folder
 
@@ -47,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
             found = import_entries(cache, options.file)
             for problem in found.problems:
                 tell(problem)
-            said = f"{folder}: {found.added} answers added, {found.known} known already, {len(found.problems)} lines of no use"
-            told = {"added": found.added, "known": found.known, "problems": list(map(str, found.problems))}
+            said = f"{folder}: {found.taken} answers added, {found.known} known already, {len(found.problems)} lines of no use"
+            told = {"added": found.taken, "known": found.known, "problems": list(map(str, found.problems))}
             return max(_tell(options, told, said), int(bool(found.problems)))
         models = Counter((entry.request.model, entry.request.purpose) for entry in cache.entries())
         told = {
@@ -70,3 +93,9 @@ def run(options: argparse.Namespace) -> int:
 def _tell(options: argparse.Namespace, told: dict[str, Any], said: str) -> int:
     write_json(told) if options.json else write([said])
     return OK
+
+
+COMMANDS = {
+    "schema": Command("", _schema_arguments, _schema),
+    "cache": Command("They lie in the user's cache folder, or where MAPSAT_CACHE_DIR says.", _cache_arguments, _cache),
+}

@@ -1,16 +1,16 @@
-"""``mapsat init``: a suite, its sandbox, an agent and a workflow to begin with, out of the package itself."""
+"""``mapsat init`` and ``mapsat import``: a suite to begin with, out of the package itself or from the published files of another benchmark."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
-from .shared import OK, write, write_json
+from .shared import OK, Command, write, write_json
 
-MORE = "Files that are there are never overwritten."
 #: Where each file goes, and what it is in ``starter/``.
 FILES = {
     **{
@@ -35,14 +35,12 @@ NEXT = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
+def _init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", nargs="?", type=Path, default=Path(), help="where (default: here)")
     parser.add_argument("--json", action="store_true", help="print the files and the next commands as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
-    """Write the files, tell them and what to do next."""
+def _init(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import printable
 
     folder: Path = options.folder
@@ -83,3 +81,39 @@ def _write(folder: Path) -> None:
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         raise UsageError(f"{printable(str(error.filename or folder))}: {error.strerror}") from None
+
+
+class _Formats:
+    """The formats that can be imported; installed packages are looked through when a value or the help asks for them."""
+
+    def __iter__(self) -> Iterator[str]:
+        from pytest_mapsat.suite import import_formats
+
+        return import_formats()
+
+
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("format", metavar="FORMAT", choices=_Formats(), help="one of: %(choices)s")
+    parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files, or the table")
+    parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
+    parser.add_argument("--json", action="store_true", help="print the import report as JSON")
+
+
+def _import(options: argparse.Namespace) -> int:
+    from pytest_mapsat.suite import importer_of
+
+    report = importer_of(options.format)(options.src, options.dest)
+    if options.json:
+        write_json(report.to_json())
+        return OK
+    recordings = f"{report.recordings} recordings ({report.orphans} of no case, kept aside)"
+    write([f"{options.dest}: {report.cases} cases, {report.tools} tools, {recordings}"])
+    write(f"not carried over: {count} {what}" for what, count in report.not_carried.items())
+    write(report.notes)
+    return OK
+
+
+COMMANDS = {
+    "init": Command("Files that are there are never overwritten.", _init_arguments, _init),
+    "import": Command("", _import_arguments, _import),
+}

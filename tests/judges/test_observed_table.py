@@ -1,0 +1,138 @@
+"""The table of docs/reference/checks.md, observed, outcome, reason: each of its rows is judged, and comes out as it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+from judging import TOOLS, call, case_of, dialogue
+
+import pytest_mapsat
+from pytest_mapsat import registry
+from pytest_mapsat.judges import ChecksJudge
+from pytest_mapsat.model import RowChange
+from pytest_mapsat.suite import open_suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("## Observed, outcome, reason\n")[2].partition("\n## ")[0]
+ROWS = {row[0]: row[1:] for line in TABLE.splitlines()[3:] if len(row := line.strip("| ").split(" | ")) == 4}
+
+ORDERS = {
+    order: {"id": order, "user": "u-1", "dish": dish, "price": price, "status": "open"}
+    for order, dish, price in (("A1", "noodle soup", 9.5), ("A2", "spring rolls", 6.0))
+}
+PHARMACIES = {
+    "pois": [
+        {"name": "Gull Pharmacy", "poiid": "1", "rating": "3.0"},
+        {"name": "Mill Pharmacy", "poiid": "2", "rating": "4.8"},
+        {"name": "Blue Bay", "poiid": "3", "rating": "4.8"},
+        {"name": "Blue Bay", "poiid": "4", "rating": "3.0"},
+    ]
+}
+OPEN = {"rating": {"op": "between", "min": 4.5}}  # what makes a place fit; the table's places are closed or open
+CANCELLED = {"kind": "state", "table": "orders", "where": {"id": "A1"}, "has": {"status": "cancelled"}}
+ONLY_A1 = {"kind": "unchanged", "except": [{"table": "orders", "where": {"id": "A1"}, "columns": ["status"]}]}
+ALONE = {"kind": "unchanged"}
+AGREED = {"kind": "calls", "tool": "cancel_order", "agreed": True}
+ANSWERED = {"kind": "calls", "tool": "cancel_order", "answered": True}
+NOT_GULL = {"kind": "recommends", "none_of": ["Gull Pharmacy"]}
+REFUSED = call("cancel_order", "no", "refused", order_id="A1")
+FITS = {"kind": "recommends", "where": OPEN}
+MINUTES = {"kind": "number", "unit": "min", "equals": {"op": "bound", "tool": "route", "path": "minutes"}}
+ROUTE = call("route", {"minutes": 11}, to="here")
+MISS = call("route", {"error": "no_recording"}, status="miss", to="here")
+BUS = {"kind": "says", "any": ["bus"]}
+
+
+def cancelled(*orders):
+    """Calls that cancelled orders."""
+    changes = [
+        RowChange(table="orders", id=order, before=ORDERS[order], after=ORDERS[order] | {"status": "cancelled"})
+        for order in orders
+    ]
+    return [
+        call("cancel_order", {}, order_id=change.id).model_copy(update={"changed": (change,)}) for change in changes
+    ]
+
+
+def said(reply, *steps):
+    return dialogue(reply, steps=steps or [call(result=PHARMACIES, query="pharmacy")])
+
+
+#: What is observed: the check, the dialogue, the reason that the label gives, and what else holds of the label.
+OBSERVED = {
+    "order A1 is cancelled at the end": (CANCELLED, dialogue("Done.", steps=cancelled("A1")), "^1 row of orders", {}),
+    "order A2 is cancelled, too": (
+        ONLY_A1,
+        dialogue("Done.", steps=cancelled("A1", "A2")),
+        "orders A2",
+        {"compared": (("at the start", "at the end"), ("orders A2 status: 'open'", "orders A2 status: 'cancelled'"))},
+    ),
+    "nothing had to change, and nothing did": (ALONE, dialogue("Hello."), "nothing had to change", {"idle": True}),
+    "`cancel_order` was called before the user was asked": (
+        AGREED,
+        dialogue("Done.", steps=cancelled("A1")),
+        r"^cancel_order\(order_id=\"A1\"\) came before the user was asked",
+        {},
+    ),
+    "the service refused the call": (ANSWERED, dialogue("Sorry.", steps=[REFUSED]), "1 refused", {}),
+    "no recording answers the call": (MINUTES, said("It takes 10 min.", MISS), "route", {"blame": "sandbox"}),
+    '"Go to Gull Pharmacy", which is closed': (FITS, said("Go to Gull Pharmacy."), "'Gull Pharmacy' .chars 6-19.", {}),
+    '"Gull Pharmacy or Mill Pharmacy", one of them is closed': (
+        FITS | {"only": True},
+        said("I recommend Gull Pharmacy or Mill Pharmacy."),
+        "'Gull Pharmacy'",
+        {},
+    ),
+    '"Not Gull Pharmacy, it is closed"': (NOT_GULL, said("Not Gull Pharmacy, it is closed."), "none of", {}),
+    '"Blue Bay", a name that two things share': (FITS, said("Go to Blue Bay."), "^undecided: .* says 'Blue Bay'", {}),
+    '"about 10 min", a tool returned 11 min': (MINUTES, said("It takes about 10 min.", ROUTE), "", {}),
+    "no figure of this unit and role is stated": (MINUTES, said("It is near.", ROUTE), "", {"nothing_claimed": False}),
+    '"Sorry, that cannot be changed"': (
+        {"kind": "recommends", "turned_down": ["Gull Pharmacy"]},
+        said("Sorry, that cannot be changed."),
+        "^undecided: no reply speaks of 'Gull Pharmacy'",
+        {},
+    ),
+    "a blank reply": (BUS, said(" "), "no reply says 'bus'", {}),
+    "more than 100,000 characters": (BUS, said("Take the bus. " * 10_000), "^too long to read", {"blame": "judge"}),
+    "a check in Python raises": ("raises", said("Hello."), "^the check raises broke", {"blame": "judge"}),
+}
+
+
+def test_every_row_of_the_table_is_judged_here():
+    assert list(OBSERVED) == list(ROWS)
+
+
+@pytest.fixture(autouse=True)
+def raising(monkeypatch):
+    def raises(episode):
+        raise ValueError(episode.replies)
+
+    monkeypatch.setattr(registry, "_added", {"raises": registry.AddedCheck("raises", raises)})
+
+
+def labels(check, trajectory, kind="explicit"):
+    suite = open_suite(Path(pytest_mapsat.__file__).parent / "starter" / "benchmark_cases")
+    case = case_of(**{kind: [{"id": "e", "text": "t", "check": check}]})
+    return ChecksJudge({**TOOLS, **suite.tools}, suite=suite).judge(case, trajectory).labels
+
+
+@pytest.mark.parametrize("observed", OBSERVED)
+def test_a_row_comes_out_as_the_table_says(observed):
+    check, trajectory, reason, more = OBSERVED[observed]
+    told, outcome, _ = ROWS[observed]
+    for words in re.findall('^"(.*?)"', observed):
+        assert words in trajectory.replies[-1].text
+    (label,) = labels(check, trajectory)
+    assert check == "raises" or f"`{check['kind']}`" in told or told.startswith(("any check", "a check"))
+    assert label.outcome == outcome.replace("undecided", "unevaluated")
+    assert label.why.startswith("undecided: ") == (outcome == "undecided")
+    assert re.search(reason, label.why)
+    assert {name: getattr(label, name) for name in more} == more
+
+
+def test_a_figure_that_nobody_states_passes_where_that_is_allowed():
+    check, trajectory, _, _ = OBSERVED["no figure of this unit and role is stated"]
+    (label,) = labels(check | {"if_absent": "nothing_claimed"}, trajectory, "facts")
+    assert (label.outcome, label.nothing_claimed) == ("passed", True)
