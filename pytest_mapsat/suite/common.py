@@ -124,13 +124,7 @@ class Common:
         return Located(data | missing, document.lines) if missing else document
 
     def spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located:
-        """Return a case's data as if it had been written in full; its lines tell what stands in another file.
-
-        Args:
-            document: a mapping, the case as it is written.
-            path: its file.
-            problems: is added to.
-        """
+        """Return a case's data as if it had been written in full; its lines tell what stands in another file."""
         document = self.header(document, path)
         data = dict(document.data)
         visible, truth = data.get("visible"), data.get("truth")
@@ -190,18 +184,7 @@ class Common:
 
 
 def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Located, files: Sequence[Path]) -> Common:
-    """Return what the cases of a suite have in common.
-
-    Args:
-        root: the suite's folder.
-        path: the file suite.yaml.
-        manifest: what it says.
-        document: its data with lines.
-        files: the files in ``requirements/``.
-
-    Raises:
-        SuiteError: with the problems of all files; ids that stand twice, unknown ones in ``use``, and circles are some.
-    """
+    """Return what the cases of a suite have in common. Raises SuiteError."""
     requirements: dict[str, _Requirement] = {}
     problems: list[Problem] = []
     inline = Located(document.data.get("common", {}), document.lines.children.get("common", document.lines))
