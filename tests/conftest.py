@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _check_entry_points()
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
+    config.addinivalue_line("markers", "cold: starts interpreters that have imported nothing")
     config.addinivalue_line("markers", "long_proof: many simulated runs, mutants or pages; runs under --proofs only")
 
 

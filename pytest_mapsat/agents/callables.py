@@ -76,15 +76,8 @@ class CallableConversation(Conversation):
         self._agent: tuple[Callable[..., Any], Wants] | None = None
         self._waiting: Future[Any] | None = None
 
-    def reply(self, message: str) -> Reply:
+    def reply(self, message: str, *, form: bool = False) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
-        return self._told(message, form=False)
-
-    def fill(self, message: str) -> Reply:
-        """Call the agent; see ``Conversation.fill``."""
-        return self._told(message, form=True)
-
-    def _told(self, message: str, *, form: bool) -> Reply:
         try:
             return call_stranger(self._answer, message, form=form)
         except StrangerError as broken:

@@ -102,33 +102,31 @@ class ModelConversation(Conversation):
         """Give up the call that is under way."""
         self._cancelled.set()
 
-    def reply(self, message: str) -> Reply:
-        """Return the model's answer to the user; see ``Conversation.reply``."""
+    def reply(self, message: str, *, form: bool = False) -> Reply:
+        """Return the model's answer to the user; a form comes in one request and without tools. See ``Conversation.reply``."""
+        try:
+            if form:
+                return Reply(self._ask([*self._messages, _said("user", message)]).text)
+            return self._replied(message)
+        except ModelError as error:
+            if error.blame == "agent" or form:
+                raise AgentFault(str(error)) from None
+            raise InfrastructureError(str(error)) from None
+
+    def _replied(self, message: str) -> Reply:
         context = self._context()
         self._language = context.locale or "en"
         self._spent = []
         if not self._messages:
             self._messages.append(_said("system", self._system(context)))
         self._messages.append(_said("user", message))
-        try:
-            output: JsonObject = {}
-            if self._source.name == "plan":
-                output = self._plan(_part(context.output_schema, _BEFORE))
-            text = self._answer()
-            if text.strip():
-                output = self._output(context.output_schema, output)
-        except ModelError as error:
-            if error.blame == "agent":
-                raise AgentFault(str(error)) from None
-            raise InfrastructureError(str(error)) from None
+        output: JsonObject = {}
+        if self._source.name == "plan":
+            output = self._plan(_part(context.output_schema, _BEFORE))
+        text = self._answer()
+        if text.strip():
+            output = self._output(context.output_schema, output)
         return Reply(text, usage=self._usage(), output=output or None)
-
-    def fill(self, message: str) -> Reply:
-        """Return the model's answer, which it gives in one request and without tools; see ``Conversation.fill``."""
-        try:
-            return Reply(self._ask([*self._messages, _said("user", message)]).text)
-        except ModelError as error:
-            raise AgentFault(str(error)) from None
 
     def _system(self, context: AgentContext) -> str:
         known = {

@@ -160,12 +160,12 @@ def _recorded_step(step: Step) -> Step:
 def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
     """Return a dialogue as a trajectory: the query, then for each index the agent's reply before the user's."""
     messages = sorted(dialogue.messages, key=lambda message: (message.index, message.role == "user"))
-    for one, other in pairwise(messages):
-        if (one.index, one.role) == (other.index, other.role):
-            first, second = sorted((one.line, other.line))
+    for message, other in pairwise(messages):
+        if (message.index, message.role) == (other.index, other.role):
+            first, second = sorted((message.line, other.line))
             where = f"line {first} has one" if first != second else "one is enough"
-            message = f"case {dialogue.case}: a second {one.role} message with turn_index {one.index}: {where}"
-            raise SuiteError(Problem(name, second, message, "keep one"))
+            twice = f"case {dialogue.case}: a second {message.role} message with turn_index {message.index}: {where}"
+            raise SuiteError(Problem(name, second, twice, "keep one"))
     failed = next((message for message in messages if message.status not in _GOOD), None)
     trajectory = Trajectory(
         case=dialogue.case,

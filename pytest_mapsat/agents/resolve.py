@@ -89,10 +89,12 @@ def load(spec: str, *, root: Path, what: Literal["agent", "tools"] = "agent") ->
         raise UsageError(f"{what} {spec!r}: {example}{_suggestion(module_name, attribute or what)}")
     search_first(root)
     named = f"{what} {spec!r}"
-    found: object = _import(module_name, named, root)
+    target: object = _import(module_name, named, root)
     for done, name in enumerate(attribute.split(".")):
-        found = _member(found, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), named)
-    return found
+        target = _member(
+            target, name, ":".join([module_name, ".".join(attribute.split(".")[:done])]).rstrip(":"), named
+        )
+    return target
 
 
 def _suggestion(module_name: str, attribute: str) -> str:

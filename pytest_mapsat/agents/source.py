@@ -105,22 +105,18 @@ def context_of(visible: Visible) -> AgentContext:
 class Conversation:
     """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled."""
 
-    def reply(self, message: str) -> Reply:
+    def reply(self, message: str, *, form: bool = False) -> Reply | None:
         """Return the agent's answer to the user's message.
+
+        Args:
+            message: what the user says.
+            form: whether the message asks for a form; None is returned where there is nobody to fill one in.
 
         Raises:
             AgentFault: the agent raised, or returned something that is no reply.
             InfrastructureError: the case does not let this source play it.
         """
         raise NotImplementedError
-
-    def fill(self, message: str) -> Reply | None:  # noqa: ARG002  # for those who fill one in
-        """Return the agent's answer to a message that asks for a form; None where there is nobody to fill one in.
-
-        Raises:
-            AgentFault: as of ``reply``.
-        """
-        return None
 
     def cancel(self) -> None:
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""

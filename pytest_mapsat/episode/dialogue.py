@@ -178,7 +178,8 @@ class _Dialogue:
         Session.remember(session, (*self._turns, Turn(role="user", text=request)))
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
-                reply = worker.run(conversation.fill, request, timeout=self._deadline - perf_counter())
+                ask = partial(conversation.reply, form=True)
+                reply: Reply | None = worker.run(ask, request, timeout=self._deadline - perf_counter())
             if reply is not None:
                 self._form, warning = form_of(reply, said)
                 self._warnings = (warning,) if warning else ()

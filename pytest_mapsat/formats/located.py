@@ -207,13 +207,7 @@ def _tag_of(detail: Any) -> str | None:
 
 
 def _data_path(location: Iterable[str | int], data: Json, *, missing: bool) -> tuple[str | int, ...]:
-    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for.
-
-    Args:
-        location: pydantic's.
-        data: the document.
-        missing: whether the last part is a key that the data lacks.
-    """
+    """Return the place in the data: pydantic's location without the tags of unions, the marks of keys and what a short form stands for."""
     path: list[str | int] = []
     parts = list(location)
     tag = None

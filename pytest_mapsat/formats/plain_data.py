@@ -203,10 +203,7 @@ def _syntax_problem(error: yaml.YAMLError, path: str) -> Problem:
 
 
 class _YamlReader:
-    """Reads documents from the parser's events, so that a bomb is refused before it is read to its end.
-
-    Problems are collected; the first that nothing can be read after is raised.
-    """
+    """Reads documents from the parser's events, so that a bomb is refused before it is read to its end."""
 
     def __init__(self, events: Iterator[Any], path: str) -> None:
         self.problems: list[Problem] = []

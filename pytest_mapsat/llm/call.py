@@ -17,7 +17,7 @@ from pytest_mapsat.formats import parse_json, redacted
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, shown
 from pytest_mapsat.store import missing
 
-from .request import Answer, Kind, ModelError, Request, ToolCall
+from .exchange import Answer, Kind, ModelError, Request, ToolCall
 
 #: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
@@ -311,8 +311,8 @@ def _calls(given: Json) -> tuple[ToolCall, ...] | None:
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > _MOST_CALLS:
         return None
     calls = []
-    for number, one in enumerate(given, start=1):
-        function = one.get("function") if isinstance(one, Mapping) else None
+    for number, call in enumerate(given, start=1):
+        function = call.get("function") if isinstance(call, Mapping) else None
         name, text = (
             (function.get("name"), function.get("arguments")) if isinstance(function, Mapping) else (None, None)
         )
@@ -320,7 +320,7 @@ def _calls(given: Json) -> tuple[ToolCall, ...] | None:
         if not isinstance(name, str) or not isinstance(text, str) or len(text) > _MOST_TEXT:
             return None
         calls.append(
-            ToolCall(id=str(one.get("id") or f"call_{number}")[:200], name=name, arguments=_object(text), text=text)
+            ToolCall(id=str(call.get("id") or f"call_{number}")[:200], name=name, arguments=_object(text), text=text)
         )
     return tuple(calls)
 

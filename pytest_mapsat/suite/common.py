@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict, Field
 
-from pytest_mapsat.formats import Lines, Located, limits, parse_yaml, read_bytes, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, Placed, limits, parse_yaml, read_bytes, shown_path, validate
 from pytest_mapsat.model import (
     SCALARS,
     SUITE_SCHEMA,
@@ -61,47 +61,31 @@ def read_manifest(path: Path) -> tuple[SuiteManifest, Located]:
     if len(documents) != 1 or not isinstance(documents[0].data, dict):
         message = "the manifest is one mapping of name, version, license, schema_version, coordinates, ..."
         raise SuiteError(Problem(name, 0, message))
-    _check_schema(documents[0], name)
+    (document,) = documents
+    version = document.data.get("schema_version")
+    if isinstance(version, int) and version != SUITE_SCHEMA:  # validation says what is wrong with anything else
+        message = f"schema_version: {version} is older than {SUITE_SCHEMA}, which this version reads"
+        hint = "migrate the suite first: docs/reference/suites.md says how"
+        if version > SUITE_SCHEMA:
+            message = f"schema_version: {version} was made by a newer version; this one reads {SUITE_SCHEMA}"
+            hint = "upgrade pytest-mapsat"
+        raise SuiteError(Problem(name, document.lines.at(["schema_version"]), message, hint))
     problems: list[Problem] = []
-    manifest = validate(SuiteManifest, documents[0], name, problems)
-    if manifest is not None:
-        problems += _vocabulary(manifest, documents[0], name)
-    if manifest is None or problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
-    return manifest, documents[0]
-
-
-def _vocabulary(manifest: SuiteManifest, document: Located, path: str) -> Iterator[Problem]:
-    """Give the groups of domain words that no language pack has."""
-    for group in manifest.vocabulary:
+    manifest = validate(SuiteManifest, document, name, problems)
+    for group in manifest.vocabulary if manifest is not None else ():
         if (wrong := vocabulary_problem(group)) is not None:
             message, hint = wrong
-            yield Problem(path, document.lines.at(("vocabulary", group)), f"vocabulary: {message}", hint)
-
-
-def _check_schema(document: Located, path: str) -> None:
-    found = document.data.get("schema_version")
-    if not isinstance(found, int) or found == SUITE_SCHEMA:
-        return  # validation says what is wrong with anything else
-    line = document.lines.at(["schema_version"])
-    if found > SUITE_SCHEMA:
-        message = f"schema_version: {found} was made by a newer version; this one reads {SUITE_SCHEMA}"
-        raise SuiteError(Problem(path, line, message, "upgrade pytest-mapsat"))
-    message = f"schema_version: {found} is older than {SUITE_SCHEMA}, which this version reads"
-    raise SuiteError(Problem(path, line, message, "migrate the suite first: docs/reference/suites.md says how"))
+            problems.append(document.lines.problem(name, ("vocabulary", group), f"vocabulary: {message}", hint))
+    if manifest is None or problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
+    return manifest, document
 
 
 @dataclass(frozen=True)
-class _Requirement:
-    """A common requirement as it is written, with its file."""
+class _Requirement(Placed[CommonRequirement]):
+    """A common requirement with its data, as it is written."""
 
-    noun: CommonRequirement
     data: JsonObject
-    lines: Lines
-    path: str
-
-    def problem(self, key: str, message: str, hint: str = "") -> Problem:
-        return Problem(self.path, self.lines.at([key]), message, hint)
 
 
 @dataclass(frozen=True)
@@ -130,8 +114,7 @@ class Common:
         """Give the common requirements that no case read so far takes."""
         for name, requirement in self.requirements.items():
             if name not in self.taken:
-                message = f"no case uses the common requirement {name}"
-                yield Problem(requirement.path, requirement.lines.line, message)
+                yield requirement.problem([], f"no case uses the common requirement {name}")
 
     def header(self, document: Located, path: Path) -> Located:
         """Return a case's data with the suite's language, and the domain of its folder, where it does not give its own."""
@@ -142,13 +125,7 @@ class Common:
         return Located(data | missing, document.lines) if missing else document
 
     def spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located:
-        """Return a case's data as if it had been written in full; its lines tell what stands in another file.
-
-        Args:
-            document: a mapping, the case as it is written.
-            path: its file.
-            problems: is added to.
-        """
+        """Return a case's data as if it had been written in full; its lines tell what stands in another file."""
         document = self.header(document, path)
         data = dict(document.data)
         visible, truth = data.get("visible"), data.get("truth")
@@ -208,18 +185,7 @@ class Common:
 
 
 def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Located, files: Sequence[Path]) -> Common:
-    """Return what the cases of a suite have in common.
-
-    Args:
-        root: the suite's folder.
-        path: the file suite.yaml.
-        manifest: what it says.
-        document: its data with lines.
-        files: the files in ``requirements/``.
-
-    Raises:
-        SuiteError: with the problems of all files; ids that stand twice, unknown ones in ``use``, and circles are some.
-    """
+    """Return what the cases of a suite have in common. Raises SuiteError."""
     requirements: dict[str, _Requirement] = {}
     problems: list[Problem] = []
     inline = Located(document.data.get("common", {}), document.lines.children.get("common", document.lines))
@@ -239,10 +205,10 @@ def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Locat
             lines = source.lines.children[key]
             noun = validate(CommonRequirement, Located(data, lines), name, problems)
             if (other := requirements.get(key)) is not None:
-                message = f"the common requirement {shown(key)} stands twice; first in {other.path}:{other.lines.line}"
+                message = f"the common requirement {shown(key)} stands twice; first in {other.place}"
                 problems.append(Problem(name, lines.line, message, "keep one of the two"))
             elif noun is not None:
-                requirements[key] = _Requirement(noun, data, lines, name)
+                requirements[key] = _Requirement(noun, name, lines, data)
     problems = problems or _wrong_uses(requirements)
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
@@ -251,17 +217,21 @@ def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Locat
 
 def _wrong_uses(requirements: Mapping[str, _Requirement]) -> list[Problem]:
     """Return what is wrong in the ``use`` of common requirements: ids that do not exist, circles."""
-    problems: list[Problem] = []
-    for one in requirements.values():
-        for index, name in enumerate(one.noun.use):
-            if name not in requirements:
-                message = f"use: there is no common requirement {shown(name)}"
-                hint = did_you_mean(name, requirements) or _known(requirements)
-                problems.append(Problem(one.path, one.lines.at(["use", index]), message, hint))
-    circle = circle_in({} if problems else {name: one.noun.use for name, one in requirements.items()})[::-1]
-    if circle:
+    problems = [
+        requirement.problem(
+            ["use", index],
+            f"there is no common requirement {shown(name)}",
+            did_you_mean(name, requirements) or _known(requirements),
+        )
+        for requirement in requirements.values()
+        for index, name in enumerate(requirement.noun.use)
+        if name not in requirements
+    ]
+    uses = {} if problems else {name: requirement.noun.use for name, requirement in requirements.items()}
+    if circle := circle_in(uses)[::-1]:
         message = f"use goes in a circle: {' uses '.join(circle)}"
-        problems.append(requirements[circle[0]].problem("use", message, "leave one of them out"))
+        lines = requirements[circle[0]].lines
+        problems.append(Problem(requirements[circle[0]].path, lines.at(["use"]), message, "leave one of them out"))
     return problems
 
 
@@ -308,7 +278,7 @@ class _Filling:
 
     def filled(self, name: str, requirement: _Requirement, line: int) -> JsonObject:
         """Return a common requirement as one of the case, filled in."""
-        self._requirement = f"the common requirement {name} ({requirement.path}:{requirement.lines.line})"
+        self._requirement = f"the common requirement {name} ({requirement.place})"
         self._line = line
         data = {key: value for key, value in requirement.data.items() if key != "use"}
         data.setdefault("id", name)
@@ -357,25 +327,24 @@ class _Filling:
 
     def _text(self, text: str, lines: Lines) -> tuple[Json, Lines]:
         whole = _PLACEHOLDER.fullmatch(text)
-        if whole is not None and "{{" not in whole[1]:
-            name = self._name(whole[1])
-            if name is None:
-                return text, Lines(lines.line)
-            spot = self.document.lines.children.get("vars", self.document.lines).children.get(name, self.document.lines)
-            return self._values[name], Lines(spot.line, spot.children, self.path)
-        return _PLACEHOLDER.sub(lambda found: self._within(found[1], found[0]), text), Lines(lines.line)
-
-    def _within(self, name_text: str, placeholder: str) -> str:
-        """Return what stands in a longer text in place of a placeholder."""
-        name = self._name(name_text)
+        if whole is None or "{{" in whole[1]:
+            return _PLACEHOLDER.sub(self._within, text), Lines(lines.line)
+        name = self._name(whole[1])
         if name is None:
-            return placeholder
-        value = self._values[name]
-        if type(value) not in SCALARS:
-            self._report(
-                f"vars.{name}: found {shown(value)}, expected text or a number: {self._requirement} has it inside a text"
-            )
-            return placeholder
+            return text, Lines(lines.line)
+        spot = self.document.lines.children.get("vars", self.document.lines).children.get(name, self.document.lines)
+        return self._values[name], Lines(spot.line, spot.children, self.path)
+
+    def _within(self, placeholder: re.Match[str]) -> str:
+        """Return what stands in a longer text in place of a placeholder."""
+        name = self._name(placeholder[1])
+        value = None if name is None else self._values[name]
+        if name is not None and type(value) not in SCALARS:
+            message = f"vars.{name}: found {shown(value)}, expected text or a number: {self._requirement} has it inside a text"
+            self._report(message)
+            name = None
+        if name is None:
+            return placeholder[0]
         return value if isinstance(value, str) else json.dumps(value)
 
     def _name(self, text: str) -> str | None:

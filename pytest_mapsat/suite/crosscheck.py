@@ -81,15 +81,7 @@ def errors_of(
     *,
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases.
-
-    Args:
-        case: the case.
-        manifest: the manifest of its suite.
-        tools: the suite's tools by name.
-        tables: the suite's tables by name.
-        all_checks_added: whether the checks in Python that the suite needs are there. Else only a name that is close to another is wrong.
-    """
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
     nouns = list(nouns_in(case.truth, ("truth",), _LOOKED_AT))
     yield from _domains(case, manifest)
     yield from _tables(case, nouns, tables)

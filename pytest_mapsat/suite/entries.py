@@ -99,11 +99,7 @@ def header_differs(entry: CaseEntry, case: Case) -> str:
 
 
 def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
-    """Return the entries of a JSONL file.
-
-    Raises:
-        SuiteError: with the problems of all lines, up to a limit.
-    """
+    """Return the entries of a JSONL file. Raises SuiteError."""
     name = shown_path(path)
     problems: list[Problem] = []
     entries: list[CaseEntry] = []

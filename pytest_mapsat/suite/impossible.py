@@ -40,13 +40,7 @@ _TYPES: dict[type[Noun], frozenset[str]] = {
 
 
 class Impossible(NamedTuple):
-    """A match that can never hold.
-
-    Attributes:
-        place: where below the matches it stands.
-        message: why.
-        hint: what may be meant, or ``""``.
-    """
+    """A match that can never hold."""
 
     place: Place
     message: str
@@ -54,14 +48,7 @@ class Impossible(NamedTuple):
 
 
 def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Impossible]:
-    """Yield what among matches no object of a schema can fulfil.
-
-    What a schema leaves open, by references or combinations, may be anything.
-
-    Args:
-        matches: matches by name or dotted path.
-        schema: the schema of the object: of a call's arguments, of an output, of an element.
-    """
+    """Yield what among matches no object of a schema can fulfil."""
     for path, match in matches.items():
         part = schema
         names = [path] if path in _properties(schema) else path.split(".")

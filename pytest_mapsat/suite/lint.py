@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pytest_mapsat.formats import Lines, shown_path
+from pytest_mapsat.formats import DataPath, Lines, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Asserted,
@@ -15,9 +15,7 @@ from pytest_mapsat.model import (
     ClockTime,
     JsonObject,
     Problem,
-    Recording,
     SuiteError,
-    Tool,
     canonical_json,
     did_you_mean,
     shown,
@@ -69,19 +67,7 @@ class LintFinding:
 
 def lint(suite: Suite) -> list[LintFinding]:
     """Load everything in a suite and return all findings, sorted by file and line."""
-    findings: list[LintFinding] = []
-    cases = list(_cases(suite, findings))
-    recordings = list(_recordings(suite, findings))
-    findings.extend(_about_recordings(suite, {case.id for case, _ in cases}, recordings))
-    findings.extend(LintFinding("note", "unused-requirement", problem) for problem in suite.common.unused())
-    findings.extend(_about_overlays(suite, {case.id for case, _ in cases}))
-    if not (suite.sandboxes or suite.manifest.sandbox):  # what a sandbox in Python answers is its own affair
-        findings.extend(_unused_tools(suite, [case for case, _ in cases], [one.recording for one in recordings]))
-    findings.extend(_about_schemas(suite))
-    findings.extend(_undeclared(suite, [one.recording for one in recordings]))
-    findings.extend(_unread(suite))
-    findings.extend(_about_answers(suite, findings))
-    return sorted(findings, key=lambda finding: finding.order)
+    return sorted(_Linter(suite).findings(), key=lambda finding: finding.order)
 
 
 def errors_of(error: SuiteError, rule: str) -> list[LintFinding]:
@@ -89,231 +75,207 @@ def errors_of(error: SuiteError, rule: str) -> list[LintFinding]:
     return [LintFinding("error", rule, problem) for problem in error.problems]
 
 
-def _cases(suite: Suite, findings: list[LintFinding]) -> Iterator[tuple[Case, CaseEntry]]:
-    findings.extend(LintFinding("error", "file", problem) for problem in suite.inventory.problems)
-    if not suite.inventory.cases:
-        message = "the suite has no case files"
-        findings.append(LintFinding("error", "empty", Problem(shown_path(suite.root), 0, message)))
-    for path in suite.inventory.cases:
-        for entry in _entries(suite, path, findings):
+class _Linter:
+    """Loads a suite once, and collects what is wrong with it."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._findings: list[LintFinding] = []
+        self._cases: dict[str, Case] = {}
+        self._recordings: list[PlacedRecording] = []
+
+    def findings(self) -> list[LintFinding]:
+        self._load_cases()
+        self._load_recordings()
+        self._about_recordings()
+        for problem in self._suite.common.unused():
+            self._findings.append(LintFinding("note", "unused-requirement", problem))
+        self._about_overlays()
+        self._about_tools()
+        self._about_undeclared_fields()
+        self._about_files()
+        self._about_labels()
+        return self._findings
+
+    def _tell(self, severity: Severity, rule: str, place: tuple[Path, int], message: str, hint: str = "") -> None:
+        self._findings.append(LintFinding(severity, rule, Problem(shown_path(place[0]), place[1], message, hint)))
+
+    def _load_cases(self) -> None:
+        self._findings += [LintFinding("error", "file", problem) for problem in self._suite.inventory.problems]
+        if not self._suite.inventory.cases:
+            self._tell("error", "empty", (self._suite.root, 0), "the suite has no case files")
+        for path in self._suite.inventory.cases:
             try:
-                case = suite.load(entry)
+                entries = self._suite.entries(path)
             except SuiteError as error:
-                findings.extend(errors_of(error, "case"))
+                self._findings += errors_of(error, "case")
                 continue
-            findings.extend(_about_case(suite, case, entry))
-            yield case, entry
+            for entry in entries:
+                try:
+                    case = self._suite.load(entry)
+                except SuiteError as error:
+                    self._findings += errors_of(error, "case")
+                else:
+                    self._cases[case.id] = case
+                    self._about_case(case, entry)
+
+    def _about_case(self, case: Case, entry: CaseEntry) -> None:
+        manifest = self._suite.manifest
+        remarks = list(unfulfillable(case, self._suite.tools))
+        silent = manifest.episode.user == "silent"
+        gaps = [*_gaps(case, silent=silent), *_unasserted(case, manifest.asserted)]
+        if case.visible.context.location is not None and manifest.coordinates is None:
+            message = "it stands at a place, and suite.yaml does not say in which coordinates"
+            place = ("visible", "context", "location")
+            gaps.append(("warning", "no-coordinates", place, message, "add coordinates: wgs84, or gcj02"))
+        lines = self._suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
+        for remark in remarks:
+            problem = placed(remark, entry.path, lines)
+            self._findings.append(LintFinding(remark.severity, remark.rule, problem))
+        for severity, rule, part, message, hint in gaps:
+            problem = lines.problem(shown_path(entry.path), part, f"case {case.id}: {message}", hint)
+            self._findings.append(LintFinding(severity, rule, problem))
+
+    def _load_recordings(self) -> None:
+        try:
+            spans = self._suite.recording_spans()
+        except SuiteError as error:
+            self._findings += errors_of(error, "recording")
+            return
+        for span in (span for case in sorted(spans) for span in spans[case]):
+            try:
+                self._recordings += read_recordings([span], self._suite.reader)
+            except SuiteError as error:
+                self._findings += errors_of(error, "recording")
+
+    def _about_recordings(self) -> None:
+        first: dict[RequestKey, PlacedRecording] = {}
+        for placed_recording in self._recordings:
+            recording, place = placed_recording.recording, (placed_recording.path, placed_recording.line)
+            if recording.case not in self._cases:
+                message = f"the suite has no case {shown(recording.case)}: it is never served"
+                self._tell("warning", "orphan", place, message)
+            tool = self._suite.tools.get(recording.tool)
+            if tool is None:
+                message = f"the suite has no tool {shown(recording.tool)}: it is never served"
+                hint = did_you_mean(recording.tool, self._suite.tools)
+                self._tell("warning", "unknown-tool", place, message, hint)
+            known = recording.arguments if tool is None else tool.parameters.get("properties", {})
+            for name in sorted(recording.arguments.keys() - known.keys()):
+                message = f"the tool {recording.tool} has no parameter {shown(name)}"
+                self._tell("warning", "unknown-parameter", place, message, did_you_mean(name, known))
+            earlier = first.setdefault(request_key(recording, tool), placed_recording)
+            where = f"{shown_path(earlier.path)}:{earlier.line}"
+            if earlier is placed_recording:
+                continue
+            if canonical_json(recording.result) == canonical_json(earlier.recording.result):
+                self._tell("warning", "duplicate-recording", place, f"the same recording stands in {where}")
+            else:
+                self._tell("warning", "conflict", place, f"{where} records another result of the same request")
+
+    def _about_overlays(self) -> None:
+        state = self._suite.state
+        used = {other for lines in state.overlays.values() for line in lines for other in line.like}
+        for name, place in sorted({overlay.overlay: place for overlay, place in reversed(state.placed)}.items()):
+            if name not in used and name not in self._cases:
+                message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
+                self._tell("warning", "orphan", place, message, did_you_mean(name, sorted(self._cases)))
+
+    def _about_tools(self) -> None:
+        """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
+        expected = {tool.name for case in self._cases.values() for tool in case.truth.tools}
+        recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
+        elsewhere = bool(self._suite.sandboxes or self._suite.manifest.sandbox)  # its answers are its own affair
+        for name, tool in sorted(self._suite.tools.items()):
+            place = self._suite.tool_places[name]
+            if not elsewhere and name not in recorded and tool.answer is None:
+                if name in expected:
+                    message = f"the tool {name} has no recording: every call misses"
+                    self._tell("warning", "no-recordings", place, message)
+                else:
+                    message = f"the tool {name} is not used: no recording, and no case expects it"
+                    self._tell("note", "unused-tool", place, message)
+            for part, wrong in unknown_types(tool.parameters):
+                at = ".".join(map(str, ("parameters", *part)))
+                self._tell("warning", "unknown-type", place, f"the tool {name}: {at}: {wrong}")
+
+    def _about_undeclared_fields(self) -> None:
+        """Tell tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
+        results = [(one.recording.tool, one.recording.result) for one in self._recordings if not one.recording.cut]
+        results += [
+            (name, self._suite.shape(name)) for name, tool in self._suite.tools.items() if tool.answer is not None
+        ]
+        undeclared: dict[str, set[str]] = {}
+        for name, result in results:
+            if (tool := self._suite.tools.get(name)) is not None:
+                undeclared.setdefault(name, set()).update(tool.undeclared(result))
+        for name, paths in sorted(undeclared.items()):
+            listed = [shown(path) if path else "the result itself" for path in sorted(paths)]
+            if listed:
+                more = f" and {len(listed) - _SHOWN_PATHS} more" if len(listed) > _SHOWN_PATHS else ""
+                message = f"the tool {name} does not declare {', '.join(listed[:_SHOWN_PATHS])}{more}: no claim is held against it"
+                hint = "say in fields what it means, or that it is ignored"
+                self._tell("warning", "undeclared-field", self._suite.tool_places[name], message, hint)
+
+    def _about_files(self) -> None:
+        suite = self._suite
+        if (miscounted := suite.miscounted()) is not None:
+            self._findings.append(LintFinding("error", "case-count", miscounted))
+        if suite.manifest.license is None:
+            hint = "others may use it only where license: says under which"
+            self._tell("note", "no-license", (suite.root / "suite.yaml", 0), "the suite has no license", hint)
+        for path in suite.inventory.strangers:
+            message = "is not read: tools are *.yaml or *.yml, recordings and tables *.jsonl or *.jsonl.gz, answers any of these"
+            self._tell("warning", "not-read", (path, 0), message)
+        self._findings += [LintFinding("warning", "not-read", problem) for problem in suite.inventory.unread]
+
+    def _about_labels(self) -> None:
+        """Tell what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
+        if any(finding.severity == "error" for finding in self._findings):
+            return
+        try:
+            read_answers(self._suite)
+        except SuiteError as error:
+            self._findings += errors_of(error, "label")
+        try:
+            self._findings += [LintFinding("warning", "label", problem) for problem in stale_labels(self._suite)]
+        except SuiteError as error:
+            self._findings += errors_of(error, "label")
 
 
-def _entries(suite: Suite, path: Path, findings: list[LintFinding]) -> tuple[CaseEntry, ...]:
-    try:
-        return suite.entries(path)
-    except SuiteError as error:
-        findings.extend(errors_of(error, "case"))
-        return ()
+#: Something that a case lacks: severity, rule, place in the case, message, hint.
+_Gap = tuple[Severity, str, DataPath, str, str]
 
 
-def _about_case(suite: Suite, case: Case, entry: CaseEntry) -> Iterator[LintFinding]:
-    if case.visible.context.location is not None and suite.manifest.coordinates is None:
-        place = suite.lines_of(entry).at(("visible", "context", "location"))
-        message = f"case {case.id}: it stands at a place, and suite.yaml does not say in which coordinates"
-        yield LintFinding(
-            "warning",
-            "no-coordinates",
-            Problem(shown_path(entry.path), place, message, "add coordinates: wgs84, or gcj02"),
-        )
-    remarks = list(unfulfillable(case, suite.tools))
-    gaps = [*_gaps(case, silent=suite.manifest.episode.user == "silent"), *_unasserted(case, suite.manifest.asserted)]
-    lines = suite.lines_of(entry) if remarks or gaps else Lines(entry.line)
-    for remark in remarks:
-        yield LintFinding(remark.severity, remark.rule, placed(remark, entry.path, lines))
-    for severity, rule, part, message in gaps:
-        problem = lines.problem(shown_path(entry.path), ("truth", *part), f"case {case.id}: {message}")
-        yield LintFinding(severity, rule, problem)
-
-
-def _gaps(case: Case, *, silent: bool) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
-    """Give what the truth of a case lacks: severity, rule, place in the truth, message."""
+def _gaps(case: Case, *, silent: bool) -> Iterator[_Gap]:
+    """Give what the truth of a case lacks."""
     truth = case.truth
     unchecked = [requirement.id for requirement in truth.by_kind if not requirement.leaves]
     if unchecked:
         message = f"{len(unchecked)} of {len(truth.requirements)} requirements have no check and need a judge: {' '.join(unchecked)}"
-        yield "note", "no-check", (), message
+        yield "note", "no-check", ("truth",), message, ""
     if not truth.asked and not truth.implicit:
         message = "has no requirement of kind asked, hard or soft: nothing says what would satisfy the user, so no run can evaluate it"
-        yield "error", "no-requirements", (), message
+        yield "error", "no-requirements", ("truth",), message, ""
     timeless = truth.requirements if case.visible.context.now is None else ()
-    for index, one in enumerate(timeless):
-        if any(isinstance(noun, ClockTime) for _, noun in nouns_in(one, ())):
-            message = f"{one.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
-            yield "warning", "no-time", ("requirements", index), message
+    for index, requirement in enumerate(timeless):
+        if any(isinstance(noun, ClockTime) for _, noun in nouns_in(requirement, ())):
+            message = f"{requirement.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
+            yield "warning", "no-time", ("truth", "requirements", index), message, ""
     if not truth.reference_turns:
         message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
-        yield "note", "no-clarification", (), message
+        yield "note", "no-clarification", ("truth",), message, ""
     if not truth.oracle:
-        yield "note", "no-oracle", (), "has no oracle dialogue: baseline:oracle cannot run it"
+        yield "note", "no-oracle", ("truth",), "has no oracle dialogue: baseline:oracle cannot run it", ""
     if not truth.user.answers and truth.user.confirms is None and not silent:
-        yield "note", "no-script", (), "has no scripted answers: the scripted user has no preferences"
+        yield "note", "no-script", ("truth",), "has no scripted answers: the scripted user has no preferences", ""
 
 
-def _unasserted(
-    case: Case, asserted: Sequence[Asserted] | None
-) -> Iterator[tuple[Severity, str, tuple[str | int, ...], str]]:
+def _unasserted(case: Case, asserted: Sequence[Asserted] | None) -> Iterator[_Gap]:
     """Give that a case has requirements and none that fails its item by what the suite asserts."""
     kinds = DEFAULT_ASSERTED if asserted is None else asserted
-    truth = case.truth
-    if (
-        truth.requirements
-        and "none" not in kinds
-        and "success" not in kinds
-        and not any(getattr(truth, kind) for kind in kinds)
-    ):
-        yield (
-            "warning",
-            "not-asserted",
-            (),
-            f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted",
-        )
-
-
-def _recordings(suite: Suite, findings: list[LintFinding]) -> Iterator[PlacedRecording]:
-    try:
-        spans = suite.recording_spans()
-    except SuiteError as error:
-        findings.extend(errors_of(error, "recording"))
+    if not case.truth.requirements or "none" in kinds or "success" in kinds:
         return
-    for case in sorted(spans):
-        for span in spans[case]:
-            try:
-                yield from read_recordings([span], suite.reader)
-            except SuiteError as error:
-                findings.extend(errors_of(error, "recording"))
-
-
-def _about_recordings(suite: Suite, cases: set[str], recordings: Iterable[PlacedRecording]) -> Iterator[LintFinding]:
-    first: dict[RequestKey, PlacedRecording] = {}
-    for placed_recording in recordings:
-        recording = placed_recording.recording
-        if recording.case not in cases:
-            yield _finding(
-                "orphan", placed_recording, f"the suite has no case {shown(recording.case)}: it is never served"
-            )
-        yield from _about_arguments(suite, placed_recording)
-        key = request_key(recording, suite.tools.get(recording.tool))
-        if key in first:
-            yield _again(placed_recording, first[key])
-        else:
-            first[key] = placed_recording
-
-
-def _about_overlays(suite: Suite, cases: set[str]) -> Iterator[LintFinding]:
-    used = {other for lines in suite.state.overlays.values() for line in lines for other in line.like} | cases
-    first = {overlay.overlay: spot for overlay, spot in reversed(suite.state.placed)}
-    for name, (path, line) in sorted(first.items()):
-        if name not in used:
-            message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
-            problem = Problem(shown_path(path), line, message, did_you_mean(name, sorted(cases)))
-            yield LintFinding("warning", "orphan", problem)
-
-
-def _about_arguments(suite: Suite, placed_recording: PlacedRecording) -> Iterator[LintFinding]:
-    recording = placed_recording.recording
-    tool = suite.tools.get(recording.tool)
-    if tool is None:
-        message = f"the suite has no tool {shown(recording.tool)}: it is never served"
-        yield _finding("unknown-tool", placed_recording, message, did_you_mean(recording.tool, suite.tools))
-        return
-    known = tool.parameters.get("properties", {})
-    for name in sorted(recording.arguments.keys() - known.keys()):
-        message = f"the tool {tool.name} has no parameter {shown(name)}"
-        yield _finding("unknown-parameter", placed_recording, message, did_you_mean(name, known))
-
-
-def _again(later: PlacedRecording, earlier: PlacedRecording) -> LintFinding:
-    place = f"{shown_path(earlier.path)}:{earlier.line}"
-    if canonical_json(later.recording.result) == canonical_json(earlier.recording.result):
-        return _finding("duplicate-recording", later, f"the same recording stands in {place}")
-    return _finding("conflict", later, f"{place} records another result of the same request")
-
-
-def _finding(rule: str, placed_recording: PlacedRecording, message: str, hint: str = "") -> LintFinding:
-    return LintFinding(
-        "warning", rule, Problem(shown_path(placed_recording.path), placed_recording.line, message, hint)
-    )
-
-
-def _unused_tools(suite: Suite, cases: Iterable[Case], recordings: Iterable[Recording]) -> Iterator[LintFinding]:
-    expected = {tool.name for case in cases for tool in case.truth.tools}
-    recorded = {recording.tool for recording in recordings}
-    computed = {name for name, tool in suite.tools.items() if tool.answer is not None}
-    for name in sorted(suite.tools.keys() - recorded - computed):
-        yield _tool_finding(suite, suite.tools[name], name in expected)
-
-
-def _tool_finding(suite: Suite, tool: Tool, expected: bool) -> LintFinding:
-    path, line = suite.tool_places[tool.name]
-    problem = Problem(shown_path(path), line, f"the tool {tool.name} has no recording: every call misses")
-    if expected:
-        return LintFinding("warning", "no-recordings", problem)
-    message = f"the tool {tool.name} is not used: no recording, and no case expects it"
-    return LintFinding("note", "unused-tool", Problem(problem.path, line, message))
-
-
-def _about_schemas(suite: Suite) -> Iterator[LintFinding]:
-    """Warn of types in the parameters of tools that no model knows: services refuse such a tool, or the agent has to guess."""
-    for name, tool in sorted(suite.tools.items()):
-        path, line = suite.tool_places[name]
-        for place, wrong in unknown_types(tool.parameters):
-            at = ".".join(map(str, ("parameters", *place)))
-            problem = Problem(shown_path(path), line, f"the tool {name}: {at}: {wrong}")
-            yield LintFinding("warning", "unknown-type", problem)
-
-
-def _undeclared(suite: Suite, recordings: Iterable[Recording]) -> Iterator[LintFinding]:
-    """Warn of tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
-    found: dict[str, set[str]] = {}
-    for recording in recordings:
-        tool = suite.tools.get(recording.tool)
-        if tool is not None and not recording.cut:
-            found.setdefault(tool.name, set()).update(tool.undeclared(recording.result))
-    for tool in (tool for tool in suite.tools.values() if tool.answer is not None):
-        found.setdefault(tool.name, set()).update(tool.undeclared(suite.shape(tool.name)))
-    for name, paths in sorted(found.items()):
-        shown_paths = [shown(path) if path else "the result itself" for path in sorted(paths)]
-        if shown_paths:
-            more = f" and {len(shown_paths) - _SHOWN_PATHS} more" if len(shown_paths) > _SHOWN_PATHS else ""
-            message = f"the tool {name} does not declare {', '.join(shown_paths[:_SHOWN_PATHS])}{more}: no claim is held against it"
-            path, line = suite.tool_places[name]
-            hint = "say in fields what it means, or that it is ignored"
-            yield LintFinding("warning", "undeclared-field", Problem(shown_path(path), line, message, hint))
-
-
-def _unread(suite: Suite) -> Iterator[LintFinding]:
-    if (miscounted := suite.miscounted()) is not None:
-        yield LintFinding("error", "case-count", miscounted)
-    if suite.manifest.license is None:
-        hint = "others may use it only where license: says under which"
-        manifest = shown_path(suite.root / "suite.yaml")
-        yield LintFinding("note", "no-license", Problem(manifest, 0, "the suite has no license", hint))
-    for path in suite.inventory.strangers:
-        message = (
-            "is not read: tools are *.yaml or *.yml, recordings and tables *.jsonl or *.jsonl.gz, answers any of these"
-        )
-        yield LintFinding("warning", "not-read", Problem(shown_path(path), 0, message))
-    for problem in suite.inventory.unread:
-        yield LintFinding("warning", "not-read", problem)
-
-
-def _about_answers(suite: Suite, findings: Sequence[LintFinding]) -> Iterator[LintFinding]:
-    """Give what is wrong with labels of people; nothing where the cases that they are held against cannot be read."""
-    if any(finding.severity == "error" for finding in findings):
-        return
-    try:
-        read_answers(suite)
-    except SuiteError as error:
-        yield from errors_of(error, "label")
-    try:
-        for problem in stale_labels(suite):
-            yield LintFinding("warning", "label", problem)
-    except SuiteError as error:
-        yield from errors_of(error, "label")
+    if not any(getattr(case.truth, kind) for kind in kinds):
+        message = f"no item can fail: it has no requirement of {', '.join(kinds)}, which are asserted"
+        yield "warning", "not-asserted", ("truth",), message, ""

@@ -78,11 +78,7 @@ def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
 
 
 def stale_labels(suite: Suite) -> Iterator[Problem]:
-    """Give the labels that came before every judge and can no longer count, whatever an agent says.
-
-    Raises:
-        SuiteError: the file, or a case, cannot be read.
-    """
+    """Give the labels that came before every judge and can no longer count, whatever an agent says. Raises SuiteError."""
     cases = _Cases(suite)
     for path in suite.inventory.reviewed:
         for placed in read_nouns(path, PeopleLabels):

@@ -45,11 +45,7 @@ class PlacedRecording:
 
 
 def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
-    """Return the spans of each case's recordings, in the order of files and lines.
-
-    Raises:
-        SuiteError: with the problems of lines that do not say which case they are of.
-    """
+    """Return the spans of each case's recordings, in the order of files and lines. Raises SuiteError."""
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
@@ -116,11 +112,7 @@ class SpanReader:
 
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
-    """Give the recordings of the spans, validated.
-
-    Raises:
-        SuiteError: with the problems of all lines of a span.
-    """
+    """Give the recordings of the spans, validated. Raises SuiteError."""
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []

@@ -60,12 +60,7 @@ class StateFiles:
 
 
 def read_state(paths: Sequence[Path]) -> StateFiles:
-    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
-
-    Raises:
-        SuiteError: with the problems of all files, up to a limit: lines that are no JSON objects, tables that are too long, overlays that
-            name what is not there or that take in themselves.
-    """
+    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines. Raises SuiteError."""
     problems: list[Problem] = []
     found: dict[str, list[tuple[JsonObject, Spot]]] = {}
     for path in paths:

@@ -41,11 +41,7 @@ _WORD_LISTS = ("words", "absent", "near", "spelt")
 
 
 def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
-    """Return the tools of these files by name, sorted, each with its file and line.
-
-    Raises:
-        SuiteError: with the problems of all files; two tools of one name are one.
-    """
+    """Return the tools of these files by name, sorted, each with its file and line. Raises SuiteError."""
     tools: dict[str, tuple[Tool, Path, int]] = {}
     problems: list[Problem] = []
     for path in paths:

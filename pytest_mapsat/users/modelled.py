@@ -10,7 +10,7 @@ from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, named_mo
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
-from .rules import Script, Slip, out_of_turn, speaks_amiss
+from .slips import Script, Slip, out_of_turn, speaks_amiss
 from .user import UserBrokenError, UserMove
 
 #: The prompts of each spec, for the manifest.
@@ -145,7 +145,7 @@ class ModelUser:
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:
     """Return what is said to have been asked and was not."""
     folded = words(heard)
-    strange = [one for one in asked if not isinstance(one, str) or words(one) not in folded]
+    strange = [quote for quote in asked if not isinstance(quote, str) or words(quote) not in folded]
     return [f"{str(strange[0])[:60]!r} does not stand in the assistant's message"] if strange else []
 
 
@@ -183,7 +183,7 @@ class Chooser:
             answer = self._voice.ask(messages, _CHOICE)
             self._spent.append(answer.usage)
             fits = (answer.data or {}).get("fits")
-            if isinstance(fits, list) and all(one in range(1, len(answers) + 1) for one in fits):
+            if isinstance(fits, list) and all(number in range(1, len(answers) + 1) for number in fits):
                 return [one for number, one in enumerate(answers, start=1) if number in fits]
             messages += [
                 {"role": "assistant", "content": answer.text},

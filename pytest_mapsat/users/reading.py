@@ -218,8 +218,8 @@ def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
         now: the case's moment, from which words like tomorrow count; empty: they are no fact.
     """
     document = text.read(said, language=language, lexicon=text.lexicon_of(()))
-    times = [Fact("clock", tuple(map(float, one.minutes)), one.span) for one in document.times]
-    figures = [Fact(one.unit, (one.low, one.high), one.span) for one in document.quantities]
+    times = [Fact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
+    figures = [Fact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
     return (*times, *_days(said, now), *figures)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pytest_mapsat.model import (
@@ -21,7 +19,7 @@ from pytest_mapsat.model import (
     did_you_mean,
 )
 
-from .reading import Fact, Reading, Stock, facts_of, mentions, read, stock_of, wants_something, words
+from .reading import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, wants_something, words
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
@@ -70,13 +68,6 @@ class SilentUser:
 
 # -- the script -----------------------------------------------------------------------------------------------------------
 
-#: Clauses that say what is not to be had, and what something else is to stand for.
-_NOT_TO_BE_HAD = re.compile(
-    r"[^,.;!?\n]*\b(?:full|sold out|unavailable|not available|booked (?:up|out)|fully booked|closed|gone|(?:can't|cannot|couldn't|could not|unable to) (?:book|get|do|offer|reserve|find))\b"
-    r"[^,.;!?\n]*|\b(?:instead of|rather than) [^,.;!?\n]*|[^,。;!?\n]*(?:满了|约满|订满|满员|售罄|没位|没有(?:位|票|座|房)|订不到|约不上|买不到|停业|不营业)[^,。;!?\n]*|(?:而不是|不是)[^,。;!?\n]*"
-)
-_INSTEAD = re.compile(r"\binstead\b(?! of)|换成|改成|改订|改为")
-
 
 class ScriptedUser:
     """A user of one episode.
@@ -90,7 +81,14 @@ class ScriptedUser:
     def __init__(self, script: UserScript, *, language: str = "en", chooser: Chooser | None = None) -> None:
         self._chooser = chooser
         self._notes: list[str] = []
-        self._stock = _own_words((script.no_preference, script.cannot_act, script.goodbye), stock_of(language))
+        stock = stock_of(language)
+        # Words that ask for something cannot end a dialogue.
+        self._stock = replace(
+            stock,
+            no_preference=script.no_preference or stock.no_preference,
+            cannot_act=_closing(script.cannot_act) or stock.cannot_act,
+            goodbye=_closing(script.goodbye) or stock.goodbye,
+        )
         self._language = language
         self._script = script.answers
         self._confirms = script.confirms
@@ -120,13 +118,15 @@ class ScriptedUser:
         asked = (*message.questions, *message.open_ended)
         answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
         known = () if self._confirms is None else message.go_ahead
-        questions = [one for one in message.questions if one not in known]
-        strange = [one for one in questions if not any(_is_asked(answer, [one]) for answer in self._script)]
+        questions = [question for question in message.questions if question not in known]
+        strange = [
+            question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
+        ]
         if strange and self._chooser is not None and self._unsaid:
             chosen = self._chooser.choose(strange, self._unsaid)
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
         elif strange and self._script:
-            self._notes += [f"no prepared answer is for: {one}" for one in strange]
+            self._notes += [f"no prepared answer is for: {question}" for question in strange]
         said = {answer.say for answer in answers}
         self._unsaid = [answer for answer in self._unsaid if answer.say not in said]
         self._said += answers
@@ -152,7 +152,7 @@ class ScriptedUser:
         words_of_decision, agreed = decision or ("", None)
         last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        said = dict.fromkeys(one for one in (*(answer.say for answer in answers), *last) if one)
+        said = dict.fromkeys(filter(None, (*(answer.say for answer in answers), *last)))
         return UserMove(self._stock.joint.join(said), agreed=agreed)
 
     def _without_answer(self, message: Reading) -> UserMove:
@@ -165,18 +165,6 @@ class ScriptedUser:
 
     def _end(self, *, gave_up: bool) -> UserMove:
         return UserMove(self._stock.goodbye, ending="stalled" if gave_up else "done")
-
-
-@lru_cache(maxsize=256)
-def _own_words(script_words: tuple[str, str, str], stock: Stock) -> Stock:
-    """Return the stock phrases with the script's own; words that ask for something cannot end a dialogue."""
-    no_preference, cannot_act, goodbye = script_words
-    return replace(
-        stock,
-        no_preference=no_preference or stock.no_preference,
-        cannot_act=_closing(cannot_act) or stock.cannot_act,
-        goodbye=_closing(goodbye) or stock.goodbye,
-    )
 
 
 def answer_go_ahead(
@@ -205,11 +193,11 @@ def _names(message: Reading, wanted: str, language: str) -> bool:
     What it says is not to be had is not what it asks about. A time in the very sentence that asks goes before those in others.
     """
     asking = "\n".join(message.go_ahead)
-    whole = asking if _INSTEAD.search(asking) else "\n".join(message.sentences)
-    asking, whole = (_NOT_TO_BE_HAD.sub(" ", said) for said in (asking, whole))
+    whole = asking if PATTERNS["instead"].search(asking) else "\n".join(message.sentences)
+    asking, whole = (PATTERNS["not_to_be_had"].sub(" ", said) for said in (asking, whole))
     facts, in_sentence, in_message = (facts_of(said, language) for said in (wanted, asking, whole))
     for fact in facts:
-        clocks = [one for one in in_sentence if fact.unit == one.unit == "clock"]
+        clocks = [other for other in in_sentence if fact.unit == other.unit == "clock"]
         if not any(_is_same(fact, other) for other in clocks or in_message):
             return False
     rest = wanted

@@ -70,7 +70,7 @@ def test_lean_asks_less_than_whole_and_both_read_what_comes_back(root, capsys):
     regrade("--batch-in", "lean-in.jsonl", "--save", "lean.json", judge="llm-lean:openai/m")
     assert "4 answers read, 0 requests without an answer" in capsys.readouterr().err
     by = {label.kind: label.by for card in read_run(Path("lean.json")).cases for label in card.labels}
-    assert by == {"asked": "checks", "hard": "model", "fact": "model"}
+    assert by == {"asked": "checks", "hard": "model", "soft": "model", "fact": "model"}
     assert regrade("--batch-out", "rest.jsonl", judge="llm:openai/m") == 0
     assert len(rows("rest.jsonl")) == 2
 

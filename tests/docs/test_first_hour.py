@@ -9,9 +9,10 @@ import pytest
 from first_hour import build_wheel, install
 from walkthrough import run
 
-pytestmark = pytest.mark.long_proof
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell")
+pytestmark = [
+    pytest.mark.long_proof,
+    pytest.mark.skipif(os.name == "nt", reason="the commands are those of a POSIX shell"),
+]
 
 RUN = "pytest --mapsat-agent=my_agent:Agent"
 LINT = "mapsat lint benchmark_cases"

@@ -1,14 +1,17 @@
 """A project with the tiny suite and two agents, in its own folder.
 
-Most tests run pytest in this process; what is loaded here once is not loaded again by each of them. Tests of workers, crashes and
-import cost use a process of their own.
+Most tests run pytest in this process; what is loaded here once is not loaded again by each of them. Tests of workers and crashes use
+processes of their own, which are forks of one that has loaded the same; those of import cost are marked ``cold``.
 """
 
+import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 
 import pytest
 import tiny_suite
+from warm_python import warm_python
 
 import pytest_mapsat
 
@@ -25,3 +28,16 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     tiny_suite.write_suite(pytester.path / "benchmark_cases")
     pytester.makepyfile(good=tiny_suite.GOOD, bad=tiny_suite.BAD)
     return pytester
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The command of an interpreter that has imported everything."""
+    with warm_python(tmp_path_factory.mktemp("warm")) as command:
+        yield command
+
+
+@pytest.fixture(autouse=True)
+def _processes_start_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if {"pytester", "project"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
+        monkeypatch.setattr(sys, "executable", request.getfixturevalue("warm"))

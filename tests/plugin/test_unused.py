@@ -5,6 +5,8 @@ import sys
 import pytest
 import tiny_suite
 
+pytestmark = pytest.mark.cold
+
 HEAVY = ("numpy", "pydantic", "rich", "yaml", "diskcache", "litellm", "rapidfuzz", "openpyxl")
 
 

@@ -232,7 +232,7 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
     [
         ("a: {use: [b]}\nb: {use: [c]}\nc: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses b uses c uses a (leave one of them out)"),
         ("a: {use: [a]}\n", "requirements/all.yaml:1: use goes in a circle: a uses a (leave one of them out)"),
-        ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use: there is no common requirement 'fone' (did you mean 'phone'?)"),
+        ("phone: {use: [fone]}\n", "requirements/all.yaml:1: use[0]: there is no common requirement 'fone' (did you mean 'phone'?)"),
         ("a: {kind: fact, text: x}\n---\na: {kind: fact, text: y}\n", "the common requirement 'a' stands twice; first in "),
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
         ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),

@@ -204,7 +204,7 @@ class _Episode:
 
     def _reply(self, turn: int, message: str, *, form: bool) -> Said | Broken:
         try:
-            reply = (self._conversation.fill if form else self._conversation.reply)(message) or Reply("")
+            reply = self._conversation.reply(message, form=form) or Reply("")
         except AgentFault as error:
             fault = error.fault
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours

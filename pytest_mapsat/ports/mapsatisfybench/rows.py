@@ -26,16 +26,7 @@ class SourceRow:
 
 
 def read_workbook(path: Path, columns: Sequence[str], log: ImportLog) -> Iterator[SourceRow]:
-    """Give the rows of all sheets that have the columns; formulas are text.
-
-    Args:
-        path: an .xlsx file.
-        columns: those that must be there.
-        log: hears of sheets and columns that are not read.
-
-    Raises:
-        SuiteError: when the file cannot be read, is a bomb, or its first sheet lacks a column.
-    """
+    """Give the rows of all sheets that have the columns; formulas are text. Raises SuiteError."""
     _check_archive(path)
     try:
         # Our own handle: openpyxl leaves its own open where it raises.

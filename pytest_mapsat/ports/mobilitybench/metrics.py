@@ -142,18 +142,11 @@ def _listed(value: Json) -> Sequence[Json]:
 
 @dataclass(frozen=True)
 class _Action:
-    """Something that the agent did, or planned to do.
-
-    Attributes:
-        tool: the name of the tool; empty where the plan names none.
-        arguments: what is said of them.
-        complete: whether what is not said is not there; a plan may leave open what earlier steps are to find.
-        results: the calls whose results it may rest on.
-    """
+    """Something that the agent did, or planned to do."""
 
     tool: str
     arguments: JsonObject
-    complete: bool
+    complete: bool  # what is not said is not there; a plan may leave open what earlier steps are to find
     results: Sequence[Step]
 
 

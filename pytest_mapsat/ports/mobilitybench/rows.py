@@ -201,11 +201,7 @@ def objects(value: Json) -> list[JsonObject]:
 
 
 def read_row(source: TableRow, place: str, log: ImportLog) -> Row:
-    """Return the row with its cells read.
-
-    Raises:
-        OddRowError: names the column, what was found and what was expected.
-    """
+    """Return the row with its cells read. Raises OddRowError."""
     cells = source.cells
     cut = frozenset(name for name in _LITERALS if _is_cut(cells[name]))
     values = {name: _literal(name, cells[name]) for name in _LITERALS if cells[name].strip() and name not in cut}

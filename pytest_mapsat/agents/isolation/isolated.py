@@ -192,15 +192,8 @@ class IsolatedConversation(Conversation):
         self._came_back = Event()
         self._came_back.set()
 
-    def reply(self, message: str) -> Reply:
+    def reply(self, message: str, *, form: bool = False) -> Reply:
         """Have the process answer; see ``Conversation.reply``."""
-        return self._told(message, form=False)
-
-    def fill(self, message: str) -> Reply:
-        """Have the process answer; see ``Conversation.fill``."""
-        return self._told(message, form=True)
-
-    def _told(self, message: str, *, form: bool) -> Reply:
         if self._fault is not None:
             raise self._fault
         self._came_back.clear()
@@ -229,7 +222,7 @@ class IsolatedConversation(Conversation):
         if not self._turn:
             self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
         self._turn += 1
-        said = [("user" if one["role"] == "user" else "agent", one["content"]) for one in self._session.messages]
+        said = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
         self._process.send({"message": message, "form": form, "context": self._context(), "said": said})
         while True:
             told = self._process.receive()

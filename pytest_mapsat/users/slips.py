@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
-from pytest_mapsat.text import agrees, fold_phrase
+from pytest_mapsat.text import Span, agrees, fold_phrase
 
 from .reading import (
     PATTERNS,
@@ -138,16 +138,16 @@ class Script:
         """
         said = "\n".join(known)
         own = facts_of(message, self.language)
-        stated = [(found[0], found.start(), found.end()) for found in _STATED.finditer(message)]
+        stated = [Span(*match.span()) for match in _STATED.finditer(message)]
         # A bare number in words ("one") is often none, and a day may be meant by what nobody said.
-        spans = [one.span for one in own if one.unit not in ("count", "day") and not _has_digits(message, one)]
-        stated += [(message[span.start : span.end], span.start, span.end) for span in spans]
-        new = [one for one in stated if one[0] not in said]
+        in_words = [fact for fact in own if not any(map(str.isdigit, _text(message, fact.span)))]
+        stated += [fact.span for fact in in_words if fact.unit not in ("count", "day")]
+        new = [span for span in stated if _text(message, span) not in said]
         held = [fact for text in (known if new else ()) for fact in self.facts(text)]
-        for text, start, end in new:
-            here = [fact for fact in own if fact.span.start < end and start < fact.span.end]
+        for span in new:
+            here = [fact for fact in own if fact.span.start < span.end and span.start < fact.span.end]
             if not any(fact.agrees(other) for fact in here for other in held):
-                yield Slip("contradiction", f"it invents {text!r}, which stands nowhere")
+                yield Slip("contradiction", f"it invents {_text(message, span)!r}, which stands nowhere")
 
     def departed(self, turns: Sequence[Turn], message: str, *, ends: bool) -> Iterator[Slip]:
         """Yield how a message surely departs from what there is to say to what was asked.
@@ -160,9 +160,11 @@ class Script:
         reading = read(turns[-1].text if turns and turns[-1].role == "agent" else "", self.language)
         asking = (*reading.questions, *reading.open_ended)
         before = [turn.text for turn in turns if turn.role == "user"]
-        left = [one for one in self.answers if not any(self._tells(text, one) for text in before)]
-        asked = [one for one in left if any(mentions(text, phrase) for text in asking for phrase in _topics(one))]
-        unasked = [one for one in left if one not in asked and self._tells(message, one)]
+        left = [answer for answer in self.answers if not any(self._tells(text, answer) for text in before)]
+        # A phrase of punctuation alone is in any question, and asks for nothing surely.
+        topics = {answer: [phrase for phrase in answer.asked if words(phrase)] for answer in left}
+        asked = [answer for answer in left if any(mentions(text, topic) for text in asking for topic in topics[answer])]
+        unasked = [answer for answer in left if answer not in asked and self._tells(message, answer)]
         if unasked and not reading.asks:
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
@@ -200,8 +202,10 @@ class Script:
         """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
         kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
         known = [fact for say in self.said for fact in self.facts(say)]
-        wrong = (fact for fact in facts_of(message, self.language, self.now) if fact.unit in kinds)
-        return next((_text(message, one) for one in wrong if not any(one.agrees(other) for other in known)), "")
+        for fact in facts_of(message, self.language, self.now):
+            if fact.unit in kinds and not any(fact.agrees(other) for other in known):
+                return _text(message, fact.span)
+        return ""
 
     def _keeps_back(self, message: str, answer: ScriptedAnswer, before: Sequence[str]) -> bool:
         """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
@@ -212,17 +216,8 @@ class Script:
         return bool(new) and not self.facts(message)
 
 
-def _topics(answer: ScriptedAnswer) -> list[str]:
-    """Return the phrases that ask for an answer; one of punctuation alone is in any question, and asks for nothing surely."""
-    return [phrase for phrase in answer.asked if words(phrase)]
-
-
-def _text(message: str, fact: Fact) -> str:
-    return message[fact.span.start : fact.span.end]
-
-
-def _has_digits(message: str, fact: Fact) -> bool:
-    return any(map(str.isdigit, _text(message, fact)))
+def _text(message: str, span: Span) -> str:
+    return message[span.start : span.end]
 
 
 # -- afterwards ----------------------------------------------------------------------------------------------------------
@@ -245,7 +240,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         if turn.role != "user" or index == 0 or not turn.text.strip():
             continue
         ends = index == len(turns) - 1
-        known = [*_known(case), *(one.text for one in turns[:index])]
+        known = [*_known(case), *(earlier.text for earlier in turns[:index])]
         slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, known)]
         for slip in slips:
             label = _label(slip, index, turn.text)
