@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_mapsat.interpreter import fetched
-
-if TYPE_CHECKING:
-    from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording
-    from .own_sandbox import (
-        SIMULATION_PROMPTS,
-        Kept,
-        RecordingSandbox,
-        SimulatingSandbox,
-        Simulator,
-        recorded_steps,
-        unanswered_steps,
-    )
-    from .own_tools import NoAnswerError, OwnTools, with_things
-else:
-    __getattr__ = fetched(
-        __name__,
-        {
-            "keep": (
-                *("RECORDED", "Keeping", "Offer", "RecordingWarning"),
-                *("describe_tools", "keep_recordings", "offers_of", "recording"),
-            ),
-            "own_sandbox": (
-                *("SIMULATION_PROMPTS", "Kept", "RecordingSandbox", "SimulatingSandbox", "Simulator"),
-                *("recorded_steps", "unanswered_steps"),
-            ),
-            "own_tools": ("NoAnswerError", "OwnTools", "with_things"),
-        },
-    )
+from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording
+from .own_sandbox import (
+    SIMULATION_PROMPTS,
+    Kept,
+    RecordingSandbox,
+    SimulatingSandbox,
+    Simulator,
+    recorded_steps,
+    unanswered_steps,
+)
+from .own_tools import NoAnswerError, OwnTools, with_things
 
 __all__ = [
     "RECORDED",

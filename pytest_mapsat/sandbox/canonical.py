@@ -76,9 +76,6 @@ EARTH_RADIUS_M = 6_371_008.8
 SAME_POINT_M = 1.6
 #: A degree of latitude is longer than this everywhere on our sphere.
 LEAST_M_PER_DEGREE = 111_000.0
-#: Height of a band of latitude, degrees (11 m): same points lie in one band, or in two that touch.
-_BAND = 1e-4
-_MARGIN = SAME_POINT_M / LEAST_M_PER_DEGREE
 
 
 def distance_m(lon1: float, lat1: float, lon2: float, lat2: float) -> float:
@@ -88,17 +85,6 @@ def distance_m(lon1: float, lat1: float, lon2: float, lat2: float) -> float:
     along = math.sin((phi2 - phi1) / 2)
     half_chord = along * along + math.cos(phi1) * math.cos(phi2) * across * across
     return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, half_chord)))
-
-
-def band(lat: float) -> int:
-    """Return the band of latitude that a point lies in; equal bands make a quick index of places."""
-    return math.floor(lat / _BAND)
-
-
-def bands(lat: float) -> tuple[int, ...]:
-    """Return the bands in which the same point may lie: one or two."""
-    low, high = band(lat - _MARGIN), band(lat + _MARGIN)
-    return (low,) if low == high else (low, high)
 
 
 _ALWAYS = re.compile(

@@ -34,8 +34,6 @@ from .canonical import (
     SAME_POINT_M,
     Canonical,
     Point,
-    band,
-    bands,
     distance_m,
     number,
     point,
@@ -261,20 +259,11 @@ class Resolver:
         return alike
 
     def _exact_key(self, call: Call) -> tuple[Canonical, ...]:
-        """All values, each place as its band of latitude."""
+        """All values but places, which are compared by distance: of them, whether there is one."""
         values = list(call.values)
         for index in self.spec.located:
-            if values[index] is not None:
-                values[index] = band(_latitude(values[index]))
+            values[index] = values[index] is not None
         return tuple(values)
-
-    def _exact_keys(self, call: Call) -> Iterator[tuple[Canonical, ...]]:
-        """The keys under which recordings of the same places may stand."""
-        choices: list[tuple[Canonical, ...]] = [(value,) for value in call.values]
-        for index in self.spec.located:
-            if call.values[index] is not None:
-                choices[index] = bands(_latitude(call.values[index]))
-        return product(*choices)
 
     def _alike_key(self, call: Call) -> tuple[Canonical, ...]:
         """What even a near answer must share: essential values without tolerance, and the words of texts."""
@@ -299,8 +288,7 @@ class Resolver:
         """Return the answer of the recording of this very call, None where there is none; arguments as for ``resolve``."""
         entries = [
             entry
-            for key in self._exact_keys(call)
-            for entry in self._exact.get(key, ())
+            for entry in self._exact.get(self._exact_key(call), ())
             if entry.recording.writes == writes and _are_near(self._same_places, call, entry.call)
         ]
         seen = [entry for entry in entries if not entry.recording.simulated]
@@ -419,12 +407,6 @@ class Resolver:
         except _CannotCutError as reason:
             return f": {reason}"
         return ": a simulated answer stands for its own call only"
-
-
-def _latitude(place: Canonical) -> float:
-    """Return the latitude of a point, or of the first of several."""
-    first = place[0] if isinstance(place[0], tuple) else place
-    return float(first[1])
 
 
 def _variants(recording: Recording) -> Iterator[JsonObject]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import ceil, cos, floor, radians
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pytest_mapsat.model import (
@@ -50,8 +51,8 @@ from .search import Columns, Hit, SearchIndex, Wordbook, texts
 from .spec import Call, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
 
-#: Width of a cell, degrees of latitude: about two kilometres.
-_CELL = 0.02
+#: The nearest points are looked for so far away first.
+_NEAR_M = 2000.0
 _NO_WORDS = Table("", ())
 #: Characters of a text that is looked up; no sensible one is longer, and time grows with it.
 _LONGEST = 300
@@ -62,14 +63,11 @@ Keep = Callable[[Part, int], bool]
 
 
 class PointIndex:
-    """Some points, in degrees, by the cell of a grid that they lie in; None for what has none."""
+    """Some points, in degrees, by their latitude; None for what has none."""
 
     def __init__(self, points: Sequence[Point | None]) -> None:
         self.points = points
-        self._cells: dict[tuple[int, int], list[int]] = {}
-        for at, spot in enumerate(points):
-            if spot is not None:
-                self._cells.setdefault(_cell(*spot), []).append(at)
+        self._by_latitude = sorted((spot[1], at) for at, spot in enumerate(points) if spot is not None)
 
     def holds(self, at: int, centre: Point, metres: float) -> bool:
         """Return whether one of the points lies in a circle."""
@@ -80,37 +78,23 @@ class PointIndex:
 
     def within(self, centre: Point, metres: float) -> Iterator[tuple[float, int]]:
         """Give the points in a circle: metres from its centre, and place among the points."""
-        for at in self._around(centre, metres):
+        high = metres / LEAST_M_PER_DEGREE
+        first = bisect_left(self._by_latitude, (centre[1] - high, 0))
+        for latitude, at in islice(self._by_latitude, first, None):
+            if latitude > centre[1] + high:
+                return
             spot = self.points[at]
             if spot is not None and (apart := distance_m(*centre, *spot)) <= metres:
                 yield apart, at
 
     def nearest(self, centre: Point, metres: float, most: int = 1) -> list[tuple[float, int]]:
         """Return the nearest points within some metres, the nearest first; among equals the first of the points."""
-        reach = min(metres, _CELL * LEAST_M_PER_DEGREE)
+        reach = min(metres, _NEAR_M)
         while True:
-            found = sorted(self.within(centre, reach))[:most]
-            if len(found) == most or reach >= metres:
-                return found
+            nearest = sorted(self.within(centre, reach))[:most]
+            if len(nearest) == most or reach >= metres:
+                return nearest
             reach = min(metres, 4 * reach)
-
-    def _around(self, centre: Point, metres: float) -> Iterator[int]:
-        high = metres / LEAST_M_PER_DEGREE
-        wide = high / max(cos(radians(min(89.0, abs(centre[1]) + high))), 0.02)
-        spans = ceil(2 * high / _CELL + 1) * ceil(2 * wide / _CELL + 1)
-        if spans > len(self._cells):  # a wide circle: asking each cell is quicker
-            for inside in self._cells.values():
-                yield from inside
-            return
-        left, bottom = _cell(centre[0] - wide, centre[1] - high)
-        right, top = _cell(centre[0] + wide, centre[1] + high)
-        for column in range(left, right + 1):
-            for line in range(bottom, top + 1):
-                yield from self._cells.get((column, line), ())
-
-
-def _cell(lon: float, lat: float) -> tuple[int, int]:
-    return floor(lon / _CELL), floor(lat / _CELL)
 
 
 def point_index(table: Table, lon: str, lat: str) -> PointIndex:

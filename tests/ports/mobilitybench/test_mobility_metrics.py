@@ -413,7 +413,7 @@ def test_several_right_arguments_are_one_of_them():
 
 
 def test_the_case_of_the_document_is_measured_as_it_says():
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
     section = text.partition("## `mobility`")[2].partition("\n## ")[0]
     assert [metric.name for metric in MOBILITY.metrics if f"`{metric.name}`" not in section] == []
     case = Case.model_validate(
