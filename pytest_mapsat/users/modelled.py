@@ -10,7 +10,7 @@ from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, named_mo
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
-from .rules import Script, Slip, out_of_turn, speaks_amiss
+from .slips import Script, Slip, out_of_turn, speaks_amiss
 from .user import UserBrokenError, UserMove
 
 #: The prompts of each spec, for the manifest.
