@@ -17,9 +17,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
-from .base import Identifier, Json, JsonObject, Latitude, Longitude, Noun, Text
+from .base import FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
 from .match import Bound, Match
-from .roles import FigureRole, Mode, TimeRole
 
 
 def _which(turn: object) -> object:

@@ -9,10 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .base import Json
+from .base import Json, canonical_json, did_you_mean, shown
 from .checks import compiled_pattern
-from .digest import canonical_json
-from .errors import did_you_mean, shown
 
 _TYPES: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),

@@ -7,9 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from .base import Identifier, Json, JsonObject, Noun, RequirementKind, Text, kind_of_today
-from .metric import MetricName
-from .run import Asserted
+from .base import Asserted, Identifier, Json, JsonObject, MetricName, Noun, RequirementKind, Text, kind_of_today
 
 SUITE_SCHEMA = 1
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"\S")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from pytest_mapsat.model import Bounds, CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
+from pytest_mapsat.model import CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
 
 from .text import Line, cut, labelled, printable, wrap
 from .view import dimension_title, metric_word, outcome_title, span_text
@@ -20,19 +20,11 @@ _STYLES = {"worse": "red", "better": "green"}
 _RULES = {"failed": "red", "passed": "green", "inconclusive": "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeRow(NamedTuple):
     """How a metric changed, ready to be shown.
 
-    Attributes:
-        where: the group of cases; empty for all of them.
-        metric: the metric's title.
-        baseline: its mean before.
-        new: its mean now.
-        difference: new minus baseline, signed.
-        chance: how probable so large a difference is by chance.
-        direction: ``worse``, ``better``, ``same`` or ``unclear``.
-        counted: how many cases it is made of.
+    ``where`` is the group of cases, empty for all of them. ``chance`` says how probable so large a difference is by chance, ``direction`` is ``worse``, ``better``,
+    ``same`` or ``unclear``, and ``counted`` how many cases it is made of.
     """
 
     where: str
@@ -51,61 +43,51 @@ def change_rows(changes: Iterable[Change]) -> list[ChangeRow]:
 
 
 def _row(change: Change) -> ChangeRow:
-    where = f"{dimension_title(change.dimension)} {printable(change.group)}" if change.group else ""
-    chance = (
-        ""
-        if change.p is None or change.direction == "same"
-        else f"{change.p:.3f}"
-        if change.p >= _LEAST
-        else f"< {_LEAST}"
-    )
-    undecided = f", {change.undecided} undecided" if change.undecided else ""
+    chance = "" if change.p is None else f"{change.p:.3f}" if change.p >= _LEAST else f"< {_LEAST}"
+    before, now = ("" if side is None else span_text(*side) for side in (change.baseline, change.new))
     return ChangeRow(
-        where,
-        metric_word(change.metric),
-        _span(change.baseline),
-        _span(change.new),
-        signed_span(change.difference),
-        chance,
-        change.direction,
-        f"{change.n + change.undecided}{undecided}",
+        where=f"{dimension_title(change.dimension)} {printable(change.group)}" if change.group else "",
+        metric=metric_word(change.metric),
+        baseline=before,
+        new=now,
+        difference=" to ".join(dict.fromkeys(map(_signed, change.difference or ()))),
+        chance="" if change.direction == "same" else chance,
+        direction=change.direction,
+        counted=f"{change.n + change.undecided}{f', {change.undecided} undecided' if change.undecided else ''}",
     )
 
 
-def _span(bounds: Bounds | None) -> str:
-    return "" if bounds is None else span_text(*bounds)
-
-
-def signed(value: float) -> str:
+def _signed(value: float) -> str:
     """Return a difference with its sign, to three digits; a difference of nothing has none."""
     text = f"{abs(value):.3f}"
     return text if float(text) == 0 else f"{_MINUS if value < 0 else '+'}{text}"
 
 
-def signed_span(bounds: Bounds | None) -> str:
-    """Return the bounds of a difference with their signs; one number where they are one."""
-    return "" if bounds is None else " to ".join(dict.fromkeys(map(signed, bounds)))
-
-
 def flip(case: CaseChange) -> str:
     """Return how a case ended before and now."""
-    return f"{_ended(case.baseline)} → {_ended(case.new)}"
 
+    def ended(side: CaseSide) -> str:
+        return outcome_title(side.outcome) + (f" ({side.passed} of {side.trials})" if side.trials > 1 else "")
 
-def _ended(side: CaseSide) -> str:
-    of_trials = f" ({side.passed} of {side.trials})" if side.trials > 1 else ""
-    return outcome_title(side.outcome) + of_trials
+    return f"{ended(case.baseline)} → {ended(case.new)}"
 
 
 def requirement_change(requirement: RequirementChange) -> str:
     """Return what a label was before and is now."""
-    return (
-        f"{_label(requirement.baseline, requirement.baseline_value)} → {_label(requirement.new, requirement.new_value)}"
-    )
+
+    def label(outcome: str, value: float | None) -> str:
+        return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
+
+    before = label(requirement.baseline, requirement.baseline_value)
+    return f"{before} → {label(requirement.new, requirement.new_value)}"
 
 
-def _label(outcome: str, value: float | None) -> str:
-    return f"met in part ({value:g})" if value is not None and 0 < value < 1 else outcome_title(outcome)
+def unlike_texts(comparison: Comparison) -> list[str]:
+    """Return in words how two runs are not alike."""
+    return [
+        f"{printable(one.what)}: was {printable(one.baseline) or 'nothing'}, is {printable(one.new) or 'nothing'}"
+        for one in comparison.unlike
+    ]
 
 
 def quoted(quotes: Sequence[Quote]) -> str:
@@ -164,22 +146,20 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         width: columns of the terminal.
         label: what the earlier run is called.
     """
-    lines = [*_labelled(label, _baseline(comparison), width)]
-    for one in comparison.unlike:
-        text = (
-            f"{printable(one.what)}: was {printable(one.baseline) or 'nothing'}, is {printable(one.new) or 'nothing'}"
-        )
+    baseline = comparison.baseline
+    suites = ", ".join(map(printable, baseline.suites)) or "no suite"
+    lines = [*_labelled(label, f"{printable(baseline.agent)}, {suites}", width)]
+    for text in unlike_texts(comparison):
         lines += _labelled("unlike", text, width, "yellow")
     for warning in comparison.warnings:
         lines += _labelled("warning", printable(warning), width, "yellow")
     if not comparison.comparable:
-        why = (
-            comparison.reasons[0]
-            if comparison.reasons and not comparison.unlike
-            else "these are runs of different things"
-        )
-        return [*lines, *_labelled("", f"nothing is compared: {printable(why)}", width, "yellow")]
-    lines += _labelled("cases", _paired(comparison), width)
+        told = [] if comparison.unlike else comparison.reasons
+        why = printable(told[0]) if told else "these are runs of different things"
+        return [*lines, *_labelled("", f"nothing is compared: {why}", width, "yellow")]
+    alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
+    more = [f"{len(names)} {word} ({_some(names)})" for names, word in alone if names]
+    lines += _labelled("cases", "; ".join([counts_text(comparison), *more]), width)
     for rule in comparison.rules:
         lines += _labelled(
             "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]
@@ -187,17 +167,6 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         for hint in rule.settle:
             lines += _labelled("", printable(hint), width)
     return lines
-
-
-def _baseline(comparison: Comparison) -> str:
-    baseline = comparison.baseline
-    return f"{printable(baseline.agent)}, {', '.join(map(printable, baseline.suites)) or 'no suite'}"
-
-
-def _paired(comparison: Comparison) -> str:
-    alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
-    more = [f"{len(names)} {word} ({_some(names)})" for names, word in alone if names]
-    return "; ".join([counts_text(comparison), *more])
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
@@ -222,24 +191,17 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
 
 def _case_lines(case: CaseChange, width: int, *, full: bool) -> Iterator[Line]:
     style = _STYLES.get(case.direction, "")
-    label = "flipped" if case.flipped else "changed"
-    yield from _labelled(label, f"{printable(case.id)}  {flip(case)}", width, style)
+    flipped = "flipped" if case.flipped else "changed"
+    yield from _labelled(flipped, f"{printable(case.id)}  {flip(case)}", width, style)
     requirements = case.requirements if full else case.requirements[:_REQUIREMENTS]
     for requirement in requirements:
-        yield from _part(
-            f"{printable(requirement.requirement)} ({printable(requirement.kind)}): {requirement_change(requirement)}",
-            width,
-            11,
-        )
-        before, now = before_and_now(requirement)
-        yield from _part(f"before  {before}", width, 13, 8) if before else ()
-        yield from _part(f"now     {now}", width, 13, 8) if now else ()
+        name = f"{printable(requirement.requirement)} ({printable(requirement.kind)})"
+        text = f"{name}: {requirement_change(requirement)}"
+        yield from map(Line, wrap(text, width, indent=" " * 11, hang=2))
+        for label, words in zip(("before  ", "now     "), before_and_now(requirement), strict=True):
+            yield from labelled(" " * 13, words, width, lead=label) if words else ()
     if more := len(case.requirements) - len(requirements):
         yield Line(f"{'':11}and {more} more requirement{'' if more == 1 else 's'}")
-
-
-def _part(text: str, width: int, indent: int, hang: int = 2) -> Iterator[Line]:
-    yield from map(Line, wrap(text, width, indent=" " * indent, hang=hang))
 
 
 def _labelled(label: str, text: str, width: int, style: str = "") -> Iterator[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from pytest_mapsat.model import (
     ASSERTED_AS,
@@ -11,7 +11,6 @@ from pytest_mapsat.model import (
     Case,
     Label,
     Metric,
-    Quote,
     Requirement,
     RunRequest,
     Scorecard,
@@ -26,6 +25,7 @@ from .view import metric_word
 _QUOTE = 160
 _QUOTES = 8
 _RESULT = 100
+_TITLES = {"hard": "hard constraint", "soft": "preference"}
 _CALLS = 12
 _COMPARED = 20
 #: Options that change something for one case; what own tools have answered is a recording by then.
@@ -84,148 +84,123 @@ def failure_text(
         short: only what failed and the words that decided it, without the dialogue.
         metrics: those of the suite.
     """
-    lines = _short_lines(card, case, asserted, width) if short else _lines(card, case, asserted, width, metrics)
-    return "\n".join([*lines, "", f"run it again: {again}"])
-
-
-def _short_lines(card: Scorecard, case: Case, asserted: frozenset[str], width: int) -> Iterator[str]:
-    told, _ = _missed(card, asserted)
-    yield from wrap(_title(card, told), width)
-    for label in told:
-        yield from _head(label, case, width)
-        yield from _said(label, width)
-
-
-def _lines(
-    card: Scorecard, case: Case, asserted: frozenset[str], width: int, metrics: Sequence[Metric]
-) -> Iterator[str]:
-    told, rest = _missed(card, asserted)
-    yield from wrap(_title(card, told), width)
-    # A metric and its value stay on one line.
-    yield from (line.replace(_HELD, " ") for line in wrap(_scores(card, metrics), width))
-    yield from wrap(f"query: {printable(case.visible.query)}", width, hang=7)
-    for label in told:
-        yield ""
-        yield from _label(label, card, case, width)
-    if rest:
-        yield ""
-        yield from wrap(f"also missed, not asserted: {', '.join(_short(label) for label in rest)}", width)
-    for label in card.labels:
-        if label.requirement in card.unknown:
-            yield ""
-            yield from wrap(f"not known: {label.requirement} ({label.kind}): {printable(label.why)}", width)
-    if card.trajectory.fault is not None and card.trajectory.fault.detail:
-        yield ""
-        for line in card.trajectory.fault.detail.splitlines():
-            yield from wrap(printable(line), width, indent="  ")
-    yield ""
-    yield from _dialogue(card, width)
-
-
-def _missed(card: Scorecard, asserted: frozenset[str]) -> tuple[list[Label], list[Label]]:
-    """Return the labels that are not satisfied in full: those that are asserted, and the others."""
+    text = _Text(card, case, width)
     missed = view.missed(card)
     told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
-    return told, [label for label in missed if label not in told]
+    broken = f"broken: {', '.join(label.requirement for label in told)}"
+    text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
+    if short:
+        for label in told:
+            text.head(label)
+            text.said(label)
+    else:
+        text.scores(metrics)
+        text.add(f"query: {printable(case.visible.query)}", hang=7)
+        for label in told:
+            text.label(label)
+        text.rest([label for label in missed if label not in told])
+        text.dialogue()
+    return "\n".join([*text.lines, "", f"run it again: {again}"])
 
 
-def _title(card: Scorecard, told: list[Label]) -> str:
-    if card.trajectory.fault is not None or not told:
-        return printable(card.reason)
-    return f"broken: {', '.join(label.requirement for label in told)}"
+class _Text:
+    """The lines of a failure as they come to be."""
 
+    def __init__(self, card: Scorecard, case: Case, width: int) -> None:
+        self.lines: list[str] = []
+        self._card, self._case, self._width = card, case, width
 
-def _scores(card: Scorecard, metrics: Sequence[Metric]) -> str:
-    spans = {metric.name: card.bounds_of(metric.name) for metric in metrics if metric.gated}
-    known = [
-        f"{metric_word(name)} {' to '.join(dict.fromkeys(f'{end:.2f}' for end in span))}".replace(" ", _HELD)
-        for name, span in spans.items()
-        if span
-    ]
-    return "  ".join(known) or "no metric could be computed"
+    def add(self, text: str, indent: int = 0, hang: int = 0) -> None:
+        """Add a paragraph."""
+        self.lines += wrap(text, self._width, indent=" " * indent, hang=hang)
 
+    def _part(self, name: str, text: str) -> None:
+        """Add what is known of a label, behind its name."""
+        self.add(f"{name:7} {printable(text)}", 4, 8)
 
-def _fate(tool: str, card: Scorecard) -> str:
-    statuses = {call.status for call in card.trajectory.calls if call.tool == tool}
-    return "answered" if "ok" in statuses else "was called and did not answer" if statuses else "was never called"
+    def _more(self, count: int, what: str) -> None:
+        self.lines += [f"    ... and {count} more {what}"] if count > 0 else []
 
+    def scores(self, metrics: Sequence[Metric]) -> None:
+        """Add the metrics; one and its value stay on one line."""
+        spans = {name: view.metric_text(self._card, name) for name in (one.name for one in metrics if one.gated)}
+        known = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
+        self.add("  ".join(known) or "no metric could be computed")
+        self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 
-def _label(label: Label, card: Scorecard, case: Case, width: int) -> Iterator[str]:
-    yield from _head(label, case, width)
-    yield from _said(label, width)
-    if label.wanted:
-        yield from wrap(f"wanted  {printable(label.wanted)}", width, indent="    ", hang=8)
-    for tool in case.truth.tools:
-        if label.requirement in tool.evidence:
-            yield from wrap(f"rests on {tool.name}, which {_fate(tool.name, card)}", width, indent="    ", hang=8)
-    requirement = _requirement(label, case)
-    if requirement is not None and requirement.source != "unstated":
-        notes = "; ".join(printable(evidence.text) for evidence in requirement.evidence if evidence.text)
-        yield from wrap(
-            f"known   from the {requirement.source}" + (f": {notes}" if notes else ""), width, indent="    ", hang=8
-        )
+    def label(self, label: Label) -> None:
+        """Add all that is known of a label."""
+        self.lines.append("")
+        requirement = self.head(label)
+        self.said(label)
+        if label.wanted:
+            self._part("wanted", label.wanted)
+        for tool in self._case.truth.tools:
+            if label.requirement in tool.evidence:
+                statuses = {call.status for call in self._card.trajectory.calls if call.tool == tool.name}
+                fate = "was called and did not answer" if statuses else "was never called"
+                self.add(f"rests on {tool.name}, which {'answered' if 'ok' in statuses else fate}", 4, 8)
+        if requirement is not None and requirement.source != "unstated":
+            notes = "; ".join(evidence.text for evidence in requirement.evidence if evidence.text)
+            self._part("known", f"from the {requirement.source}" + (f": {notes}" if notes else ""))
 
+    def head(self, label: Label) -> Requirement | None:
+        """Name the requirement, say how far it was met, and return it; None where the case no longer has it."""
+        every = {requirement.id: requirement for requirement in self._case.truth.requirements}
+        requirement = every.get(label.requirement)
+        text = printable(requirement.text) if requirement else "(a requirement that the case no longer has)"
+        how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
+        self.add(f"{_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}: {text}")
+        return requirement
 
-def _head(label: Label, case: Case, width: int) -> Iterator[str]:
-    """Name the requirement and say how far it was met."""
-    title = {"hard": "hard constraint", "soft": "preference"}.get(label.kind, label.kind)
-    requirement = _requirement(label, case)
-    text = printable(requirement.text) if requirement else "(a requirement that the case no longer has)"
-    how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
-    yield from wrap(f"{title} {how}: {label.requirement}: {text}", width)
+    def said(self, label: Label) -> None:
+        """Quote the words that decided, and give the judge's reason whole."""
+        quotes = list(dict.fromkeys(label.quotes))
+        for quote in quotes[:_QUOTES]:
+            words = cut(printable(quote.text), _QUOTE)
+            self._part("said", f"turn {quote.turn}, chars {quote.start}-{quote.end}: “{words}”")
+        self._more(len(quotes) - _QUOTES, "quotes")
+        if label.why:
+            self._part("why", label.why)
+        self.lines += side_by_side(label.compared[:_COMPARED], self._width, indent="    ")
+        self._more(len(label.compared) - _COMPARED, "lines")
 
+    def rest(self, missed: Sequence[Label]) -> None:
+        """Add what is missed and fails nothing, what is not known, and where the agent broke."""
+        names = [
+            f"{label.requirement} ({label.kind}{f' {label.value:g} of 1' if label.value else ''})" for label in missed
+        ]
+        if names:
+            self.lines.append("")
+            self.add(f"also missed, not asserted: {', '.join(names)}")
+        for label in self._card.labels:
+            if label.requirement in self._card.unknown:
+                self.lines.append("")
+                self.add(f"not known: {label.requirement} ({label.kind}): {printable(label.why)}")
+        fault = self._card.trajectory.fault
+        if fault is not None and fault.detail:
+            self.lines.append("")
+            for line in fault.detail.splitlines():
+                self.add(printable(line), 2)
 
-def _said(label: Label, width: int) -> Iterator[str]:
-    """Quote the words that decided, and give the judge's reason whole."""
-    quotes = list(dict.fromkeys(label.quotes))
-    for quote in quotes[:_QUOTES]:
-        text = f"said    {_where(quote)}: “{cut(printable(quote.text), _QUOTE)}”"
-        yield from wrap(text, width, indent="    ", hang=8)
-    if len(quotes) > _QUOTES:
-        yield f"    ... and {len(quotes) - _QUOTES} more quotes"
-    if label.why:
-        yield from wrap(f"why     {printable(label.why)}", width, indent="    ", hang=8)
-    yield from side_by_side(label.compared[:_COMPARED], width, indent="    ")
-    if len(label.compared) > _COMPARED:
-        yield f"    ... and {len(label.compared) - _COMPARED} more lines"
+    def dialogue(self) -> None:
+        """Add what was said, and the first calls."""
+        trajectory = self._card.trajectory
+        self.lines += ["", "dialogue and calls:"]
+        calls = 0
+        for index, turn in enumerate(trajectory.turns):
+            for step in (step for step in turn.steps if step.kind == "call"):
+                calls += 1
+                if calls <= _CALLS:
+                    self._call(step)
+            self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
+        self._more(calls - _CALLS, "calls")
+        if trajectory.ending != "done":
+            self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 
-
-def _requirement(label: Label, case: Case) -> Requirement | None:
-    return next((requirement for requirement in case.truth.requirements if requirement.id == label.requirement), None)
-
-
-def _short(label: Label) -> str:
-    value = "" if label.value in (None, 0) else f" {label.value:g} of 1"
-    return f"{label.requirement} ({label.kind}{value})"
-
-
-def _where(quote: Quote) -> str:
-    return f"turn {quote.turn}, chars {quote.start}-{quote.end}"
-
-
-def _dialogue(card: Scorecard, width: int) -> Iterator[str]:
-    yield "dialogue and calls:"
-    numbered = 0
-    for index, turn in enumerate(card.trajectory.turns):
-        for step in turn.steps:
-            if step.kind != "call":
-                continue
-            numbered += 1
-            if numbered <= _CALLS:
-                yield from _call(step, width)
-        yield from wrap(
-            f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * width)}", width, indent="  "
-        )
-    if numbered > _CALLS:
-        yield f"    ... and {numbered - _CALLS} more calls"
-    if card.trajectory.ending != "done":
-        yield f"  ended: {card.trajectory.ending.replace('_', ' ')}"
-
-
-def _call(step: Step, width: int) -> Iterator[str]:
-    kind = view.answered_by(step)
-    call = f"-> {cut(call_text(step.tool, step.arguments), 3 * width)}  [{kind}]"
-    yield from wrap(call, width, indent="    ", hang=3)
-    failed = kind in ("error", "refused")
-    for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
-        yield from wrap(cut(note, 3 * _RESULT), width, indent="         ")
+    def _call(self, step: Step) -> None:
+        kind = view.answered_by(step)
+        self.add(f"-> {cut(call_text(step.tool, step.arguments), 3 * self._width)}  [{kind}]", 4, 3)
+        failed = kind in ("error", "refused")
+        for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
+            self.add(cut(note, 3 * _RESULT), 9)

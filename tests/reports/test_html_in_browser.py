@@ -176,7 +176,6 @@ def test_a_case_opens_with_dialogue_calls_requirements_and_drawing(page):
     assert "asked 'charger', recorded 'charging point'" in article.text
     assert len(article.find_elements("css selector", ".map .place")) == 3
     assert [one.text.split("\n")[0] for one in article.find_elements("css selector", ".map li.said")] == ["Old Mill"]
-    assert article.find_elements("css selector", ".map circle.search")
     assert article.find_elements("css selector", ".map polyline.way")
     page.execute_script(
         "arguments[0].dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))", find(page, ".requirement.failed")[0]

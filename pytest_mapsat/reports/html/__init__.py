@@ -13,7 +13,7 @@ from pytest_mapsat.reports import changes, view
 from pytest_mapsat.reports.text import cell_width, cut, printable, visible
 
 from .case import Dialogues, opening, row_views, told_views
-from .drawing import HEIGHT, WIDTH, length_text
+from .drawing import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -114,7 +114,6 @@ def environment() -> Environment:
         "counted": counted_text,
         "dimension": view.dimension_title,
         "interval": view.interval_text,
-        "length": length_text,
         "mean": view.mean_text,
         "metric": view.metric_title,
         "outcome": view.outcome_title,
@@ -133,6 +132,7 @@ def environment() -> Environment:
         "changed": changes.counts_text,
         "requirement_change": changes.requirement_change,
         "flip": changes.flip,
+        "unlike_texts": changes.unlike_texts,
     }
     return environment
 
