@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .request import OF_THE_REPLY, Answer, ModelClient, ModelError, Request, ToolCall, ceilings_met, named_model
+from .exchange import OF_THE_REPLY, Answer, ModelClient, ModelError, Request, ToolCall, ceilings_met, named_model
 
 if TYPE_CHECKING:
     from .cache import Cache, Mode, export_entries, import_entries, read_batch, write_batch

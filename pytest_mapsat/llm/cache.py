@@ -25,7 +25,7 @@ from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, can
 from pytest_mapsat.store import Store, StoreError
 
 from .call import answer_of
-from .request import Answer, ModelError, Request
+from .exchange import Answer, ModelError, Request
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]

@@ -17,7 +17,7 @@ from pytest_mapsat.formats import parse_json, redacted
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, shown
 from pytest_mapsat.store import missing
 
-from .request import Answer, Kind, ModelError, Request, ToolCall
+from .exchange import Answer, Kind, ModelError, Request, ToolCall
 
 #: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}

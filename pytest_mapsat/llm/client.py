@@ -17,7 +17,7 @@ from pytest_mapsat.store import Store, store_folder
 
 from .cache import Cache, Mode
 from .call import answer_of, call_model, has_price
-from .request import Answer, Kind, ModelError, Request, note_ceiling
+from .exchange import Answer, Kind, ModelError, Request, note_ceiling
 
 #: What may go away by itself.
 _PASSING: frozenset[Kind] = frozenset({"rate_limited", "unavailable", "timeout"})

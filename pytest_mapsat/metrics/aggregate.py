@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeVar
 
 from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
 
+_Key = TypeVar("_Key", bound=Hashable)
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
 _TINY = 1e-9
@@ -45,12 +47,12 @@ class PassRule:
         """
         if not text:
             return cls(trials, trials)
-        found = _RULE.fullmatch(text)
-        if found is None or int(found[1]) > int(found[2]):
+        match = _RULE.fullmatch(text)
+        if match is None or int(match[1]) > int(match[2]):
             raise UsageError(f"--mapsat-trials: found {shown(text)}, expected K/N as in 3/4, K at most N")
-        if int(found[2]) != trials:
-            raise UsageError(f"the pass rule {text} is about {found[2]} trials, the run has {trials} of each case")
-        return cls(int(found[1]), trials)
+        if int(match[2]) != trials:
+            raise UsageError(f"the pass rule {text} is about {match[2]} trials, the run has {trials} of each case")
+        return cls(int(match[1]), trials)
 
     @property
     def forgives(self) -> bool:
@@ -158,17 +160,17 @@ def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | N
     Trials that nobody could decide may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
     only, and would make the agent look better than it is.
     """
-    found: list[tuple[Bounds, Bounds]] = []
+    spans: list[tuple[Bounds, Bounds]] = []
     for some in _by_case_and_agent(cards).values():
         first = [trial_outcome(tries[0]) for tries in _by_trial(some)]
         if len(first) >= k:
             n, least = len(first), first.count("passed")
             most = least + first.count("unevaluated")
             any_of_k = (pass_at(least, n, k), pass_at(most, n, k))
-            found.append((any_of_k, (pass_all(least, n, k), pass_all(most, n, k))))
-    if not found:
+            spans.append((any_of_k, (pass_all(least, n, k), pass_all(most, n, k))))
+    if not spans:
         return None
-    return _middle([one for one, _ in found]), _middle([other for _, other in found])
+    return _middle([any_of for any_of, _ in spans]), _middle([all_of for _, all_of in spans])
 
 
 def _middle(spans: Sequence[Bounds]) -> Bounds:
@@ -177,18 +179,19 @@ def _middle(spans: Sequence[Bounds]) -> Bounds:
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
-    found: dict[tuple[str, str], list[Scorecard]] = {}
-    for card in sorted(cards, key=lambda card: (card.key, card.outcome)):
-        found.setdefault((card.id, card.agent), []).append(card)
-    return found
+    return _grouped(sorted(cards, key=lambda card: (card.key, card.outcome)), lambda card: (card.id, card.agent))
 
 
 def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     """Return the attempts at each trial, in order."""
-    found: dict[int, list[Scorecard]] = {}
+    return list(_grouped(cards, lambda card: card.trial).values())
+
+
+def _grouped(cards: Iterable[Scorecard], key: Callable[[Scorecard], _Key]) -> dict[_Key, list[Scorecard]]:
+    grouped: dict[_Key, list[Scorecard]] = {}
     for card in cards:
-        found.setdefault(card.trial, []).append(card)
-    return list(found.values())
+        grouped.setdefault(key(card), []).append(card)
+    return grouped
 
 
 @dataclass(slots=True)
@@ -231,7 +234,7 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds. Intervals are
     bootstrapped, Wilson's for ``pass_rate``. A metric that the suite of a case does not declare is over the other cases alone.
     """
-    trials = _by_case(cards)
+    trials = list(_grouped(cards, lambda card: card.id).values())
     *metrics, rate = _columns(cards, trials)
     columns = [*metrics, rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
@@ -343,13 +346,6 @@ def _memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
         dimension = f"attribute {attribute}" if attribute in ("domain", "tool") else attribute
         for name in value.split(", ") if attribute == SOURCE_ATTRIBUTE else [value]:
             yield dimension, name
-
-
-def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
-    trials: dict[str, list[Scorecard]] = {}
-    for card in cards:
-        trials.setdefault(card.id, []).append(card)
-    return list(trials.values())
 
 
 def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> list[_Column]:

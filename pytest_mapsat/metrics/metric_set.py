@@ -142,9 +142,9 @@ class MetricInput:
 
     def knowing(self, success: Measure) -> MetricInput:
         """Return the same scene with the metric that the suite calls its success; what was computed of it stays."""
-        known = replace(self, success=success)
-        vars(known).update({**vars(self), "success": success})
-        return known
+        other = replace(self, success=success)
+        vars(other).update({**vars(self), "success": success})
+        return other
 
     def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
         """Return the same scene with other labels; what was computed without labels stays."""
@@ -215,11 +215,10 @@ def measure(metric_set: MetricSet, scene: MetricInput) -> tuple[dict[str, Measur
     )
     if not asked:
         return measures, None
+    if metric_set is MSB:  # ours, and sound
+        return measures | metric_set.measure(scene), None  # type: ignore[operator]
     try:
-        if metric_set is MSB:
-            given = metric_set.measure(scene)
-        else:
-            given = call_stranger(lambda: dict(metric_set.measure(scene.copied())))
+        given = call_stranger(lambda: dict(metric_set.measure(scene.copied())))
         return measures | _sound_ones(metric_set, asked, given), None
     except StrangerError as broken:
         message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"

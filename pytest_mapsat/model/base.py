@@ -1,12 +1,16 @@
-"""What every noun has in common: frozen, closed, plain data."""
+"""What all nouns share: frozen, closed, plain data; the words of figures; one canonical text and its digest; the errors a user may see."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
@@ -15,6 +19,8 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
+#: Metric names stand in run files, thresholds (``domain.metric=0.6``) and properties: lower case, no dot.
+MetricName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 Level = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -38,20 +44,22 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 _PLAIN = SCALARS | {dict}
 
 
-#: Kinds of requirements by their old names, each with what it is now.
-_KINDS_BEFORE = {"explicit": "'asked'", "implicit": "'hard' or 'soft'"}
-
-
-def kind_of_today(kind: object) -> object:
-    """Return the kind of a requirement as it was written, and refuse the name that it had before."""
-    if isinstance(kind, str) and kind in _KINDS_BEFORE:
-        raise ValueError(f"{kind!r} is now {_KINDS_BEFORE[kind]}")
-    return kind
-
-
 #: ``asked``: what the query states. ``hard`` and ``soft``: what it does not state and the user wants; a soft one may be met in part. ``fact``: a statement
 #: that agrees with what the tools returned, where the answer makes it. ``policy``: a rule for the way an agent goes about it.
-RequirementKind = Annotated[Literal["asked", "hard", "soft", "fact", "policy"], BeforeValidator(kind_of_today)]
+RequirementKind = Literal["asked", "hard", "soft", "fact", "policy"]
+
+#: What may fail an item: the requirements of a kind, or the metric of success.
+Asserted = Literal["hard", "facts", "policies", "asked", "soft", "success", "none"]
+#: The word by which each kind of requirement is asserted.
+ASSERTED_AS: Mapping[str, Asserted] = {
+    "asked": "asked",
+    "hard": "hard",
+    "soft": "soft",
+    "fact": "facts",
+    "policy": "policies",
+}
+#: What fails an item where nobody says otherwise.
+DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 
 
 class Noun(BaseModel):
@@ -112,3 +120,107 @@ def types_of(noun: type[BaseModel]) -> Mapping[str, Any]:
 @cache
 def _names(noun: type[Noun]) -> set[str]:
     return set(noun.model_fields)
+
+
+#: What a figure is a figure of. A figure whose role is not sure decides nothing.
+FigureRole = Literal[
+    "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",
+    "per_head", "fee", "saving", "former_price", "budget", "rating", "count", "capacity", "age", "temperature", "frequency",
+]  # fmt: skip
+#: What a clock time is the time of.
+TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
+#: A way of travelling.
+Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
+
+
+#: Made once: ``json.dumps`` would build one for each value, which costs more than to write a short one.
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_plain = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def json_size(value: Any) -> int:
+    """Return how many characters a JSON value takes when it is written."""
+    return len(_plain(value))
+
+
+def canonical_json(value: Any) -> str:
+    """Return JSON text with sorted keys and no spaces; the same value always gives the same text."""
+    return _canonical(value)
+
+
+def digest(value: Any, size: int = 16) -> str:
+    """Return the first ``size`` hex digits of the SHA-256 of the value's canonical JSON."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()[:size]
+
+
+def noun_digest(noun: Noun) -> str:
+    """Return a digest of a value's content, without fields that hold their default: a field that comes later changes none."""
+    text = noun.model_dump_json(exclude_defaults=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+_SHOWN = 80
+
+
+class MapsatError(Exception):
+    """Base of all errors that are meant for the user; printed without a traceback."""
+
+
+class UsageError(MapsatError):
+    """An option, a spec or an argument cannot be used."""
+
+
+class InfrastructureError(MapsatError):
+    """Something outside the agent, the user and the judge broke while a case ran."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in one place.
+
+    Attributes:
+        path: the file, as the user would type it.
+        line: 1-based; 0 where the whole file is meant.
+        message: what is wrong, with found and expected in it.
+        hint: what to do, or a did-you-mean; may be empty.
+    """
+
+    path: str
+    line: int
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+    def at(self, path: str, line: int) -> Problem:
+        """Return the same problem in another place."""
+        return replace(self, path=path, line=line)
+
+
+class SuiteError(MapsatError):
+    """A suite, or a file of one, cannot be used.
+
+    Attributes:
+        problems: all that was found, in the order of the file.
+    """
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems
+        super().__init__("\n".join(map(str, problems)))
+
+
+def shown(value: object) -> str:
+    """Return ``repr(value)`` cut to a length that fits on a line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        text = f"a {type(value).__name__} too long to show"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def did_you_mean(found: object, known: Iterable[object]) -> str:
+    """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
+    near = get_close_matches(str(found), [str(name) for name in known], n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else ""

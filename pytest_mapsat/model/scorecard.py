@@ -1,18 +1,49 @@
-"""What one episode scored: metrics with their classes, labels, provenance, and who is to blame."""
+"""What one episode scored: metrics with their classes, labels, provenance, and who is to blame. How a metric is measured is its metric set's affair."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from pydantic import Field
 
-from pydantic import BeforeValidator, Field
-
-from .base import Bounds, Noun, kind_of_today
-from .calibration import Misread
+from .base import Bounds, Identifier, MetricName, Noun
 from .case import Membership
-from .metric import MetricName
 from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
-from .verdict import Count, Label, Outcome
+from .verdict import Count, Label, LabelKind, Misread, Outcome
+
+
+class Metric(Noun):
+    """One number of an episode, as run files, gates and reports know it.
+
+    ``plain``: its everyday name, which thresholds take as well, as ``per_turn``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
+    ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
+    """
+
+    name: MetricName
+    plain: MetricName | None = None
+    title: str = Field(default="", max_length=200)
+    unit: str = Field(default="share", max_length=40)
+    earned: bool = True
+    gated: bool = True
+    headline: bool = False
+    metric_set: Identifier = "msb"
+
+
+#: The seven metrics of MapSatisfyBench, then the one given for reference only; those of every run file that tells none.
+MSB_METRICS = (
+    Metric(name="ecr", plain="asked", title="requirements the user asked for"),
+    Metric(name="iisr", plain="unasked", title="requirements the user did not say"),
+    Metric(name="ar", plain="satisfied", title="accepted-response probability: asked x unasked", headline=True),
+    Metric(name="ts", plain="tools", title="tool selection: the calls that the case needs"),
+    Metric(name="ifs", plain="facts", title="faithfulness: facts told as they are"),
+    Metric(name="eff", plain="brevity", title="interaction efficiency: few agent replies"),
+    Metric(name="ses", plain="per_turn", title="satisfaction efficiency: satisfied x brevity", headline=True),
+    Metric(
+        name="cei", plain="per_token", title="cost efficiency", unit="SES per million tokens", earned=False, gated=False
+    ),
+)
+
+#: The share of cases whose item passed: no metric of an episode, told and gated as one.
+PASSED = Metric(name="pass_rate", plain="passed", title="cases of which nothing asserted is broken")
+
 
 #: pytest cuts what is longer out of the middle of a failed assertion.
 _LONGEST_REPR = 230
@@ -52,7 +83,7 @@ class CardRequirement(Noun):
     """
 
     id: str
-    kind: Annotated[str, BeforeValidator(kind_of_today)]
+    kind: LabelKind
     text: str
     source: str = ""
 
@@ -75,8 +106,6 @@ class Scorecard(Noun):
     ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
     ``explicit_count`` stands in for labels of kind asked where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed", "world_spent": "sandbox_spent"}
 
     id: str
     trial: int = Field(default=1, ge=1)

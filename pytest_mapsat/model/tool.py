@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import SCALARS, Identifier, Json, JsonObject, Level, Noun, Text
+from .base import SCALARS, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
 from .computing import ToolAnswer
-from .roles import FigureRole, TimeRole
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
 ITEM = "[]"

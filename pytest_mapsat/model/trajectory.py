@@ -1,15 +1,14 @@
-"""What happened in one episode: turns, their steps, and where every tool answer came from."""
+"""What happened in one episode: turns, their steps, where every tool answer came from, and what a reply hands over as data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
-from .base import Json, JsonObject, Noun, same
-from .errors import shown
+from .base import Json, JsonObject, Noun, Text, digest, same, shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
@@ -45,8 +44,6 @@ class Provenance(Noun):
     ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
     miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"record": "recording"}
 
     kind: ProvenanceKind
     recording: str = ""
@@ -150,8 +147,6 @@ class Turn(Noun):
     ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}
-
     role: Literal["user", "agent"]
     text: str
     agreed: bool | None = None
@@ -235,3 +230,67 @@ class Trajectory(Noun):
     def calls(self) -> tuple[Step, ...]:
         """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
         return tuple([step for turn in self.replies for step in turn.steps if step.kind == "call"])
+
+
+#: The most things proposed, and the most figures, in one reply.
+_MOST = 1000
+_Number = Annotated[float, Field(strict=True)]
+
+
+class Figure(Noun):
+    """A figure that an agent hands over.
+
+    ``thing``: id or name of the thing that it describes; ``role``: what it measures (``price``, ``travel_time``, ...); ``value``: a number in
+    ``unit``, or a text such as ``18:30``.
+    """
+
+    thing: Text
+    role: Text
+    value: _Number | _Short
+    unit: _Short = ""
+
+
+class Structured(Noun):
+    """The reserved keys of the structured output of a reply.
+
+    ``proposes``: ids or names of the things that the reply recommends, best first. The text stays what the user reads: what it does not
+    name is not recommended, and what contradicts it is wrong.
+    """
+
+    proposes: tuple[Text, ...] = Field(default=(), max_length=_MOST)
+    figures: tuple[Figure, ...] = Field(default=(), max_length=_MOST)
+
+    @classmethod
+    def of(cls, turn: Turn) -> Structured:
+        """Return what a turn hands over; nothing where it has no output, or its reserved keys hold something else.
+
+        An agent's own reply was checked when it was returned; a recorded dialogue may hold anything under these names.
+        """
+        output = turn.output or {}
+        try:
+            return cls.model_validate({name: output[name] for name in RESERVED if name in output})
+        except ValueError:
+            return cls()
+
+
+#: The keys of structured output whose meaning is fixed; all others are the agent's own.
+RESERVED = tuple(Structured.model_fields)
+
+
+def trajectory_digest(trajectory: Trajectory) -> str:
+    """Return a digest of what was said and done, the form included: not of times, usage, provenance, or the trial."""
+    turns = [
+        {
+            "role": turn.role,
+            "text": turn.text,
+            **({} if turn.output is None else {"output": turn.output}),
+            "calls": [
+                {"tool": step.tool, "arguments": step.arguments, "result": step.result}
+                for step in turn.steps
+                if step.kind == "call"
+            ],
+        }
+        for turn in trajectory.turns
+    ]
+    form = {} if trajectory.form is None else {"form": trajectory.form.to_json()}
+    return digest({"case": trajectory.case, "turns": turns, **form})

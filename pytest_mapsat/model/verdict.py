@@ -1,20 +1,104 @@
-"""What a judge said of one trajectory, label by label. All numbers are derived from it later."""
+"""What was said of one trajectory, label by label: by a judge, by people; and what such judges were measured at. All numbers are derived from labels later."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from .base import Level, Noun, kind_of_today
-from .calibration import Cell, Family, Misread, ReplySize
-from .trajectory import Blame, Usage
+from .base import Bounds, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
+from .case import SOFT_LEVELS, Requirement
+from .trajectory import Blame, Trajectory, Turn, Usage
+
+CALIBRATION_SCHEMA: Literal["mapsat-calibration/1"] = "mapsat-calibration/1"
+JUDGING_SCHEMA: Literal["mapsat-judging/1"] = "mapsat-judging/1"
+
+#: What a label rests on that reads prose: what is proposed, a figure, words, a claim held against results, a way of travelling. Empty: it reads none.
+Family = Literal["", "choice", "figure", "words", "claims", "travels"]
+#: A kind of failure: ``choice, said, large``.
+Cell = Annotated[str, StringConstraints(pattern=r"^[a-z]+, (said|absent), (small|medium|large)$")]
+_Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+#: How much a reply says: clauses, different things named, figures, and figures of which no role could be read.
+ReplySize = tuple[_Count, _Count, _Count, _Count]
+
+
+class JudgedFailure(Noun):
+    """A requirement that the rules found broken: its cell, the size of the reply, and whether it truly is broken."""
+
+    requirement: str
+    cell: Cell
+    size: ReplySize
+    broken: bool
+
+
+class Judging(Noun):
+    """What the rules made of one labelled answer, before any failure was called suspect.
+
+    ``right``: whether the answer keeps all that its case requires. ``failed``: failures that rest on reading. ``sure``: required labels that failed without reading prose. ``passed``: required labels that passed
+    rightly. ``missed``: required requirements that passed and are broken. ``open``: required labels left open, of kept and of broken requirements.
+    """
+
+    schema_: Literal["mapsat-judging/1"] = Field(default=JUDGING_SCHEMA, alias="schema")
+    case: Identifier
+    answer: Identifier
+    language: str = "en"
+    right: bool
+    failed: tuple[JudgedFailure, ...] = ()
+    sure: tuple[str, ...] = ()
+    passed: _Count = 0
+    missed: tuple[str, ...] = ()
+    open: tuple[_Count, _Count] = (0, 0)
+
+
+class ErrorRate(Noun):
+    """How many of some answers the rules took for what they are not, and the rate that is exceeded in one set of answers of twenty."""
+
+    errors: _Count
+    answers: _Count
+    upper: Level
+
+
+class Calibration(Noun):
+    """Failures by cell, true ones and false ones, and the error rates of whole answers with suspects left open.
+
+    ``bound``: a failure stands where the 90 % lower bound of its cell's precision is at least this. ``least``: and where its cell has so many failures.
+    ``sets``: what it was computed from. ``red_of_right``: right answers that come out red; ``green_of_wrong``: wrong ones that come out
+    green; null in a suite's own table, which takes ours. ``digest``: of all the rest, so that a change by hand shows.
+    """
+
+    schema_: Literal["mapsat-calibration/1"] = Field(default=CALIBRATION_SCHEMA, alias="schema")
+    bound: Level = 0.8
+    least: _Count = 20
+    sets: tuple[str, ...] = ()
+    cells: dict[Cell, tuple[_Count, _Count]] = Field(default_factory=dict)
+    red_of_right: ErrorRate | None = None
+    green_of_wrong: ErrorRate | None = None
+    digest: str = ""
+
+
+class Misread(Noun):
+    """How often a judge that reads prose takes answers for what they are not, for the bounds of means.
+
+    ``red_of_right``, ``green_of_wrong``: the rates that are exceeded in one set of answers of twenty. ``bounds``: the least and the most that each metric comes to, and ``pass_rate``,
+    if all that was read is open.
+    """
+
+    red_of_right: Level
+    green_of_wrong: Level
+    bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
+
+
+def _of_today(kind: str) -> str:
+    if kind in ("explicit", "implicit"):
+        raise ValueError(f"found {kind!r}, expected one of {', '.join(get_args(RequirementKind))}")
+    return kind
+
 
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
-#: The kinds of requirements, and kinds of a judge's own.
-LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), BeforeValidator(kind_of_today)]
+#: The kinds of requirements, and kinds of a judge's own; not those that had other names before.
+LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_of_today)]
 #: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, and of the things that replies name.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
@@ -66,7 +150,7 @@ class Label(Noun):
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement", "vacuous": "nothing_claimed"}
+    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement"}
 
     requirement: str
     kind: LabelKind
@@ -127,3 +211,134 @@ class Verdict(Noun):
     warnings: tuple[str, ...] = ()
     usage: Usage | None = None
     misread: Misread | None = None
+
+
+LABELS_SCHEMA: Literal["mapsat-labels/1"] = "mapsat-labels/1"
+
+_Note = Annotated[str, StringConstraints(max_length=10_000)]
+_Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+
+
+def _is_mark(found: Any) -> Any:
+    numeric = isinstance(found, int | float) and not isinstance(found, bool)
+    if found in ("passed", "failed") if isinstance(found, str) else numeric and found in SOFT_LEVELS:
+        return found
+    raise ValueError(
+        f"found {found!r:.80}, expected passed, failed, or a soft requirement's level (0, 0.25, 0.5, 0.75, 1)"
+    )
+
+
+#: What becomes of one requirement: ``passed``, ``failed``, or a soft requirement's level.
+Mark = Annotated[Literal["passed", "failed"] | Level, BeforeValidator(_is_mark)]
+
+
+def mark_value(mark: Mark) -> float:
+    """Return the value of a label that holds what a mark says: 0 to 1."""
+    return {"passed": 1.0, "failed": 0.0}[mark] if isinstance(mark, str) else mark
+
+
+def fits(mark: Mark, requirement: Requirement) -> bool:
+    """Return whether a requirement can have the mark: only a soft one has levels."""
+    return isinstance(mark, str) or requirement.kind == "soft"
+
+
+class PeopleLabels(Noun):
+    """What is known of one dialogue of a case: marks of requirements, by a person, or by a model whose labels a person looked over.
+
+    The dialogue is given in one of four ways: ``text``, the final reply in place of the oracle dialogue's; ``turns``, a whole dialogue, in which calls
+    that give neither result nor status are made in the case's sandbox; ``reply`` and ``evidence``, digests of the agent's replies and of its calls with
+    their results, which is how a review ties labels to what was said; or ``trial`` of a run at hand, with ``agent`` and ``attempt`` where they are
+    needed. ``wording``: digests of the requirements' words, for labels that count for no other words. ``style``: how the answer is written, one word.
+    ``when``: the day, as 2026-05-07.
+    """
+
+    schema_: Literal["mapsat-labels/1"] = Field(default=LABELS_SCHEMA, alias="schema")
+    case: Identifier
+    id: Identifier | Literal[""] = ""
+    style: Identifier | None = None
+    by: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    when: Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d\d-\d\d)?$")] = ""
+    text: Text | None = None
+    turns: tuple[Turn, ...] = ()
+    trial: Annotated[int, Field(ge=1)] | None = None
+    agent: str = ""
+    attempt: int = Field(default=1, ge=1)
+    reply: _Digest | None = None
+    evidence: _Digest | None = None
+    labels: dict[Identifier, Mark] = Field(min_length=1)
+    wording: dict[Identifier, _Digest] = Field(default_factory=dict)
+    why: dict[Identifier, _Note] = Field(default_factory=dict)
+    note: _Note = ""
+
+    @property
+    def holds_dialogue(self) -> bool:
+        """Whether the dialogue itself is there, so that a judge can be held against the labels."""
+        return self.text is not None or bool(self.turns)
+
+    @model_validator(mode="after")
+    def _names_a_dialogue(self) -> PeopleLabels:
+        ways = (self.text is not None, bool(self.turns), self.trial is not None, self.reply is not None)
+        if sum(ways) != 1:
+            raise ValueError(
+                "give one of text (the final reply), turns (the whole dialogue), reply with evidence (digests), or trial"
+            )
+        if (self.reply is None) != (self.evidence is None):
+            raise ValueError("reply and evidence go together")
+        if self.holds_dialogue and not self.id:
+            raise ValueError("id is missing: answers to a case are told apart by it")
+        if self.text is not None and not self.text.strip():
+            raise ValueError("text has no words")
+        if self.turns and (self.turns[0].role != "user" or all(turn.role == "user" for turn in self.turns)):
+            raise ValueError("turns begin with the user's query and hold a reply of the agent")
+        if unlabelled := sorted({*self.why, *self.wording} - {*self.labels}):
+            raise ValueError(f"why or wording names {unlabelled[0]!r:.80}, which has no label")
+        return self
+
+
+def wording_digest(requirement: Requirement) -> str:
+    """Return a digest of what a requirement asks for, in words."""
+    return digest({"id": requirement.id, "text": requirement.text})
+
+
+def reply_digest(trajectory: Trajectory) -> str:
+    """Return a digest of what the agent said: its texts, and its output where it gave any."""
+    return digest([[turn.text] if turn.output is None else [turn.text, turn.output] for turn in trajectory.replies])
+
+
+def evidence_digest(trajectory: Trajectory) -> str:
+    """Return a digest of the agent's calls and what they were answered with."""
+    return digest([[call.tool, call.arguments, call.result] for call in trajectory.calls])
+
+
+class JudgeRate(Noun):
+    """How many requirements of a kind a judge labelled as is true, left open counting as wrong.
+
+    ``labels``: how many there were, in ``dialogues`` dialogues. ``right``: how many it got right. ``value``: their share; null where there were none. ``low``: the one-sided
+    lower bound of the share.
+    """
+
+    labels: int = Field(ge=0, le=10_000_000, strict=True)
+    right: int = Field(ge=0, le=10_000_000, strict=True)
+    dialogues: int = Field(ge=0, le=10_000_000, strict=True)
+    value: float | None = Field(ge=0, le=1)
+    low: float | None = Field(ge=0, le=1)
+
+
+class JudgeCertificate(Noun):
+    """A judge held against labels that are known.
+
+    ``judge``: its kind, as ``llm``. ``model``: what stands behind it in the spec. ``votes``: evaluations of one dialogue. ``version``: that of this package, whose rules verify quotes and
+    figures. ``prompts``: version and digest of what the model was asked with, the suite's own sentence included. ``level``: per cent, at which the bounds hold.
+    ``tpr``: kept requirements that it passed; ``tnr``: broken ones that it failed.
+    """
+
+    schema_: Literal["mapsat-judge-certificate/1"] = Field(alias="schema")
+    suite: Text
+    judge: Text
+    model: str
+    votes: int = Field(ge=1, strict=True)
+    version: Text
+    prompts: dict[str, str]
+    level: float = Field(gt=0, lt=100)
+    tpr: JudgeRate
+    tnr: JudgeRate

@@ -6,8 +6,9 @@ import atexit
 import gc
 import io
 import os
+import sys
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -15,14 +16,14 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import Source, source_of
+from pytest_mapsat.agents import Source, resolve_source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError
-from pytest_mapsat.options import OPTIONS
+from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError, UsageError
+from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
@@ -38,6 +39,7 @@ from pytest_mapsat.runs.request import (
 )
 from pytest_mapsat.runs.runner import Played, Runner
 from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
+from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
@@ -46,15 +48,19 @@ from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of
 from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
 from .reporter import Reporter
-from .settings import Settings, read_settings
-from .sources import connect, elsewhere, source_for
+from .settings import IsolationSettings, Settings, read_settings
 from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient
+    from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
+    from pytest_mapsat.runs.elsewhere import Cluster, Elsewhere
 
+_HERE = "leave --mapsat-executor out"
+#: How long a process may take to import the agent at least, seconds, however short episodes are.
+_LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
 #: New objects after which Python's collector of cycles comes while items run. Its own 700 are those of one episode, which leaves next to no cycles.
 _OBJECTS = 20_000
@@ -75,7 +81,10 @@ def start_session(config: pytest.Config) -> MapsatSession:
         pytest.UsageError: an option, the agent's spec, the judge's or the user's cannot be used.
     """
     forget_installed()
-    settings = read_settings(config)
+    try:
+        settings = read_settings(config)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
     noticed = ExitStack()
     noticed.enter_context(listening())
     config.add_cleanup(noticed.close)
@@ -116,7 +125,7 @@ class MapsatSession:
         self._client = self._open_door()
         self._source: Source | None = None
         if request.agent != "fixture":
-            self._source = source_for(config, settings, self._moved(request.agent), client=self._client)
+            self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
         self._runner: Runner | None = None
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
@@ -127,7 +136,7 @@ class MapsatSession:
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
         self.suites = Suites(self, sandboxes)
         self.settings = self.suites.settings
-        self._cluster = connect(
+        self._cluster = _connect(
             config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
         )
         self._ahead = self._run_ahead()
@@ -213,15 +222,12 @@ class MapsatSession:
         nodeid = self._nodeid(param)
         wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
 
-        def in_turn() -> Scorecard:
-            number = flights.begin(param.id, param.trial)
-            try:
-                return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
-            finally:
-                flights.end(number)
-
         def run() -> Scorecard:
-            return in_turn() if self._ahead is None else self._ahead.run(wanted, in_turn)
+            card = None if self._ahead is None else self._ahead.ask(wanted)
+            if card is not None:
+                return card
+            with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
+                return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
 
         try:
             self._join_run()
@@ -263,11 +269,8 @@ class MapsatSession:
             return None
 
         def play() -> Played:
-            number = flights.begin(param.id, param.trial)
-            try:
+            with flights.counted(param.id, param.trial):
                 return runner.play(param.suite, case, trial=param.trial)
-            finally:
-                flights.end(number)
 
         grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
         return Planned(wanted.key, play, grade, printed.context())
@@ -401,8 +404,18 @@ class MapsatSession:
             self.metric_sets,
             client=self._client,
             own_tools=self._own_tools,
-            elsewhere=None if self._cluster is None else elsewhere(self._cluster, self.settings, request, self.root),
+            elsewhere=self._elsewhere(request),
         )
+
+    def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
+        """Return the way in which episodes are played on the cluster; None where there is none."""
+        if self._cluster is None:
+            return None
+        from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an extra)
+
+        rounds = 1 + (self.settings.concurrency or 1) // max(self._cluster.threads, 1)
+        executor, gone = self._cluster.executor, self._cluster.gone
+        return Elsewhere(executor, request, self.root, self.settings.cache, rounds=rounds, gone=gone)
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
@@ -410,6 +423,83 @@ class MapsatSession:
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
         return spec if new is None else f"{kind}:{new}"
+
+
+def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Cluster | None:
+    """Return the cluster that episodes are handed to; None where they are played here.
+
+    Raises:
+        pytest.UsageError: something else was asked for that only this process can do.
+        UsageError: there is no cluster there that can be used.
+    """
+    if not settings.executor:
+        return None
+    bounds = (settings.max_cost, *settings.rates)
+    reasons = {
+        "--mapsat-isolate starts processes of its own": settings.isolation is not None,
+        "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
+        "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
+        "sandboxes of a conftest.py are not known there, those of installed packages are": bool(
+            config.hook.pytest_mapsat_sandbox.get_hookimpls()
+        ),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise pytest.UsageError(f"--mapsat-executor=dask:{settings.executor}: {reason}: {_HERE}, or the other")
+    from pytest_mapsat.runs.elsewhere import open_cluster  # noqa: PLC0415 (an extra)
+
+    cluster = open_cluster(settings.executor)
+    config.add_cleanup(cluster.close)
+    return cluster
+
+
+def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client: LiteLLMClient | None) -> Source:
+    """Return the agent of a run: what a plugin makes of the spec, else what the spec names, in processes of its own where that is asked for.
+
+    Raises:
+        pytest.UsageError: it cannot be used with what else was asked for.
+        UsageError: it cannot be resolved.
+    """
+    made = call_hook(config, config.hook.pytest_mapsat_make_agent, config=config, spec=spec)
+    if made is None:
+        root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
+        isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
+        return isolated or resolve_source(spec, root=root, client=client)
+    if settings.isolation is not None:
+        raise pytest.UsageError(
+            "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
+        )
+    if settings.executor:
+        raise pytest.UsageError(
+            "--mapsat-executor: what pytest_mapsat_make_agent makes is an object of this process, and no other one has it"
+        )
+    return source_of(made, spec)
+
+
+def _isolated(
+    config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
+) -> Source | None:
+    """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
+    from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
+    from pytest_mapsat.agents.isolation import Isolation, isolated_source, unreadable  # noqa: PLC0415 (likewise)
+
+    if not names_own_code(spec):
+        if typed(config, "isolate"):
+            raise pytest.UsageError(
+                f"--mapsat-isolate: {spec} runs no code of an agent, so there is nothing to keep apart: leave it out"
+            )
+        return None
+    # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
+    own = (None, root, *root.parents)
+    path = [os.path.normpath(root / place) for place in sys.path]
+    path = [place for place in path if find_suite(Path(place)) in own]
+    hidden = ExitStack()
+    hidden.enter_context(unreadable())
+    config.add_cleanup(hidden.close)
+    isolation = Isolation(tuple(path), settings.passed, settings.memory, max(timeout, _LEAST_PATIENCE))
+    source = isolated_source(spec, root, isolation)
+    config.add_cleanup(source.close)
+    return source
 
 
 def _leave() -> None:

@@ -40,6 +40,9 @@ _SUITE_FIELDS = {
 #: How the specs of models begin.
 _MODEL_KINDS = frozenset({*MODEL_KINDS, "llm", "llm-lean", "scripted+llm", "simulate"})
 
+#: Reads a whole number from 1, as an option of no upper bound.
+_ANY_NUMBER = OPTIONS["judge-votes"]._replace(most=999_999_999)
+
 _T = TypeVar("_T")
 CacheMode = Literal["auto", "only", "refresh", "off"]
 
@@ -114,6 +117,7 @@ def read_settings(config: pytest.Config) -> Settings:
 
     Raises:
         pytest.UsageError: a value cannot be used.
+        UsageError: likewise.
     """
     _refuse_keys(config)
     _refuse_empty(config)
@@ -213,9 +217,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         max_drop_from=drops_from,
         inconclusive=_value(config, "inconclusive"),
         shard=_read("shard", _text(config, "shard"), _shard),
-        sample=0
-        if sample in ("", "all")
-        else _read("sample", sample, OPTIONS["concurrency"]._replace(most=999_999_999).read),
+        sample=0 if sample in ("", "all") else _read("sample", sample, _ANY_NUMBER.read),
         max_turns=_value(config, "max-turns"),
         timeout_seconds=_value(config, "timeout"),
         asserted=_read("assert", _value(config, "assert"), parse_asserted),
@@ -256,10 +258,7 @@ def _trials(config: pytest.Config) -> tuple[str, int]:
     if found is None:
         raise pytest.UsageError(f"--mapsat-trials: found {text!r}, expected N, or K/N as in 3/4")
     rule, trials = text if found[1] else "", int(found[2])
-    try:
-        PassRule.parse(rule, trials)
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
+    PassRule.parse(rule, trials)
     return rule, trials
 
 
@@ -305,10 +304,7 @@ def _tools(config: pytest.Config) -> str:
     if mode not in ("strict", "record") and not mode.startswith("simulate:"):
         raise pytest.UsageError(f"--mapsat-on-miss: found {mode!r}, expected strict, record or simulate:MODEL")
     if mode.startswith("simulate:"):
-        try:
-            named_model(_unrated("on-miss", mode, {}).partition(":")[2], f"--mapsat-on-miss={mode}")
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from None
+        named_model(_unrated("on-miss", mode, {}).partition(":")[2], f"--mapsat-on-miss={mode}")
     if mode == "record" and not tools:
         raise pytest.UsageError(
             "--mapsat-on-miss=record asks your own tools: name them with --mapsat-tools=module:attr"
@@ -335,7 +331,7 @@ def _unrated(name: str, spec: str, rates: dict[str, int]) -> str:
         if key not in ("rpm", "tpm"):
             kept.append(part)
             continue
-        number = _read(name, value, OPTIONS["judge-votes"]._replace(most=999_999_999).read)
+        number = _read(name, value, _ANY_NUMBER.read)
         if number is None:
             raise pytest.UsageError(f"--mapsat-{name}={spec}: {key} is empty: expected a whole number")
         rates[key] = min(number, rates.get(key, number))

@@ -6,7 +6,7 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import Context, ContextVar, copy_context
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -270,27 +270,23 @@ class Upcoming:
         """Return the case of an item whose episode was offered."""
         return self._cases.get((param.suite.root, param.id, param.trial, ""))
 
-    def run(self, wanted: Wanted, in_turn: Callable[[], Scorecard]) -> Scorecard:
-        """Return the scorecard of an episode: of the one that has run ahead, else of one that is run now.
+    def ask(self, wanted: Wanted) -> Scorecard | None:
+        """Return the scorecard of an episode that has run ahead, or does now; None where it is to be run in its item's turn."""
+        if wanted.source is not None or not self._ahead.knows(wanted.key):
+            return None
+        self._asked = True
+        printed = self._printed[wanted.key]
+        try:
+            return self._ahead.ask(wanted.key, self._offer)
+        finally:
+            # Nobody else's code has run since: what has changed for the whole process is the doing of agents.
+            self._as_it_was.restore()
+            self._forget(wanted.key)
+            self._keeper.print(printed)
 
-        Args:
-            wanted: which.
-            in_turn: runs it now.
-        """
-        if wanted.source is None and self._ahead.knows(wanted.key):
-            self._asked = True
-            printed = self._printed[wanted.key]
-            try:
-                card = self._ahead.ask(wanted.key, self._offer)
-            finally:
-                # Nobody else's code has run since: what has changed for the whole process is the doing of agents.
-                self._as_it_was.restore()
-                self._forget(wanted.key)
-                self._keeper.print(printed)
-            if card is not None:
-                return card
-        with self._ahead.elsewhere():
-            return in_turn()
+    def in_turn(self) -> AbstractContextManager[None]:
+        """Count an episode that is run now as one of those under way, once it may begin."""
+        return self._ahead.elsewhere()
 
     def told(self) -> list[tuple[str, int]]:
         """Return what the summary says of it: sentences, with how many items or agents each is about."""

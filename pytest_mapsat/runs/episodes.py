@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -54,17 +55,18 @@ class Flights:
         with self._lock:
             return tuple(self._under_way.values())
 
-    def begin(self, case: str, trial: int) -> int:
-        """Count an episode as under way; return the number that ``end`` takes."""
+    @contextmanager
+    def counted(self, case: str, trial: int) -> Iterator[None]:
+        """Count an episode as under way."""
         with self._lock:
             self._begun += 1
-            self._under_way[self._begun] = Flight(case, trial, perf_counter())
-            return self._begun
-
-    def end(self, number: int) -> None:
-        """Count an episode as under way no more."""
-        with self._lock:
-            self._under_way.pop(number, None)
+            number = self._begun
+            self._under_way[number] = Flight(case, trial, perf_counter())
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._under_way[number]
 
 
 #: What tells an episode from those of other suites, cases, trials and agents.

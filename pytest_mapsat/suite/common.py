@@ -119,8 +119,9 @@ class Common:
     def header(self, document: Located, path: Path) -> Located:
         """Return a case's data with the suite's language, and the domain of its folder, where it does not give its own."""
         data: JsonObject = document.data
-        defaults: JsonObject = {"language": self.manifest.language, "domains": list(self.domains(path))}
-        missing = {name: value for name, value in defaults.items() if name not in data}
+        missing: JsonObject = {} if "language" in data else {"language": self.manifest.language}
+        if "domains" not in data:
+            missing["domains"] = list(self.domains(path))
         return Located(data | missing, document.lines) if missing else document
 
     def spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located:

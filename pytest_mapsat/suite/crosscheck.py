@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -54,12 +54,9 @@ _NAMES_TOOL: dict[type[Noun], str] = {
     PlannedCall: "tool",
 }
 _TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
-_NUMBERS: frozenset[type[Noun]] = frozenset({Number})
-_PYTHON: frozenset[type[Noun]] = frozenset({PythonCheck})
 _OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
-_STATE: frozenset[type[Noun]] = frozenset({EndState, Exempt, SameEnd})
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
-_LOOKED_AT = _TOOL_NAMERS | _PYTHON | _OF_OUTPUT | _STATE | _NUMBERS
+_LOOKED_AT: frozenset[type[Noun]] = _TOOL_NAMERS | _OF_OUTPUT | {PythonCheck, EndState, Exempt, SameEnd, Number}
 
 
 @dataclass(frozen=True)
@@ -82,86 +79,71 @@ def errors_of(
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
     """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
-    nouns = list(nouns_in(case.truth, ("truth",), _LOOKED_AT))
-    yield from _domains(case, manifest)
-    yield from _tables(case, nouns, tables)
-    for place, check in nouns:
-        if isinstance(check, PythonCheck):
-            yield from _python_check(check, place, all_checks_added=all_checks_added)
+    yield from _of_case(case, manifest)
+    for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
+        match noun:
+            case EndState() | Exempt() | SameEnd():
+                yield from _end_check(noun, place, case, tables)
+            case PythonCheck():
+                yield from _python_check(noun, place, all_checks_added=all_checks_added)
+            case Output() | Matches():
+                yield from _output_check(noun, place, case.visible.output_schema)
+            case Number() if manifest.currency != "CNY":
+                for name in (name for name in ("unit", "equals_unit") if getattr(noun, name) == "yuan"):
+                    message = f"found yuan, but the suite's currency is {manifest.currency}"
+                    hint = "write unit: money, or change currency in suite.yaml"
+                    yield _error("currency", (*place, name), message, hint)
+        for field in _tool_field(noun):
+            name = getattr(noun, field)
+            if name not in tools:
+                hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
+                yield _error("unknown-tool", (*place, field), f"the suite has no tool {shown(name)}", hint)
     yield from _expected(case)
-    yield from _output(case)
-    for place, noun in nouns:
-        if type(noun) in _OF_OUTPUT:
-            yield from _output_check(noun, place, case.visible.output_schema)
-    if manifest.currency != "CNY":
-        yield from _currencies(nouns, manifest.currency)
-    for place, noun, field in _naming_tools(nouns):
-        name = getattr(noun, field)
-        if name not in tools:
-            message = f"the suite has no tool {shown(name)}"
-            yield Remark("error", "unknown-tool", (*place, field), message, did_you_mean(name, tools) or _known(tools))
+
+
+def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
+    return Remark("error", rule, place, message, hint)
 
 
 def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
     """Give what of a case no call of the suite's tools, and no output, can ever fulfil: errors for lint, which no run stops at."""
-    for place, noun, field in _naming_tools(nouns_in(case.truth, ("truth",), _TOOL_NAMERS)):
-        tool = tools.get(getattr(noun, field))
-        if tool is not None:
-            yield from _parameters(noun, place, tool)
+    for place, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
+        for tool in (tools.get(getattr(noun, field)) for field in _tool_field(noun)):
+            if tool is not None:
+                yield from _parameters(noun, place, tool)
     schema = case.visible.output_schema
     for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
         if isinstance(noun, Output) and noun.equals and schema and noun.path.partition(".")[0] not in RESERVED:
             for wrong in impossible({noun.path: noun.equals} if noun.path else {}, schema):
-                yield Remark("error", "never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
+                yield _error("never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
 
 
-def _naming_tools(nouns: Iterable[tuple[Place, Noun]]) -> Iterator[tuple[Place, Noun, str]]:
-    """Give the nouns that name a tool, with their places, and the field that does."""
-    for place, noun in nouns:
-        field = _NAMES_TOOL.get(type(noun))
-        if field is None:
-            continue
-        if (noun.of_tool if isinstance(noun, Recommends) else getattr(noun, field)) is not None:
-            yield place, noun, field
+def _tool_field(noun: Noun) -> Iterator[str]:
+    """Give the field in which a noun names a tool, if it does."""
+    field = _NAMES_TOOL.get(type(noun))
+    if field and (noun.of_tool if isinstance(noun, Recommends) else getattr(noun, field)) is not None:
+        yield field
 
 
-def _known(tools: Mapping[str, Tool]) -> str:
-    return f"known tools: {', '.join(sorted(tools))}" if tools else "the suite has no tools at all"
-
-
-def _domains(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
-    for index, domain in enumerate(case.domains):
-        if domain not in manifest.domains:
-            known = ", ".join(manifest.domains) or "none"
-            message = f"the manifest has no domain {shown(domain)}; it has: {known}"
-            hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
-            yield Remark("error", "unknown-domain", ("domains", index), message, hint)
-
-
-def _tables(case: Case, nouns: Iterable[tuple[Place, Noun]], tables: Mapping[str, Table]) -> Iterator[Remark]:
+def _end_check(
+    check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table]
+) -> Iterator[Remark]:
     """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
-    for place, noun in nouns:
-        names: list[tuple[Place, str]] = []
-        if isinstance(noun, EndState | Exempt):
-            names = [(("table",), noun.table)]
-        elif isinstance(noun, SameEnd):
-            names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(noun.ignore)]
-            if case.truth.end is None:
-                message = "same_end has nothing to compare with: the case has no truth.end"
-                yield Remark("error", "no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
-        for where, name in names:
-            if name not in tables:
-                yield Remark("error", "unknown-table", (*place, *where), unknown_table(name, tables))
-    if case.truth.end == "oracle" and not case.truth.oracle:
-        yield Remark("error", "no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    if isinstance(check, SameEnd):
+        names: list[tuple[Place, str]]
+        names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(check.ignore)]
+        if case.truth.end is None:
+            message = "same_end has nothing to compare with: the case has no truth.end"
+            yield _error("no-reference", (*place, "kind"), message, "add truth.end: calls, or oracle")
+    else:
+        names = [(("table",), check.table)]
+    for where, name in names:
+        if name not in tables:
+            yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
 
 
 def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -> Iterator[Remark]:
     """Give where no function has the name of a check, or it does not take the arguments."""
-    if check.name == "custom":
-        message = "kind: custom is now the name of the check itself: {kind: NAME, argument: value}"
-        yield Remark("error", "unknown-check", (*place, "kind"), message, "@mapsat.check in a conftest adds it")
-        return
     checks = added_checks()
     if check.name not in checks:
         built_in = sorted(KINDS - {"python"})
@@ -171,9 +153,8 @@ def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -
                 f"found {shown(check.name)}, expected one of {', '.join(built_in)}, "
                 f"or a check in Python ({', '.join(sorted(checks)) or 'none is added'})"
             )
-            yield Remark(
-                "error", "unknown-check", (*place, "kind"), message, hint or "@mapsat.check in a conftest adds one"
-            )
+            hint = hint or "@mapsat.check in a conftest adds one"
+            yield _error("unknown-check", (*place, "kind"), message, hint)
         return
     parameters = signature(checks[check.name].function)
     try:
@@ -182,7 +163,7 @@ def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -
         names = list(parameters.parameters)[1:]
         hints = [did_you_mean(name, names) for name in check.arguments if name not in names]
         hint = next(filter(None, hints), "") or f"it takes {', '.join(names) or 'no arguments'}"
-        yield Remark("error", "check-arguments", (*place, "kind"), f"the check {check.name}: {error}", hint)
+        yield _error("check-arguments", (*place, "kind"), f"the check {check.name}: {error}", hint)
 
 
 def _expected(case: Case) -> Iterator[Remark]:
@@ -195,56 +176,59 @@ def _expected(case: Case) -> Iterator[Remark]:
     for index, tool in enumerate(tools):
         place: Place = ("truth", "tools", index)
         if tool.id is not None and any(tool.id == other.key for other in tools[:index]):
-            yield Remark("error", "expected-tool", (*place, "id"), f"another expected tool has the id {shown(tool.id)}")
+            yield _error("expected-tool", (*place, "id"), f"another expected tool has the id {shown(tool.id)}")
         for number, key in enumerate(tool.after):
             here = (*place, "after", number)
             if keys[key] == 0:
                 hint = did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
-                yield Remark("error", "expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
+                yield _error("expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
             elif keys[key] > 1:
                 message = f"several expected tools are {shown(key)}"
-                yield Remark("error", "expected-tool", here, message, "give each an id, and name that")
+                yield _error("expected-tool", here, message, "give each an id, and name that")
         for number, requirement in enumerate(tool.evidence):
             if requirement not in requirements:
                 hint = (
                     did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
                 )
                 here = (*place, "evidence", number)
-                yield Remark("error", "expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
+                yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
     if circle := circle_in({tool.key: [key for key in tool.after if keys[key]] for tool in tools}):
         first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
         message = f"goes in a circle: {' after '.join(circle)}"
-        yield Remark("error", "expected-tool", ("truth", "tools", first, "after"), message)
+        yield _error("expected-tool", ("truth", "tools", first, "after"), message)
 
 
-def _output(case: Case) -> Iterator[Remark]:
-    """Give where the output of a right answer is not what the case asks for."""
-    output, schema = case.truth.output, case.visible.output_schema
-    if not output:
-        return
-    place: Place = ("truth", "output")
-    if not schema:
-        return
+def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
+    """Give where a case names an unknown domain, and where its reference or the output of a right answer is not what it asks for."""
+    for index, domain in enumerate(case.domains):
+        if domain not in manifest.domains:
+            message = f"the manifest has no domain {shown(domain)}; it has: {', '.join(manifest.domains) or 'none'}"
+            hint = did_you_mean(domain, manifest.domains) or "add it to domains in suite.yaml"
+            yield _error("unknown-domain", ("domains", index), message, hint)
+    if case.truth.end == "oracle" and not case.truth.oracle:
+        yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    schema = case.visible.output_schema
     asked = schema.get("properties", {})
-    for name, value in output.items():
+    for name, value in case.truth.output.items() if schema else ():
+        place: Place = ("truth", "output", name)
         if name not in asked and name not in RESERVED:
             hint = did_you_mean(name, asked) or f"visible.output_schema has {', '.join(asked) or 'no properties'}"
-            yield Remark("error", "output", (*place, name), "the case does not ask for this", hint)
+            yield _error("output", place, "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
-            yield Remark("error", "output", (*place, name), wrong, "visible.output_schema says what is asked for")
+            yield _error("output", place, wrong, "visible.output_schema says what is asked for")
 
 
-def _output_check(check: Noun, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
+def _output_check(check: Output | Matches, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
     """Give where a check on structured output asks for what the case's schema does not have, or has a pattern that is none."""
     if isinstance(check, Output) and check.equals is None and not schema:
         hint = "add visible.output_schema, a JSON Schema of the output"
-        yield Remark("error", "output", (*place, "kind"), "the case has no schema that an output could fit", hint)
+        yield _error("output", (*place, "kind"), "the case has no schema that an output could fit", hint)
     elif isinstance(check, Matches):
         try:
             _ = check.compiled
         except ValueError as error:
             message = f"found {shown(check.pattern)}, expected a regular expression in RE2's syntax: {error}"
-            yield Remark("error", "pattern", (*place, "pattern"), message)
+            yield _error("pattern", (*place, "pattern"), message)
     elif isinstance(check, Output):
         here: Mapping[str, Any] = schema
         for name in check.path.split(".") if check.path else ():
@@ -252,19 +236,9 @@ def _output_check(check: Noun, place: Place, schema: Mapping[str, Any]) -> Itera
             if named and name != "*" and name not in named and not (here is schema and name in RESERVED):
                 hint = did_you_mean(name, named) or f"there are: {', '.join(named)}"
                 message = f"visible.output_schema has no {shown(check.path)}"
-                yield Remark("error", "output", (*place, "path"), message, hint)
+                yield _error("output", (*place, "path"), message, hint)
                 return
             here = named.get(name) or here.get("items") or {}
-
-
-def _currencies(nouns: Iterable[tuple[Place, Noun]], currency: str) -> Iterator[Remark]:
-    for place, noun in nouns:
-        for name in ("unit", "equals_unit") if isinstance(noun, Number) else ():
-            if getattr(noun, name) == "yuan":
-                message = f"found yuan, but the suite's currency is {currency}"
-                yield Remark(
-                    "error", "currency", (*place, name), message, "write unit: money, or change currency in suite.yaml"
-                )
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:

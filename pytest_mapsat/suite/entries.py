@@ -183,20 +183,19 @@ def not_a_case(document: Located, path: str) -> Problem | None:
         f"a mapping with {', '.join(map(str, list(data)[:5])) or 'nothing'}" if isinstance(data, dict) else shown(data)
     )
     message = f"this is not a case: it has neither 'visible' nor 'truth', but is {found}"
-    return Problem(path, line, message, _where_it_belongs(data))
-
-
-def _where_it_belongs(data: Any) -> str:
     keys = set(data) if isinstance(data, dict) else set()
-    if "parameters" in keys:
-        return "a tool belongs in tools/ or tools.yaml"
-    if {"tool", "result"} <= keys:
-        return "recordings belong in recordings/*.jsonl"
-    if {"case", "labels"} <= keys:
-        return "labels of people belong in labels/*.jsonl"
-    if "schema_version" in keys:
-        return "the manifest is the file suite.yaml in the suite's folder"
-    return "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and labels/"
+    hint = next((hint for some, hint in _BELONG if some <= keys), _ELSEWHERE)
+    return Problem(path, line, message, hint)
+
+
+#: Keys that tell what else a document is -> where it belongs.
+_BELONG = (
+    ({"parameters"}, "a tool belongs in tools/ or tools.yaml"),
+    ({"tool", "result"}, "recordings belong in recordings/*.jsonl"),
+    ({"case", "labels"}, "labels of people belong in labels/*.jsonl"),
+    ({"schema_version"}, "the manifest is the file suite.yaml in the suite's folder"),
+)
+_ELSEWHERE = "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and labels/"
 
 
 def documents_of_yaml(path: Path) -> tuple[Located, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 from .reading import learn_to_read
-from .rules import audit
+from .slips import audit
 from .user import ScriptedUser, SilentUser, User, UserBrokenError, UserMove, check_user_spec, make_user
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from isolated_agents import GARBAGE
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.agents.isolation import Isolation
 from pytest_mapsat.agents.isolation.inside import give_up_rights, prctl, see_no_others, unreadable
+from pytest_mapsat.agents.isolation.isolated import IsolatedSource
 from pytest_mapsat.agents.isolation.processes import MOST_PRINTED, Processes
-from pytest_mapsat.agents.isolation.source import IsolatedSource
 from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.users import make_user

@@ -121,7 +121,6 @@ def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project,
     [
         ("shrot", "found 'shrot', expected one of addressed, ", "did you mean 'short'?"),
         ("unheard_of", "or a check in Python (short)", "@mapsat.check in a conftest adds one"),
-        ({"kind": "custom", "name": "short"}, "kind: custom is now the name of the check itself", ""),
         (
             {"kind": "short", "mots": 1},
             "the check short: got an unexpected keyword argument 'mots'",

@@ -16,7 +16,7 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
 )
-from pytest_mapsat.model.comparison import (
+from pytest_mapsat.model.run import (
     CaseChange,
     CaseSide,
     Change,

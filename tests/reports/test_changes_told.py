@@ -3,7 +3,7 @@
 import pytest
 from report_runs import BROKEN, COMPARED, RUN
 
-from pytest_mapsat.model.comparison import Unlike
+from pytest_mapsat.model.run import Unlike
 from pytest_mapsat.reports import cell_width, change_lines, dialogue_lines, summary_lines
 
 GOLDEN = {

@@ -1,6 +1,6 @@
 """Agents in processes of their own, which hold neither suite nor truth.
 
-    pytest (source)  <-- line: messages, calls, replies (messages) -->  the agent's process (inside)
+    pytest (isolated)  <-- line: messages, calls, replies (messages) -->  the agent's process (inside)
       |                                                                   ^
       +---- control, fate ---->  keeper (inside)  ---- forks -------------+
 
@@ -11,7 +11,7 @@ gone, however that went.
 from __future__ import annotations
 
 from .inside import unreadable
+from .isolated import IsolatedSource, isolated_source
 from .processes import Isolation
-from .source import IsolatedSource, isolated_source
 
 __all__ = ["IsolatedSource", "Isolation", "isolated_source", "unreadable"]
