@@ -255,7 +255,7 @@ class _Made:
             if turn.agreed is not None:
                 found.append((index, turn.agreed))
             elif asks_go_ahead(turns[index - 1].text, language):
-                found.append((index, agrees(turn.text, language)))
+                found.append((index, agrees(turn.text)))
         return found
 
     def about_another(self, answer: int, at: int) -> bool:

@@ -92,7 +92,7 @@ def _recommended(
     found = _settled(found)
     proposed = [one for one in found if one.proposed]
     maybe = [one for one in found if one.proposed is None]
-    fits = {one.key: _fits(check, one.key, known[one.key], context.trajectory.calls) for one in (*proposed, *maybe)}
+    fits = {one.key: _fits(check, one.key, known[one.key], context.calls) for one in (*proposed, *maybe)}
     good = [one for one in proposed if fits[one.key] is True]
     wrong = [one for one in proposed if fits[one.key] is False]
     unsure = [one for one in proposed if fits[one.key] is None]
@@ -202,7 +202,7 @@ def _none_of(check: Recommends, context: Context) -> Finding:
         if named and (key in known or not check.none_where):
             held.append((standing, True))
         elif key in known and check.none_where:
-            held.append((standing, _has_all(known[key], check.none_where, context.trajectory.calls)))
+            held.append((standing, _has_all(known[key], check.none_where, context.calls)))
     firmly = any(one.firmly for one in context.standings(check.turn).values())
     if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
@@ -391,7 +391,7 @@ def breaks(check: Recommends, key: str, context: Context) -> bool | None:
 
     A check that is about other things is not broken, nor is one that asks for any fitting thing by a further one that does not.
     """
-    calls = context.trajectory.calls
+    calls = context.calls
     parts: list[bool | None] = []
     if check.only:
         entities = _entities(check.any_of, check.where, check.of_tool, context).get(key)

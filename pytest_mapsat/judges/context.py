@@ -382,9 +382,14 @@ class Context:
         calls = ((index, step) for index, turn in replies for step in turn.steps if step.kind == "call")
         return tuple((index, step) for index, step in calls if step.status == "ok")
 
+    @cached_property
+    def calls(self) -> tuple[Step, ...]:
+        """The calls of the dialogue, whatever became of them."""
+        return self.trajectory.calls
+
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""
-        calls = self.trajectory.calls
+        calls = self.calls
         named = {name for name in self.tools if self.names_things(name)} if tool is None else {tool}
         answered = {call.tool for call in calls if call.status == "ok"}
         missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}

@@ -126,7 +126,7 @@ class Evidence:
 
     Attributes:
         names: keys of the things that are known by name.
-        complete: whether every value of every result is declared: what is not there was not told.
+        results: the results of all calls that were answered, each with its tool.
     """
 
     names: frozenset[str]
@@ -134,10 +134,23 @@ class Evidence:
     times: tuple[Moment, ...]
     points: tuple[Point, ...]
     identities: tuple[Identity, ...]
-    complete: bool = True
+    results: tuple[tuple[Tool | None, Json], ...] = ()
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every value of every result is declared: what is not there was not told."""
+        return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
 
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
+        pieces: list[KnownFigure | Moment | Point | Identity] = [
+            *self.figures,
+            *self.times,
+            *self.points,
+            *self.identities,
+        ]
+        if all(one.source.turn <= turn for one in pieces):
+            return self
         return replace(
             self,
             figures=tuple(one for one in self.figures if one.source.turn <= turn),
@@ -146,22 +159,10 @@ class Evidence:
             identities=tuple(one for one in self.identities if one.source.turn <= turn),
         )
 
-    def figures_of(
-        self, key: str, *, unit: str = "", role: FigureRole | None = None, mode: str = ""
-    ) -> tuple[KnownFigure, ...]:
-        """Return the figures of one thing, unit, role and way of travelling.
-
-        Args:
-            key: the thing; USER for what the user said of themselves.
-            unit: canonical unit; empty for any.
-            role: what it must be a figure of; None for any.
-            mode: the way of travelling; figures without one always count, and all do where it is empty.
-        """
-        return tuple(
-            figure
-            for figure in self._figures.get(key, ())
-            if unit in ("", figure.unit) and role in (None, figure.role) and (not mode or figure.mode in ("", mode))
-        )
+    def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
+        """Return the figures of one thing, of any unit and role where none is given."""
+        of_it = self._figures.get(key, ())
+        return tuple(one for one in of_it if unit in ("", one.unit) and role in (None, one.role))
 
     def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[Moment, ...]:
         """Return the times of day of one thing and role."""
@@ -227,6 +228,11 @@ class Element:
                     if meaning.kind in ("name", "end"):
                         texts.setdefault("", []).append(text)
         return texts
+
+    @property
+    def named(self) -> bool:
+        """Whether one of its values names a thing, or says of which sort it is."""
+        return bool(self._texts)
 
     def texts(self, kind: Naming) -> list[str]:
         """Return the texts of its values of a kind; what stands for nothing is left out."""
@@ -407,7 +413,7 @@ class _Gathering:
         self._money = money
         self._known: dict[str, dict[str, None]] = {}
         self._by_id: dict[str, str] = {}
-        self._complete = True
+        self._results: list[tuple[Tool | None, Json]] = []
         self.figures: list[KnownFigure] = []
         self.times: list[Moment] = []
         self.points: list[Point] = []
@@ -447,7 +453,7 @@ class _Gathering:
 
     def add(self, step: Step, tool: Tool | None, source: Source) -> None:
         """Add what the result of one call says, by the declarations of its tool."""
-        self._complete = self._complete and tool is not None and next(tool.undeclared(step.result), None) is None
+        self._results.append((tool, step.result))
         if tool is None:
             return
         elements = elements_of(step.result, tool)
@@ -496,6 +502,8 @@ class _Gathering:
 
     def _name(self, element: Element, source: Source) -> None:
         """Make things known: those with a name of their own."""
+        if not element.named:
+            return
         keys = [self._know(name) for name in element.texts("name")]
         for name in element.texts("end"):
             self._know(name)
@@ -509,11 +517,11 @@ class _Gathering:
 
     def _value(self, element: Element, source: Source, about: tuple[str, ...], mode: str) -> None:
         """Add figures, times, identifiers and texts of one element."""
-        subject = tuple(dict.fromkeys((*element.subject, *about)))
-        mode = element.mode or mode
-        for meaning, value, path in element.leaves:
-            if meaning.measures or meaning.kind in _VALUED:
-                self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
+        valued = [leaf for leaf in element.leaves if leaf[0].measures or leaf[0].kind in _VALUED]
+        subject = tuple(dict.fromkeys((*element.subject, *about))) if valued else ()
+        mode = (element.mode or mode) if valued else ""
+        for meaning, value, path in valued:
+            self._leaf(meaning, value, subject, mode, Source("tool", source.turn, source.call, source.tool, path))
 
     def _leaf(self, meaning: Meaning, value: Json, subject: tuple[str, ...], mode: str, source: Source) -> None:
         if value is None or isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -586,7 +594,7 @@ class _Gathering:
             tuple(self.times),
             tuple(self.points),
             tuple(self.identities),
-            self._complete,
+            tuple(self._results),
         )
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:

@@ -47,7 +47,7 @@ def state(check: EndState, context: Context) -> Finding:
         rows = context.end.rows(check.table)
     except MapsatError as error:
         return _broken(str(error), wanted)
-    held = [fits(check.where, row, results=context.trajectory.calls) for row in rows]
+    held = [fits(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
@@ -64,7 +64,7 @@ def _having(
 ) -> Finding:
     """Judge whether each of the rows that fit has ``has``. ``here``: how many fit, in words."""
     end, cells = context.end, [(row, name, match) for row in fitting for name, match in check.has.items()]
-    held = [fits({name: match}, row, results=context.trajectory.calls) for row, name, match in cells]
+    held = [fits({name: match}, row, results=context.calls) for row, name, match in cells]
     lacking = [cell for cell, holds in zip(cells, held, strict=True) if holds is False]
     if lacking:
         key = end.key(check.table)
@@ -154,7 +154,7 @@ def _never_there(check: EndState, context: Context) -> str:
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
     known = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
-    known |= {change.id for call in context.trajectory.calls for change in call.changed if change.table == check.table}
+    known |= {change.id for call in context.calls for change in call.changed if change.table == check.table}
     return next((str(one) for one in wanted if str(one) not in known), "")
 
 
@@ -165,7 +165,7 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
     sides = [row for row in (change.before, change.after) if row is not None]
     if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
         return False
-    held = [fits(exempt.where, row, results=context.trajectory.calls) for row in sides]
+    held = [fits(exempt.where, row, results=context.calls) for row in sides]
     return True if True in held else None if None in held else False
 
 
@@ -213,7 +213,7 @@ def output(check: Output, context: Context) -> Finding:
     values = [value for data in given for value in values_at(data, check.path)]
     if not values and not isinstance(check.equals, Absent):
         return Finding(False, _nothing_there(check.path, given), wanted)
-    held = [satisfies(check.equals, value, results=context.trajectory.calls) for value in values or [None]]
+    held = [satisfies(check.equals, value, results=context.calls) for value in values or [None]]
     some = check.quantifier == "any"
     if (True in held) if some else all(held):
         return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)

@@ -134,7 +134,8 @@ class Known:
 
     def has_token(self, text: str) -> bool:
         """Return whether a text stands in what was told with nothing that goes on at its ends."""
-        return _token(fold_phrase(text).lstrip("#"), self._said)
+        wanted, edge = fold_phrase(text).lstrip("#"), r"[a-z0-9_]"
+        return bool(wanted) and re.search(rf"(?<!{edge}){re.escape(wanted)}(?!{edge})", self._said) is not None
 
     def may_have_agreed_to(self, text: str) -> bool:
         """Return whether the agent itself has said a text, so that the user may have agreed to it."""
@@ -306,11 +307,6 @@ def _within(word: str, text: str) -> bool:
     return not word.isascii() and word in text
 
 
-def _token(wanted: str, text: str) -> bool:
-    edge = r"[a-z0-9_]"
-    return bool(wanted) and re.search(rf"(?<!{edge}){re.escape(wanted)}(?!{edge})", text) is not None
-
-
 _BY_MODEL = "a thought is read by a model only"
 
 
@@ -364,15 +360,11 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
             text = (
                 f"{named}, step {place} of reply-{number}, agrees with the dialogue up to then and the steps before it"
             )
-            name = step_name(number, place)
+            name, thought = step_name(number, place), step.kind == "thought"
             beside = Beside(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
-            yield beside, _state(step, context.tools.get(step.tool), known)
+            yield beside, Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), known)
             known.take(step.result)
         known.say(turn.text)
-
-
-def _state(step: Step, tool: Tool | None, known: Known) -> Finding:
-    return Finding(None, _BY_MODEL) if step.kind == "thought" else origin(step, tool, known)
 
 
 # -- things --------------------------------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ class Returned:
         self._tools = tools
         self._entities = entities
         self._asked: dict[int, tuple[frozenset[str], str]] = {}
+        self._standing: dict[tuple[int, str], list[tuple[Json, frozenset[str], frozenset[str]]]] = {}
 
     def values(self, bounds: Sequence[Bound], numbers: Callable[[Json], Iterable[float]]) -> tuple[Value, ...]:
         """Return the values that stand where ``bounds`` point to, in the order of the calls.
@@ -76,11 +77,17 @@ class Returned:
             for bound in bounds:
                 if bound.tool == step.tool:
                     about, mode = self._asked_for(index, step)
-                    for value, own, ends in _owned(step.result, bound.path, self._tools.get(step.tool)):
+                    for value, own, ends in self._at(index, step, bound.path):
                         several = not own.isdisjoint(self._places)
                         for number in numbers(value):
                             found[Value(number, own, about | ends, mode, turn, several)] = None
         return tuple(found)
+
+    def _at(self, index: int, step: Step, path: str) -> list[tuple[Json, frozenset[str], frozenset[str]]]:
+        """Return what stands at a path of a result, found once for all checks that point there."""
+        if (index, path) not in self._standing:
+            self._standing[index, path] = list(_owned(step.result, path, self._tools.get(step.tool)))
+        return self._standing[index, path]
 
     @cached_property
     def _places(self) -> frozenset[str]:

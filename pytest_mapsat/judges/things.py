@@ -231,7 +231,7 @@ def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
         found = sure.get(key, [])
         decided = _decided(found)
         may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
-        if decided is not None and (not may or key in proposed or _against(found)):
+        if decided is not None and (not may or key in proposed or any(one[1].stance in _AGAINST for one in found)):
             wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
             result[key] = Recommendation(key, decided, tuple(one for one in found if one[1].stance in wanted))
         elif may or (found and decided is None):
@@ -283,10 +283,6 @@ def _decided(found: Sequence[Named]) -> bool | None:
     if not any(stance in _AGAINST for stance in stances):
         return True
     return None
-
-
-def _against(found: Sequence[Named]) -> bool:
-    return any(mention.stance in _AGAINST for _, mention in found)
 
 
 def _meant_elsewhere(mention: Mention, key: str, proposed: set[str]) -> bool:

@@ -6,15 +6,16 @@ from .document import (
     Cell,
     ClockTime,
     Document,
+    Folded,
     Identifier,
     Mention,
     Quantity,
     Question,
     Span,
     Stance,
+    fold_phrase,
 )
-from .fold import Folded, fold_phrase
-from .fold import fold as fold_text
+from .document import fold as fold_text
 from .goahead import agrees, asks_go_ahead, go_ahead_requests
 from .names import Lexicon, Thing, lexicon_of
 from .pack import FOREIGN, MONEY, YUAN, Vocabulary, pack_of, vocabulary_problem

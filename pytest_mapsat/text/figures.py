@@ -9,8 +9,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from .clock import Number, Spoken, is_glued
-from .document import Approx
-from .fold import Folded, is_han
+from .document import Approx, Folded, is_han
 from .pack import Cue, Pack
 
 _GLUED_UNIT = re.compile(r"[ -]?([a-z°%⭐★$€£'\"]{1,4})(?![a-z0-9])")
@@ -31,7 +30,7 @@ _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
 
 class ReadFigure(NamedTuple):
-    """A figure in a folded text, in the canonical unit; ``per`` is what it is counted by ("hour", "head")."""
+    """A figure in a folded text, in the canonical unit."""
 
     start: int
     end: int

@@ -10,8 +10,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from .document import Form
-from .fold import fold_phrase, is_han
+from .document import Form, fold_phrase, is_han
 from .pack import Cue, words_of_names
 from .page import Page
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import chain, groupby
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -15,7 +16,7 @@ import yaml
 
 from pytest_mapsat.model import FigureRole, TimeRole, did_you_mean, shown
 
-from .fold import fold_phrase
+from .document import fold_phrase
 
 #: What a word does: group of the pack -> the value under which the word stands in it, True where the group is a plain list.
 Tags = Mapping[str, Any]
@@ -54,7 +55,7 @@ _CURRENCIES = ("currency", "currency_name", "own_currency")
 _NOTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Vocabulary:
     """Words of a domain, merged over the language pack: group of the pack -> words; and the currency that its money is in."""
 
@@ -63,9 +64,13 @@ class Vocabulary:
 
     def __hash__(self) -> int:
         """Return a hash of the words, by which packs and readings with them are kept."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.words, self.currency))
 
-    @property
+    @cached_property
     def words(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The groups in a fixed order."""
         return tuple((name, tuple(listed)) for name, listed in sorted(self.groups.items()))
@@ -249,13 +254,16 @@ def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> 
 @cache
 def _files(language: str) -> tuple[Mapping[str, Any], ...]:
     """Return what stands in the files of a language and in those of all languages."""
-    entries = [entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=_name_of)]
+    entries = [
+        entry for folder in (_room(), _room() / language) for entry in sorted(folder.iterdir(), key=attrgetter("name"))
+    ]
     return tuple(_content(entry) for entry in entries if entry.name.endswith(".yaml"))
 
 
 @cache
 def _content(entry: Any) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = yaml.load(entry.read_text("utf-8"), Loader=_loader())  # noqa: S506  plain strings only
+    loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    content: Mapping[str, Any] = yaml.load(entry.read_text("utf-8"), Loader=loader)  # noqa: S506  plain strings only
     return content
 
 
@@ -265,10 +273,6 @@ def words_of_names(*groups: str) -> frozenset[str]:
     files_of_names = [_content(_room() / language / "names.yaml") for language in languages()]
     listed = chain.from_iterable(held.get(group, ()) for held in files_of_names for group in groups)
     return frozenset(fold_phrase(word) for entry in listed for word in entry.split(" / "))
-
-
-def _name_of(entry: Any) -> str:
-    return str(entry.name)
 
 
 def vocabulary_problem(name: str) -> tuple[str, str] | None:
@@ -292,11 +296,11 @@ def _fits(value: str, known: Collection[str]) -> bool:
     scaled = _SCALED.fullmatch(value)
     units = {one.partition("*")[0] for one in known}
     number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, known))
-    return value in known or number or (scaled is not None and scaled["unit"] in units and _is_number(scaled["scale"]))
-
-
-def _is_number(text: str) -> bool:
-    return _NUMBER.fullmatch(text) is not None
+    return (
+        value in known
+        or number
+        or (scaled is not None and scaled["unit"] in units and _NUMBER.fullmatch(scaled["scale"]) is not None)
+    )
 
 
 def _no_value(group: str, value: str, known: Collection[str]) -> tuple[str, str]:
@@ -318,10 +322,6 @@ def _values() -> Mapping[str, frozenset[str]]:
 
 def _room() -> Any:
     return files("pytest_mapsat").joinpath("languages")
-
-
-def _loader() -> Any:
-    return getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
 def _merge(words: dict[str, dict[str, Any]], data: Mapping[str, Any]) -> None:

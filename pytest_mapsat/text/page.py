@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from .document import Block, BlockKind, Cell, Span
+from .document import Block, BlockKind, Cell, Folded, Span, fold, fold_phrase, is_han
 from .figures import FoundIdentifier, find_identifiers, may_link
-from .fold import Folded, fold, fold_phrase, is_han
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")

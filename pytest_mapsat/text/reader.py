@@ -302,8 +302,9 @@ class _Cut:
     def _quantities(self) -> list[Quantity]:
         found = []
         figures = find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
-        roles = Roles(self.cut, self.subjects).of_all(figures)
-        for figure, told in zip(figures, roles, strict=True):
+        roles = Roles(self.cut, self.subjects)
+        for figure in figures:
+            told = roles.of_figure(figure)
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
             travel = told.role in ("travel_time", "travel_distance")

@@ -9,9 +9,8 @@ from typing import NamedTuple, cast, get_args
 from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Spoken
-from .document import Cell, Stance
+from .document import Cell, Stance, is_han
 from .figures import ReadFigure
-from .fold import is_han
 from .pack import Cue
 from .page import Clause, Scan
 from .sides import Name
@@ -191,11 +190,6 @@ class Subjects:
             cues = [*self.scan.clauses[before].cues, *cues]
         return [cue for cue in cues if not cue.start <= start < cue.end]
 
-    def header(self, position: int) -> str:
-        """Return the text over the column of a table cell, folded; nothing outside tables."""
-        cell = self._cell_at(position)
-        return cell.header if cell else ""
-
     def _block_at(self, position: int) -> int:
         return self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence].block
 
@@ -292,10 +286,6 @@ class Roles:
     def __init__(self, scan: Scan, subjects: Subjects) -> None:
         self.scan = scan
         self.subjects = subjects
-
-    def of_all(self, figures: Sequence[ReadFigure]) -> list[Told]:
-        """Return what each figure is one of."""
-        return [self.of_figure(figure) for figure in figures]
 
     def of_figure(self, figure: ReadFigure) -> Told:
         """Return what a figure is one of."""

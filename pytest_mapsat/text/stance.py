@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .document import Block, Stance
-from .fold import is_han
+from .document import Block, Stance, is_han
 from .pack import Cue
 from .page import Clause, Scan
 from .sides import Before, Behind, Name, Named, Tail
@@ -172,8 +171,8 @@ class Whole:
     def _weak(self, name: Name) -> Stance:
         """Return the stance of a name whose own words do not decide: that of its thing in the whole reply."""
         key = name.key
-        if not key:
-            return self._ambiguous(name)
+        if not key:  # several things have the name: what holds for whichever is meant
+            return "rejected" if name.sign == "bad" else "unclear"
         others = bool(self.firm - {key})
         if name.sign == "perhaps":
             return "described" if others and key not in self.firm else "affirmed"
@@ -219,10 +218,6 @@ class Whole:
         short = sum(map(_weight, lead)) <= 2 * _FEW and not self.scan.cues_between(begin, name.hit.start)
         return name.sign == "plain" and not name.conditional and (short or lead in self.scan.pack.names["article"])
 
-    def _ambiguous(self, name: Name) -> Stance:
-        """Return the stance of a name that several things have: what holds for whichever is meant."""
-        return "rejected" if name.sign == "bad" else "unclear"
-
     def _fragment(self, name: Name) -> bool:
         """Return whether the clause of a name has no verb that the pack knows: a short answer names what it proposes."""
         clause = self.scan.clauses[name.clause]
@@ -264,7 +259,6 @@ class _Signs:
         self.scan = named.scan
         self.before = Before(named)
         self.behind = Behind(named)
-        self._said_over: dict[str, str] = {}
 
     def read(self) -> None:
         """Set the sign of every name."""

@@ -169,11 +169,7 @@ class Script:
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
         decision = answer_go_ahead(self.confirms, reading, self.language)
-        if (
-            decision
-            and words(decision[0]) not in words(message)
-            and agrees(message, self.language) is (not decision[1])
-        ):
+        if decision and words(decision[0]) not in words(message) and agrees(message) is (not decision[1]):
             yield Slip(
                 "contradiction",
                 f"asked for a go-ahead, it says {message[:_SHOWN]!r}, and the script has {decision[0]!r}",

@@ -215,13 +215,13 @@ def test_an_unknown_tool_gets_a_bare_spec_and_a_note(tmp_path):
     assert report.not_carried == {"parameter rules": 1}
 
 
-def test_requests_recorded_twice_are_noted_by_canonical_form(tmp_path):
+def test_requests_recorded_twice_are_told_by_lint_in_canonical_form(tmp_path):
     def at(x, result):
         return recording("case-1", "get_rgeo", {"x": x, "y": "2"}, result)
 
     mock = [at("1", 1), at(1.0, 2), at("3", 3), at(3, 3)]
-    report, _ = imported(tmp_path, None, {"get_rgeo": mock})
-    assert {"conflict", "duplicate_recording"} <= kinds(report)
+    report, suite = imported(tmp_path, None, {"get_rgeo": mock})
+    assert {"conflict", "duplicate-recording"} <= {finding.rule for finding in lint(suite)}
     assert report.recordings == 4
 
 
