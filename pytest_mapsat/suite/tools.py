@@ -255,6 +255,6 @@ def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
 
 def _span_wrong(span: Json) -> str:
     clocks = span if isinstance(span, list) else []
-    if span is None or (len(clocks) == 2 and all(isinstance(one, str) and _CLOCK.fullmatch(one) for one in clocks)):  # noqa: PLR2004 - a pair
+    if span is None or [isinstance(clock, str) and bool(_CLOCK.fullmatch(clock)) for clock in clocks] == [True, True]:
         return ""
     return f'closed: found {shown(span)}, expected two times of day: ["22:00", "05:30"]'
