@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from saved_runs import card, run_data, run_text
+from saved_runs import card, run_text
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.cli import main
@@ -47,10 +47,6 @@ def refusal(folder, text):
         (run_text(card(ONE, metrics={"ar": "much"})), "cases[0].metrics.ar: found 'much', expected a number"),
         (run_text(card(ONE, metrics={"ar": 7.0})), "cases[0].metrics.ar: found 7, expected 0 to 1"),
         (run_text(card(ONE, reson="")), "cases[0].reson: is not a known field (did you mean 'reason'?)"),
-        (
-            run_text(card(ONE)).replace('"text": "a"', '"text": "a", "claims": {}'),
-            "cases[0].trajectory.turns[1].claims: is now output",
-        ),
         (run_text(card(ONE)).replace('"q"', '"\\ud800"'), "holds half of a character"),
     ],
 )
@@ -58,14 +54,10 @@ def test_a_run_that_contradicts_itself_is_refused(tmp_path, text, said):
     assert said in refusal(tmp_path, text)
 
 
-def test_a_run_with_old_names_is_refused_with_the_new_ones(tmp_path):
-    data = run_data(card(ONE))
-    data["manifest"] = {**data["manifest"], "metrics": [{"name": "ar", "family": "msb"}]}
-    data["comparison"] = {"base": {"agent": "a:b"}, "new": {"agent": "a:b"}, "only_base": [], "outcome": "passed"}
-    told = refusal(tmp_path, json.dumps(data))
-    assert "manifest.metrics[0].family: is now metric_set" in told
-    assert "comparison.base: is now baseline" in told
-    assert "comparison.only_base: is now only_baseline" in told
+def test_labels_of_kinds_that_had_other_names_are_refused_with_the_kinds_of_today(tmp_path):
+    told = refusal(tmp_path, run_text(card(ONE, labels=[{"factor": "e1", "kind": "explicit", "outcome": "passed"}])))
+    assert "cases[0].labels[0].factor: is now requirement" in told
+    assert "cases[0].labels[0].kind: found 'explicit', expected one of asked, hard, soft, fact, policy" in told
 
 
 @pytest.mark.parametrize(
