@@ -125,17 +125,17 @@ def validate(
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
+        details = [
+            detail
+            for detail in error.errors(include_url=False)
+            # A list is too short once its bad items are gone: that only follows from other problems.
+            if detail["type"] != "too_short" or len(detail["input"]) < detail["ctx"]["min_length"]
+        ]
         wrong = [_wrong(written, detail, document.data) for detail in _meant(details, document.data)]
         for slip in _of_each_slip(wrong):
             message = f"{dotted(slip.place)}: {slip.message}" if slip.place else slip.message
             problems.append(document.lines.problem(path, slip.place, message, slip.hint))
         return None
-
-
-def _follows(detail: Any) -> bool:
-    """Say whether this only follows from other problems: a list is too short once its bad items are gone."""
-    return detail["type"] == "too_short" and bool(len(detail["input"]) >= detail["ctx"]["min_length"])
 
 
 def _meant(details: Sequence[Any], data: Json) -> list[Any]:

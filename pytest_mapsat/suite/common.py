@@ -133,14 +133,18 @@ class Common:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
         if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
             return Located(data, document.lines)
-        if (wrong := _misshapen(data.get("vars", {}), truth)) is not None:
+        values, use = data.pop("vars", {}), truth.get("use", [])
+        wrong: tuple[tuple[str, ...], str] | None = None
+        if not isinstance(values, dict):
+            wrong = ("vars",), f"found {shown(values)}, expected a mapping of names to values"
+        elif not isinstance(use, list) or not all(isinstance(name, str) for name in use):
+            wrong = ("truth", "use"), f"found {shown(use)}, expected a list of ids of common requirements"
+        if wrong is not None:
             place, message = wrong
-            problems.append(document.lines.problem(shown_path(path), place, message))
+            problems.append(document.lines.problem(shown_path(path), place, f"{'.'.join(place)}: {message}"))
             return document
         lines = Lines(document.lines.line, dict(document.lines.children))
-        filling = _Filling(
-            data.pop("vars", {}), Located(document.data, lines), shown_path(path), str(data["language"]), problems
-        )
+        filling = _Filling(values, Located(document.data, lines), shown_path(path), str(data["language"]), problems)
         data["truth"] = self._with_used(truth, filling)
         filling.tell_unused()
         return Located(data, lines)
@@ -241,16 +245,6 @@ def _known(requirements: Mapping[str, _Requirement]) -> str:
         if requirements
         else "write it in requirements/NAME.yaml, or under common in suite.yaml"
     )
-
-
-def _misshapen(values: Json, truth: JsonObject) -> tuple[tuple[str, ...], str] | None:
-    """Return the place of ``vars`` or ``use`` that is not what it should be, and what is wrong."""
-    if not isinstance(values, dict):
-        return ("vars",), f"vars: found {shown(values)}, expected a mapping of names to values"
-    use = truth.get("use", [])
-    if not isinstance(use, list) or not all(isinstance(name, str) for name in use):
-        return ("truth", "use"), f"truth.use: found {shown(use)}, expected a list of ids of common requirements"
-    return None
 
 
 class _Filling:
