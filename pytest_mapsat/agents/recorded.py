@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -46,31 +46,18 @@ _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case'
 
 
 @dataclass(frozen=True)
-class Recording:
-    """One recorded dialogue.
-
-    Attributes:
-        trajectory: the dialogue; without a query at the front where the file has none.
-        line: where it begins in the file; 0 in a saved run.
-    """
-
-    trajectory: Trajectory
-    line: int = 0
-
-
-@dataclass(frozen=True)
 class RecordedSource:
     """The dialogues of one file.
 
     Attributes:
         spec: the text it was resolved from.
         file: the file's name, as the user typed it.
-        recordings: the dialogues, by case id and trial.
+        trajectories: the dialogues, by case id and trial; without a query at the front where the file has none.
     """
 
     spec: str
     file: str
-    recordings: dict[tuple[str, int], Recording]
+    trajectories: Mapping[tuple[str, int], Trajectory]
     kind: Literal["recorded"] = "recorded"
     name: str = "recorded"
     agent: object = None
@@ -83,20 +70,16 @@ class RecordedSource:
         Raises:
             InfrastructureError: the file has none.
         """
-        recorded = self._find(case, trial).trajectory
+        recorded = self.trajectories.get((case.id, trial))
+        if recorded is None:
+            which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
+            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}")
         if not recorded.turns or recorded.turns[0].role != "user":
             query = Turn(role="user", text=case.visible.query)
             return recorded.model_copy(update={"turns": (query, *recorded.turns)})
         if recorded.turns[0].text.split() != case.visible.query.split():
             return recorded.model_copy(update={"warnings": tuple(dict.fromkeys((*recorded.warnings, _ANOTHER_QUERY)))})
         return recorded
-
-    def _find(self, case: Case, trial: int) -> Recording:
-        recording = self.recordings.get((case.id, trial))
-        if recording is None:
-            which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
-            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}")
-        return recording
 
 
 def open_source(spec: Spec) -> RecordedSource:
@@ -119,22 +102,24 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
         raise UsageError("recorded: names no file; give recorded:PATH")
     file, name = root / path, printable(path)
     require_file(file, name)
-    recordings: dict[tuple[str, int], Recording] = {}
-    for recording in _recordings(file, name):
-        key = (recording.trajectory.case, recording.trajectory.trial)
-        if key in recordings:
-            message = f"a second dialogue of case {key[0]}, trial {key[1]}: line {recordings[key].line} has one"
-            raise SuiteError(Problem(name, recording.line, message, "keep one"))
-        recordings[key] = recording
-    return RecordedSource(f"recorded:{path}", printable(file.name), recordings)
+    trajectories: dict[tuple[str, int], Trajectory] = {}
+    lines: dict[tuple[str, int], int] = {}
+    for line, trajectory in _dialogues(file, name):
+        key = (trajectory.case, trajectory.trial)
+        if key in trajectories:
+            message = f"a second dialogue of case {key[0]}, trial {key[1]}: line {lines[key]} has one"
+            raise SuiteError(Problem(name, line, message, "keep one"))
+        trajectories[key], lines[key] = trajectory, line
+    return RecordedSource(f"recorded:{path}", printable(file.name), trajectories)
 
 
-def _recordings(file: Path, name: str) -> Iterator[Recording]:
+def _dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
+    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run."""
     layout = layout_of(file, name)
     if layout == "run":
-        yield from (Recording(_as_recorded(card.trajectory)) for card in read_run(file, name).cases)
+        yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
     else:
-        yield from (_recording(dialogue, name) for dialogue in read_dialogues(file, name, layout))
+        yield from ((dialogue.line, _published(dialogue, name)) for dialogue in read_dialogues(file, name, layout))
 
 
 # -- a saved run ---------------------------------------------------------------------------
@@ -157,7 +142,7 @@ def _recorded_step(step: Step) -> Step:
 # -- the published layout ------------------------------------------------------------------
 
 
-def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
+def _published(dialogue: PublishedDialogue, name: str) -> Trajectory:
     """Return a dialogue as a trajectory: the query, then for each index the agent's reply before the user's."""
     messages = sorted(dialogue.messages, key=lambda message: (message.index, message.role == "user"))
     for message, other in pairwise(messages):
@@ -167,7 +152,7 @@ def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
             twice = f"case {dialogue.case}: a second {message.role} message with turn_index {message.index}: {where}"
             raise SuiteError(Problem(name, second, twice, "keep one"))
     failed = next((message for message in messages if message.status not in _GOOD), None)
-    trajectory = Trajectory(
+    return Trajectory(
         case=dialogue.case,
         trial=dialogue.trial,
         source="recorded",
@@ -176,7 +161,6 @@ def _recording(dialogue: PublishedDialogue, name: str) -> Recording:
         fault=None if failed is None else _fault(failed),
         warnings=tuple(_oddities(messages)),
     )
-    return Recording(trajectory, dialogue.line)
 
 
 def _turn(message: PublishedMessage) -> Turn:

@@ -120,9 +120,9 @@ def _claims(
 
     source = open_recorded(str(path), root=Path.cwd())
     places = places_in(suites)
-    wanted = [key for key in source.recordings if case in (None, key[0]) and trial in (None, key[1])]
+    wanted = [key for key in source.trajectories if case in (None, key[0]) and trial in (None, key[1])]
     if not wanted:
-        names = sorted({name for name, _ in source.recordings})
+        names = sorted({name for name, _ in source.trajectories})
         raise UsageError(f"{path} has no dialogue of the case {case!r}" + hint(case or "", names))
     for name, number in wanted:
         if name not in places:

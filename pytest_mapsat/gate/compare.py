@@ -86,11 +86,11 @@ def compare(
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
     first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
-    found = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
+    result = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
     partly = (f"{told(one)}: compared on what is common" for one in like.part)
     return head.model_copy(
         update={
-            **found,
+            **result,
             "common": bool(like.part),
             "only_baseline": tuple(sorted(before.keys() - after.keys())),
             "only_new": tuple(sorted(after.keys() - before.keys())),
@@ -117,7 +117,9 @@ def _held_against(
         "changes": tuple(_changes(table, [*metrics, PASS_RATE])),
         "rules": rules,
         "cases": changed,
-        "flips": tuple(sum(one.flipped and one.direction == way for one in changed) for way in ("worse", "better")),
+        "flips": tuple(
+            sum(change.flipped and change.direction == way for change in changed) for way in ("worse", "better")
+        ),
         "varies": trials.varies,
         "outcome": gravest_first[0].outcome if rules else "passed",
         "reasons": tuple(
@@ -181,17 +183,17 @@ def _direction(column: Column, chance: float) -> Direction:
 def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
     """Give the domains in which cases got worse, the one with the most of them first."""
     worse: dict[str, list[CaseChange]] = {}
-    for one in changed:
-        for domain in (one.domains or ("",)) if one.direction == "worse" else ():
-            worse.setdefault(domain, []).append(one)
+    for case in changed:
+        for domain in (case.domains or ("",)) if case.direction == "worse" else ():
+            worse.setdefault(domain, []).append(case)
     for domain, some in sorted(worse.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         whole = sum(domain in (pair.domains or ("",)) for pair in table.pairs)
-        changes = (change for one in some for change in one.requirements)
+        changes = (change for case in some for change in case.requirements)
         requirements = Counter(change.requirement for change in changes if change.direction == "worse")
         named = sorted(requirements, key=lambda name: (-requirements[name], name))
-        said = f"; requirements: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
-        cases = ", ".join(one.id for one in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
-        yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){said}"
+        broken = f"; requirements: {', '.join(named[:_NAMED])}{' ...' if len(named) > _NAMED else ''}" if named else ""
+        cases = ", ".join(case.id for case in some[:_NAMED]) + (" ..." if len(some) > _NAMED else "")
+        yield f"{domain or 'no domain'}: {len(some)} of {counted(whole, 'case')} got worse ({cases}){broken}"
 
 
 class Trials(NamedTuple):
@@ -306,7 +308,7 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
     if not column.differ:
         reason = f"{moved}: no difference in {cases}"
     else:
-        said = {
+        verb = {
             "passed": f"is not down by more than {drop.most:g}",
             "failed": f"is down by more than {drop.most:g}",
             "inconclusive": f"is down by more than {drop.most:g}, but chance may go as far"
@@ -314,7 +316,7 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
             else f"may be down by more than {drop.most:g}: undecided labels leave it open",
         }[outcome]
         likely = "" if trials.varies is False else f"; chance goes as far down with probability {odds(chance)}"
-        reason = f"{moved} {said}: {span_text(column.bounds, '+.3f')} ({column.differ} of {cases} differ{likely})"
+        reason = f"{moved} {verb}: {span_text(column.bounds, '+.3f')} ({column.differ} of {cases} differ{likely})"
     return _result(
         drop,
         outcome,

@@ -263,7 +263,7 @@ def _unevaluated(
 
     A label of a trial that failed anyway cannot turn it, and is not counted.
     """
-    lost: dict[str, str] = {one.id: "lost" for one in coverage.lost}
+    lost: dict[str, str] = {loss.id: "lost" for loss in coverage.lost}
     undecided: dict[str, str] = {}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
         blame = _lost_to(card, thresholds)
@@ -282,7 +282,7 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
         return next((blame for blame in blames if blame not in (UNDECIDED, "sandbox")), blames[0])
     if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
         return card.blame or (UNDECIDED if card.unknown else "judge")
-    gated = {one.metric for one in thresholds if not one.domain or one.domain in card.domains}
+    gated = {rule.metric for rule in thresholds if not rule.domain or rule.domain in card.domains}
     # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
     missing = [
         metric
@@ -425,14 +425,14 @@ def _ceiling(
         return Finding("passed", f"{rule} was skipped: {changed}")
     each, unit = rule.domain == EACH_CASE, SPENDING[rule.metric]
     cases = _by_case(members(cards, "" if each else rule.domain), rule.metric)
-    known = {case: value for case, value in cases.items() if value is not None}
-    if not known or len(known) < len(cases):
-        silent = sorted(cases.keys() - known.keys())
+    spending = {case: value for case, value in cases.items() if value is not None}
+    if not spending or len(spending) < len(cases):
+        silent = sorted(cases.keys() - spending.keys())
         why = f"{listed(silent)} of {counted(len(cases), 'case')} do not say it" if cases else "no case has run"
         return Finding("inconclusive", f"{rule} is undecided: {why}")
     if each:
-        beyond = sorted((-value, case) for case, value in known.items() if value > rule.most + TOLERANCE)
-        told = f"at most {max(known.values()):.4g} <= {rule.most:g} {unit}"
+        beyond = sorted((-value, case) for case, value in spending.items() if value > rule.most + TOLERANCE)
+        told = f"at most {max(spending.values()):.4g} <= {rule.most:g} {unit}"
         if beyond:
             told = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
         return Finding("failed" if beyond else "passed", f"{rule.name} {told}")
@@ -441,17 +441,15 @@ def _ceiling(
         if baseline is None and (rule.origin == "ini" or coverage.shard):
             return Finding("passed", f"{rule} was not checked: there is no earlier run to compare with")
         cards_before = () if baseline is None else baseline.cards
-        before = list(_by_case([card for card in cards_before if card.id in known], rule.metric).values())
+        before = list(_by_case([card for card in cards_before if card.id in spending], rule.metric).values())
         spent = [value for value in before if value is not None]
         if not spent or len(spent) < len(before):
             why = "does not say it" if baseline else "is not given (--mapsat-compare=PATH)"
             return Finding("inconclusive", f"{rule} is undecided: the earlier run {why}")
         most, of = rule.most * mean(spent), f" ({rule.most:g} x {mean(spent):.4g})"
-    value = mean(list(known.values()))
+    value = mean(list(spending.values()))
     holds = value <= most + TOLERANCE
-    told = (
-        f"{rule.name} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(known), 'case')})"
-    )
+    told = f"{rule.name} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
     return Finding("passed" if holds else "failed", told)
 
 
@@ -462,6 +460,6 @@ def _by_case(cards: Sequence[Scorecard], metric: str) -> dict[str, float | None]
         values.setdefault(card.id, []).append(_spent(card, metric))
     means: dict[str, float | None] = {}
     for case, some in values.items():
-        known = [value for value in some if value is not None]
-        means[case] = mean(known) if len(known) == len(some) else None
+        told = [value for value in some if value is not None]
+        means[case] = mean(told) if len(told) == len(some) else None
     return means

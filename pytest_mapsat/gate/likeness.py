@@ -75,10 +75,10 @@ class Side:
 
     def cases(self) -> dict[str, list[Scorecard]]:
         """Return the scorecards by case, both sorted."""
-        found: dict[str, list[Scorecard]] = {}
+        by_case: dict[str, list[Scorecard]] = {}
         for card in sorted(self.cards, key=lambda card: card.key):
-            found.setdefault(card.id, []).append(card)
-        return found
+            by_case.setdefault(card.id, []).append(card)
+        return by_case
 
     @property
     def decisions(self) -> tuple[str, ...]:
@@ -238,12 +238,12 @@ class Likeness(NamedTuple):
             )
         else:
             return ()
-        return (*(f"the runs cannot be compared: {told(one)}" for one in self.all), way)
+        return (*(f"the runs cannot be compared: {told(unlike)}" for unlike in self.all), way)
 
 
-def told(one: Unlike) -> str:
+def told(unlike: Unlike) -> str:
     """Return a difference in words."""
-    return f"{one.what}: baseline {one.baseline}, new {one.new}"
+    return f"{unlike.what}: baseline {unlike.baseline}, new {unlike.new}"
 
 
 def likeness(baseline: Side, new: Side) -> Likeness:
@@ -301,10 +301,10 @@ def _calibrations(manifest: RunManifest) -> dict[str, str]:
 
 
 def _suites(infos: Iterable[SuiteInfo]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for info in infos:
-        found.setdefault(f"suite {info.name}", []).append(f"version {info.version}, fingerprint {info.fingerprint}")
-    return {name: " and ".join(said) for name, said in found.items()}
+        versions.setdefault(f"suite {info.name}", []).append(f"version {info.version}, fingerprint {info.fingerprint}")
+    return {name: " and ".join(listed_versions) for name, listed_versions in versions.items()}
 
 
 def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike]:
@@ -316,7 +316,7 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
-    lost = ({one.id for one in side.lost} for side in (baseline, new))
+    lost = ({loss.id for loss in side.lost} for side in (baseline, new))
     lost_before, lost_after = (len(some) for some in lost)
     if lost_before or lost_after:
         yield Unlike(what="lost cases", baseline=str(lost_before), new=str(lost_after))

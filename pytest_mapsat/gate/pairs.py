@@ -66,16 +66,16 @@ class Pair:
 
     def mean(self, metric: str, *, new: bool) -> Bounds | None:
         """Return the mean of a metric over the case's trials in one run, at its bounds; None where it has none."""
-        if (known := self._settled(metric)) is not None:
-            value = mean(known[new]) if known[new] else None
+        if (settled := self._settled(metric)) is not None:
+            value = mean(settled[new]) if settled[new] else None
             return None if value is None else (value, value)
         spans = self._spans(metric, new=new)
         return None if not spans else (mean([low for _, (low, _) in spans]), mean([high for _, (_, high) in spans]))
 
     def difference(self, metric: str) -> Bounds | None:
         """Return the least and the most that new minus baseline can come to; None where one of them has no value."""
-        if (known := self._settled(metric)) is not None:
-            change = mean(known[1]) - mean(known[0]) if all(known) else None
+        if (settled := self._settled(metric)) is not None:
+            change = mean(settled[1]) - mean(settled[0]) if all(settled) else None
             return None if change is None else (change, change)
         ends = [self.values(metric, most=most) for most in (False, True)]
         if any(not baseline or not new for baseline, new in ends):
@@ -91,8 +91,8 @@ class Pair:
         Episodes with the same words, the same calls and the same answers have the same labels, known or not: what is undecided about them is
         the same unknown number in both runs, and counts as often as it stands in the one more than in the other.
         """
-        if (known := self._settled(metric)) is not None:
-            return known
+        if (settled := self._settled(metric)) is not None:
+            return settled
         baseline, new = self._spans(metric, new=False), self._spans(metric, new=True)
         weights: dict[tuple[str, Bounds], int] = {}
         keyed: list[list[tuple[tuple[str, Bounds], Bounds]]] = [[], []]
@@ -258,12 +258,12 @@ class Column:
         self.domain = domain
         self.cases = len(places)
         self._table = table
-        known = [(place, found) for place in places if (found := differences[place]) is not None]
-        self._places = [place for place, _ in known]
+        placed = [(place, difference) for place in places if (difference := differences[place]) is not None]
+        self._places = [place for place, _ in placed]
         self.members = [table.pairs[place] for place in self._places]
         self.clusters = [table.clusters[place] for place in self._places]
-        self.least = [low for _, (low, _) in known]
-        self.most = [high for _, (_, high) in known]
+        self.least = [low for _, (low, _) in placed]
+        self.most = [high for _, (_, high) in placed]
 
     @cached_property
     def bounds(self) -> Bounds | None:
@@ -282,7 +282,7 @@ class Column:
 
     def side(self, *, new: bool) -> Bounds | None:
         """Return the mean in one of the runs, at its bounds."""
-        means = [one for pair in self.members if (one := pair.mean(self.metric, new=new)) is not None]
+        means = [bounds for pair in self.members if (bounds := pair.mean(self.metric, new=new)) is not None]
         return (mean([low for low, _ in means]), mean([high for _, high in means])) if means else None
 
     def aligned(self, values: Sequence[float]) -> list[float]:
@@ -303,10 +303,10 @@ def changed_cases(
     pairs: Iterable[Pair], metrics: Sequence[str], *, baseline_rule: str, new_rule: str
 ) -> tuple[CaseChange, ...]:
     """Return the cases that changed: those that fail now first, then the others that got worse, most in the first of the metrics first."""
-    found = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
+    changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
-    found.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))
-    return tuple(found)
+    changes.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))
+    return tuple(changes)
 
 
 def _fall(change: CaseChange, metric: str) -> float:
@@ -317,7 +317,9 @@ def _fall(change: CaseChange, metric: str) -> float:
 def _change(pair: Pair, metrics: Sequence[str], baseline_rule: str, new_rule: str) -> CaseChange | None:
     if [_ended(card) for card in pair.baseline] == [_ended(card) for card in pair.new]:
         return None
-    differences = {name: found for name in (*metrics, PASS_RATE) if (found := pair.difference(name)) is not None}
+    differences = {
+        name: difference for name in (*metrics, PASS_RATE) if (difference := pair.difference(name)) is not None
+    }
     baseline, new = _side(pair, baseline_rule, metrics, new=False), _side(pair, new_rule, metrics, new=True)
     requirements = _requirements(pair)
     if baseline.outcome == new.outcome and not requirements and not any(map(_differs, differences.values())):
@@ -380,12 +382,12 @@ def _requirements(pair: Pair) -> tuple[RequirementChange, ...]:
 
 def _labels(cards: Iterable[Scorecard]) -> dict[str, list[Label]]:
     """Return the labels of each requirement over trials."""
-    found: dict[str, list[Label]] = {}
+    labels: dict[str, list[Label]] = {}
     for card in cards:
         for label in labels_of(card):
             if label.kind not in BESIDES:  # steps of two dialogues are not the same
-                found.setdefault(label.requirement, []).append(label)
-    return found
+                labels.setdefault(label.requirement, []).append(label)
+    return labels
 
 
 def _requirement(before: Sequence[Label], after: Sequence[Label]) -> RequirementChange | None:

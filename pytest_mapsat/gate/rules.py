@@ -149,7 +149,7 @@ def _each_once(option: str, rules: Iterable[_Rule]) -> tuple[_Rule, ...]:
     for rule in rules:
         other = named.setdefault(rule.name, rule)
         if str(other) != str(rule):
-            both = " and ".join(re.split("[=:]", str(one), maxsplit=1)[1] for one in (other, rule))
+            both = " and ".join(re.split("[=:]", str(given), maxsplit=1)[1] for given in (other, rule))
             raise UsageError(f"{option}: {rule.name} is given twice, as {both}")
     return tuple(named.values())
 
@@ -175,9 +175,9 @@ def _ceiling(piece: str, origin: Origin) -> Ceiling:
         raise UsageError(f"{_UNDER}: {shown(left)} names no domain before the dot")
     if metric not in SPENDING:
         hint = did_you_mean(metric.lower(), SPENDING)
-        known = ", ".join(SPENDING)
+        metrics = ", ".join(SPENDING)
         raise UsageError(
-            f"{_UNDER}: no ceiling can stand on {shown(metric)}; {hint + ' ' if hint else ''}known are {known}"
+            f"{_UNDER}: no ceiling can stand on {shown(metric)}; {hint + ' ' if hint else ''}known are {metrics}"
         )
     relative = right.endswith(("x", "X"))
     value = _number(right[:-1] if relative else right)
@@ -233,8 +233,10 @@ def _named(
     domain, dot, metric = left.rpartition(".")
     if dot and not domain:
         raise UsageError(f"{option}: {shown(left)} names no domain before the dot")
-    if metric not in {one.name for one in metrics}:  # a metric of others may be called as one of ours is in plain words
-        metric = {one.plain: one.name for one in reversed((*metrics, PASSED))}.get(metric, metric)
+    if metric not in {
+        declared.name for declared in metrics
+    }:  # a metric of others may be called as one of ours is in plain words
+        metric = {declared.plain: declared.name for declared in reversed((*metrics, PASSED))}.get(metric, metric)
     if metric not in (*gated(metrics), *besides) and not (of_trials and _OF_TRIALS.fullmatch(metric)):
         raise UsageError(f"{option}: {_no_metric(metric, metrics, besides)}")
     return domain, metric
@@ -242,9 +244,12 @@ def _named(
 
 def _no_metric(metric: str, metrics: Sequence[Metric], besides: Sequence[str]) -> str:
     names = (*gated(metrics), *besides)
-    if metric.lower() in {one.name for one in metrics}.difference(names):
+    if metric.lower() in {declared.name for declared in metrics}.difference(names):
         return f"{metric.lower()} is given for reference only and cannot be gated; {', '.join(names)} can"
-    hint = did_you_mean(metric.lower(), [*names, *(one.plain for one in (*metrics, PASSED) if one.plain and one.gated)])
+    hint = did_you_mean(
+        metric.lower(),
+        [*names, *(declared.plain for declared in (*metrics, PASSED) if declared.plain and declared.gated)],
+    )
     return f"no metric {shown(metric)}; {hint + ' ' if hint else ''}known are {', '.join(names)}"
 
 

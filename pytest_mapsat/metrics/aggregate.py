@@ -45,12 +45,12 @@ class PassRule:
         """
         if not text:
             return cls(trials, trials)
-        found = _RULE.fullmatch(text)
-        if found is None or int(found[1]) > int(found[2]):
+        match = _RULE.fullmatch(text)
+        if match is None or int(match[1]) > int(match[2]):
             raise UsageError(f"--mapsat-trials: found {shown(text)}, expected K/N as in 3/4, K at most N")
-        if int(found[2]) != trials:
-            raise UsageError(f"the pass rule {text} is about {found[2]} trials, the run has {trials} of each case")
-        return cls(int(found[1]), trials)
+        if int(match[2]) != trials:
+            raise UsageError(f"the pass rule {text} is about {match[2]} trials, the run has {trials} of each case")
+        return cls(int(match[1]), trials)
 
     @property
     def forgives(self) -> bool:
@@ -158,17 +158,17 @@ def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | N
     Trials that nobody could decide may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
     only, and would make the agent look better than it is.
     """
-    found: list[tuple[Bounds, Bounds]] = []
+    spans: list[tuple[Bounds, Bounds]] = []
     for some in _by_case_and_agent(cards).values():
         first = [trial_outcome(tries[0]) for tries in _by_trial(some)]
         if len(first) >= k:
             n, least = len(first), first.count("passed")
             most = least + first.count("unevaluated")
             any_of_k = (pass_at(least, n, k), pass_at(most, n, k))
-            found.append((any_of_k, (pass_all(least, n, k), pass_all(most, n, k))))
-    if not found:
+            spans.append((any_of_k, (pass_all(least, n, k), pass_all(most, n, k))))
+    if not spans:
         return None
-    return _middle([one for one, _ in found]), _middle([other for _, other in found])
+    return _middle([any_of for any_of, _ in spans]), _middle([all_of for _, all_of in spans])
 
 
 def _middle(spans: Sequence[Bounds]) -> Bounds:
@@ -177,18 +177,18 @@ def _middle(spans: Sequence[Bounds]) -> Bounds:
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
-    found: dict[tuple[str, str], list[Scorecard]] = {}
+    grouped: dict[tuple[str, str], list[Scorecard]] = {}
     for card in sorted(cards, key=lambda card: (card.key, card.outcome)):
-        found.setdefault((card.id, card.agent), []).append(card)
-    return found
+        grouped.setdefault((card.id, card.agent), []).append(card)
+    return grouped
 
 
 def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     """Return the attempts at each trial, in order."""
-    found: dict[int, list[Scorecard]] = {}
+    trials: dict[int, list[Scorecard]] = {}
     for card in cards:
-        found.setdefault(card.trial, []).append(card)
-    return list(found.values())
+        trials.setdefault(card.trial, []).append(card)
+    return list(trials.values())
 
 
 @dataclass(slots=True)

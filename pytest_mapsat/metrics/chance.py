@@ -132,10 +132,10 @@ def _difference(block: Block, dealt: np.ndarray, baseline: int, new: int) -> np.
 
     pad: list[list[float | None]] = [[None] * (baseline - len(block.baseline)), [None] * (new - len(block.new))]
     row = [*block.baseline, *pad[0], *block.new, *pad[1]]
-    known = np.array([value is not None for value in row], dtype=np.float64)
+    present = np.array([value is not None for value in row], dtype=np.float64)
     values = np.array([0.0 if value is None else value for value in row])
-    count, total = dealt @ known, dealt @ values
-    count_baseline, total_baseline = known.sum() - count, values.sum() - total
+    count, total = dealt @ present, dealt @ values
+    count_baseline, total_baseline = present.sum() - count, values.sum() - total
     both = (count > 0) & (count_baseline > 0)
     if block.flips:
         return np.where(both & (total <= _ROUNDING) & (total_baseline >= count_baseline - _ROUNDING), block.weight, 0.0)

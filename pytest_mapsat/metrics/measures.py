@@ -40,16 +40,16 @@ def between(least: float, most: float, why: str) -> Measure:
     return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
 
 
-def product(one: Measure, other: Measure) -> Measure:
+def product(left: Measure, right: Measure) -> Measure:
     """Return the product of two measures, none below 0, unrounded.
 
     Bounds multiply; a measure without any leaves the product without a value. What does not apply outweighs what is not known: no judge could
     give such a product a value.
     """
-    here, there = one.span, other.span
+    here, there = left.span, right.span
     if here is not None and there is not None:
-        return between(here[0] * there[0], here[1] * there[1], one.why if one.value is None else other.why)
-    worst = min((one, other), key=lambda measure: _GRAVEST.index(measure.outcome_class))
+        return between(here[0] * there[0], here[1] * there[1], left.why if left.value is None else right.why)
+    worst = min((left, right), key=lambda measure: _GRAVEST.index(measure.outcome_class))
     return Measure(None, worst.outcome_class, worst.why)
 
 
@@ -89,8 +89,8 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
     """Return the verdict's labels by requirement id; labels that contradict each other become one that is not evaluated."""
     labels: dict[str, Label] = {}
     for label in verdict.labels:
-        known = labels.setdefault(label.requirement, label)
-        if known is not label and (known.outcome, known.value) != (label.outcome, label.value):
+        earlier = labels.setdefault(label.requirement, label)
+        if earlier is not label and (earlier.outcome, earlier.value) != (label.outcome, label.value):
             labels[label.requirement] = Label(
                 requirement=label.requirement,
                 kind=label.kind,
@@ -103,7 +103,12 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
 
 def read_labels(requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
     """Return one reading per requirement, in the order of the requirements."""
-    return tuple([read_label(one.id, labels.get(one.id), soft=one.kind == "soft") for one in requirements])
+    return tuple(
+        [
+            read_label(requirement.id, labels.get(requirement.id), soft=requirement.kind == "soft")
+            for requirement in requirements
+        ]
+    )
 
 
 def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading:

@@ -142,9 +142,9 @@ class MetricInput:
 
     def knowing(self, success: Measure) -> MetricInput:
         """Return the same scene with the metric that the suite calls its success; what was computed of it stays."""
-        known = replace(self, success=success)
-        vars(known).update({**vars(self), "success": success})
-        return known
+        other = replace(self, success=success)
+        vars(other).update({**vars(self), "success": success})
+        return other
 
     def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
         """Return the same scene with other labels; what was computed without labels stays."""

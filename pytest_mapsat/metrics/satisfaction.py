@@ -105,8 +105,8 @@ def weight_of(requirement: Requirement, table: WeightTable = DEFAULT_WEIGHTS) ->
     """
     if requirement.weight is not None:
         return requirement.weight
-    preferences = [value for one in requirement.evidence if (value := _userpref(one, table)) is not None]
-    needs = [table.need[one.need] for one in requirement.evidence if one.need is not None]
+    preferences = [value for evidence in requirement.evidence if (value := _userpref(evidence, table)) is not None]
+    needs = [table.need[evidence.need] for evidence in requirement.evidence if evidence.need is not None]
     return max(preferences, default=NEUTRAL) * min(needs, default=NEUTRAL)
 
 
@@ -231,7 +231,7 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
         return ToolSelection(not_applicable("no tool is expected and none was called"))
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
-    named = {one.key: one.name for one in tools}
+    named = {tool.key: tool.name for tool in tools}
     valid, unchecked = gold & called, 0
     for expected in tools:
         if expected.name not in called:

@@ -185,7 +185,11 @@ def _misread(
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
-    bounds = {name: one.span for name, one in opened.items() if one.span and one.span != measures[name].span}
+    bounds = {
+        name: measured.span
+        for name, measured in opened.items()
+        if measured.span and measured.span != measures[name].span
+    }
     return misread.model_copy(update={"bounds": bounds | {PASS_RATE: ends}})
 
 
@@ -219,12 +223,12 @@ def _measured(
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
     for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
-        found, fault = measure(metric_set, scene)
-        measures |= found
-        if success in found:
-            scene = scene.knowing(found[success])
+        given, fault = measure(metric_set, scene)
+        measures |= given
+        if success in given:
+            scene = scene.knowing(given[success])
         if fault is not None:
-            faults |= {name: fault for name, one in found.items() if one.value is None}
+            faults |= {name: fault for name, one in given.items() if one.value is None}
     return {metric.name: measures[metric.name] for metric_set in metric_sets for metric in metric_set.metrics}, faults
 
 
@@ -254,10 +258,10 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
     for number, reply in enumerate(replies, 1):
         if reply.output is not None:
             own = {name: value for name, value in reply.output.items() if name not in RESERVED or name in named}
-            found = list(islice(mismatches(schema, own, "output"), _SHOWN_MISMATCHES + 1))
-            more = ", and more" if len(found) > _SHOWN_MISMATCHES else ""
-            if found:
-                yield f"reply {number} does not give what the case asks for: {'; '.join(found[:_SHOWN_MISMATCHES])}{more}"
+            wrong = list(islice(mismatches(schema, own, "output"), _SHOWN_MISMATCHES + 1))
+            more = ", and more" if len(wrong) > _SHOWN_MISMATCHES else ""
+            if wrong:
+                yield f"reply {number} does not give what the case asks for: {'; '.join(wrong[:_SHOWN_MISMATCHES])}{more}"
 
 
 def _stray_labels(case: Case, labels: Mapping[str, Label]) -> tuple[str, ...]:

@@ -104,8 +104,8 @@ def bootstrap_intervals(
             by_size.setdefault(len(sample), []).append(position)
     for positions in by_size.values():
         drawn = resample([sorted(samples[position]) for position in positions], resamples)
-        for position, one in zip(positions, drawn, strict=True):
-            intervals[position] = one.interval(level)
+        for position, resampled in zip(positions, drawn, strict=True):
+            intervals[position] = resampled.interval(level)
     return tuple(intervals)
 
 
@@ -166,8 +166,8 @@ class Resampled:
         centre = math.fsum(value / len(self._values) for value in self._values)
         greatest = max(abs(value / 2 - centre / 2) for value in self._values)
         apart = [(value / 2 - centre / 2) / greatest for value in self._values] if greatest else []
-        squares = math.fsum(one**2 for one in apart)
-        return math.fsum(one**3 for one in apart) / (6 * math.sqrt(squares) ** 3) if squares else 0.0
+        squares = math.fsum(distance**2 for distance in apart)
+        return math.fsum(distance**3 for distance in apart) / (6 * math.sqrt(squares) ** 3) if squares else 0.0
 
 
 def resample(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> list[Resampled]:

@@ -360,10 +360,10 @@ class Group:
     @property
     def confusion(self) -> dict[str, Counter[str]]:
         """What was said, by what is true."""
-        found: dict[str, Counter[str]] = {}
+        outcomes: dict[str, Counter[str]] = {}
         for pair in self.pairs:
-            found.setdefault(pair.truth, Counter())[pair.said] += 1
-        return dict(sorted(found.items()))
+            outcomes.setdefault(pair.truth, Counter())[pair.said] += 1
+        return dict(sorted(outcomes.items()))
 
     @cached_property
     def _tables(self) -> list[list[list[int]]]:
@@ -428,23 +428,23 @@ class Agreement:
 
     def answers(self) -> dict[str, Counter[str]]:
         """Return what the judge makes of dialogues that keep all that is required (right), and of those that do not (wrong)."""
-        found: dict[str, Counter[str]] = {"right": Counter(), "wrong": Counter()}
+        colours: dict[str, Counter[str]] = {"right": Counter(), "wrong": Counter()}
         for held in self.held:
             if held.kept is not None:
-                found["right" if held.kept else "wrong"][held.colour] += 1
-        return found
+                colours["right" if held.kept else "wrong"][held.colour] += 1
+        return colours
 
     def scores(self) -> dict[str, JsonObject]:
         """Return for each metric how far its score lies from the one that true labels give (MapSatisfyBench, B.2)."""
         pairs: dict[str, list[tuple[str, float, float]]] = {name: [] for name in SCORES}
         open_ = Counter[str]()
         for held in self.held:
-            true, said = held.score_of(held.true_labels()), held.score_of(held.card.labels)
+            true, judged = held.score_of(held.true_labels()), held.score_of(held.card.labels)
             for name in SCORES:
-                one, other = true[name], said[name]
-                if one is not None and other is not None:
-                    pairs[name].append((held.case.id, one, other))
-                elif one is not None:
+                right, given = true[name], judged[name]
+                if right is not None and given is not None:
+                    pairs[name].append((held.case.id, right, given))
+                elif right is not None:
                     open_[name] += 1
         return {name: _deviation(listed, open_[name]) for name, listed in pairs.items()}
 
@@ -463,7 +463,7 @@ class Agreement:
             "left_out": self.left_out,
             "answers": {truth: _colours(counts) for truth, counts in self.answers().items()},
             "labels": {
-                name: {group: found.to_json() for group, found in groups.items()}
+                name: {group: listed.to_json() for group, listed in groups.items()}
                 for name, groups in self.groups().items()
             },
             "scores": self.scores(),
@@ -488,16 +488,18 @@ def _colours(counts: Counter[str]) -> JsonObject:
 
 def _deviation(pairs: Sequence[tuple[str, float, float]], undecided: int) -> JsonObject:
     """Return the shares of scores within the tolerances and the mean absolute error, with intervals."""
-    errors = [abs(one - other) for _, one, other in pairs]
-    found: JsonObject = {"n": len(pairs), "undecided": undecided}
+    errors = [abs(true - judged) for _, true, judged in pairs]
+    deviation: JsonObject = {"n": len(pairs), "undecided": undecided}
     for tolerance in TOLERANCES:
         share = sum(error <= tolerance + _ROUNDING for error in errors) / len(errors) if errors else None
-        found[f"within_{tolerance:g}"] = _figure(share, None if share is None else wilson_interval(share, len(errors)))
+        deviation[f"within_{tolerance:g}"] = _figure(
+            share, None if share is None else wilson_interval(share, len(errors))
+        )
     mean = sum(errors) / len(errors) if errors else None
     # Several answers to one case are alike.
     drawn = clustered(errors, [case for case, _, _ in pairs]) if errors else []
-    found["mean_absolute_error"] = _figure(mean, bootstrap_interval(drawn) if len(drawn) > 1 else None)
-    return found
+    deviation["mean_absolute_error"] = _figure(mean, bootstrap_interval(drawn) if len(drawn) > 1 else None)
+    return deviation
 
 
 def _figure(value: float | None, interval: tuple[float, float] | None) -> JsonObject:
@@ -530,7 +532,7 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
     yield ""
     yield f"{'confusion':<24}{'said':>6}"
     for truth, counts in data["labels"]["all"].get("all", {"confusion": {}})["confusion"].items():
-        yield f"  {truth:<22}" + ", ".join(f"{said} {count}" for said, count in counts.items())
+        yield f"  {truth:<22}" + ", ".join(f"{outcome} {count}" for outcome, count in counts.items())
     yield ""
     yield f"{'scores':<10}{'n':>5}{'open':>6}{'within 0.05':>19}{'within 0.02':>19}{'mean abs. error':>20}"
     for name, row in data["scores"].items():

@@ -139,8 +139,8 @@ def certificate_of(
         raise UsageError(
             "a certificate is for one suite, and the run is of several: judge the answers of one suite at a time"
         )
-    known: dict[str, Any] = _judged_by(run.manifest, used[0]) | rates_of(agreement, level)["all"]
-    return JudgeCertificate(schema_=SCHEMA, level=level, **known), used[0]
+    terms: dict[str, Any] = _judged_by(run.manifest, used[0]) | rates_of(agreement, level)["all"]
+    return JudgeCertificate(schema_=SCHEMA, level=level, **terms), used[0]
 
 
 def _judged_by(manifest: RunManifest, suite: Suite) -> dict[str, Any]:

@@ -116,15 +116,15 @@ def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
     """A telephone number that nobody has."""
-    found = list(PHONE.finditer(run.text))
-    for match in found:
+    told = list(PHONE.finditer(run.text))
+    for match in told:
         new = f"{match.group()[:-4]}{_NOBODY}"
         yield Mutant(f"{match.group()} became {new}", run.saying(run.replaced(match.start(), match.end(), new)))
-    known = [
+    returned = [
         match.group() for thing in run.things for value in thing.values("phone") for match in PHONE.finditer(value)
     ]
-    if known and not found:
-        new = f"{min(known)[:-4]}{_NOBODY}"
+    if returned and not told:
+        new = f"{min(returned)[:-4]}{_NOBODY}"
         text = run.and_then(f"Their telephone number is {new}.", f"电话是{new}。")
         yield Mutant(f"the telephone number {new} was added", run.saying(text))
 
@@ -173,7 +173,9 @@ def _speaks_of(run: OracleRun, check: Number, requirement: str) -> bool:
         return not run.labels[requirement].nothing_claimed
     dimension = UNITS[check.unit][0]
     text = folded(run.text)
-    return any(has(text, near) for near in check.near) and any(one.dimension == dimension for one in figures(text))
+    return any(has(text, near) for near in check.near) and any(
+        figure.dimension == dimension for figure in figures(text)
+    )
 
 
 def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:

@@ -70,9 +70,9 @@ def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
         paths += _at_the_start(case, suite)
         oracle = () if played is None else _oracle(case, suite, played)
         # What is wrong with a check is why its oracle fails.
-        found = [*(one for one in oracle if not paths or one[1] not in (_FAILS, _OPEN)), *paths]
-        lines = suite.lines_of(entry) if found else Lines(entry.line)
-        for severity, rule, place, message, hint in found:
+        amiss = [*(finding for finding in oracle if not paths or finding[1] not in (_FAILS, _OPEN)), *paths]
+        lines = suite.lines_of(entry) if amiss else Lines(entry.line)
+        for severity, rule, place, message, hint in amiss:
             problem = lines.problem(shown_path(entry.path), place, f"case {case.id}: {message}", hint)
             yield LintFinding(severity, rule, problem)
 
@@ -85,13 +85,13 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found
             if step.status != "ok" and not _is_expected(step, case):
                 yield "warning", "oracle-miss", ("truth", "oracle", index, "calls", number), *_unanswered(step)
     place = ("truth", "oracle")
-    said = len(trajectory.replies)
+    replies = len(trajectory.replies)
     if trajectory.fault is not None:
         why = trajectory.fault.message.removeprefix(f"case {case.id}: ")
         yield "error", "oracle", place, f"the oracle cannot be played: {why}", ""
-    elif said < len(oracle):
-        message = f"the user ends the dialogue after {said} of {len(oracle)} replies of the oracle"
-        yield "warning", "oracle-rest", (*place, said), message, "the rest is never said"
+    elif replies < len(oracle):
+        message = f"the user ends the dialogue after {replies} of {len(oracle)} replies of the oracle"
+        yield "warning", "oracle-rest", (*place, replies), message, "the rest is never said"
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
 
@@ -115,7 +115,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     reading = [
         requirement
         for requirement in case.truth.requirements
-        if any(isinstance(one, _OF_THE_END) for one in requirement.leaves)
+        if any(isinstance(check, _OF_THE_END) for check in requirement.leaves)
     ]
     if not reading:
         return
@@ -142,7 +142,7 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:
             continue
-        if any(isinstance(one, EndState) for one in requirement.leaves):
+        if any(isinstance(check, EndState) for check in requirement.leaves):
             message = f"{requirement.id} holds at the start: an agent that does nothing keeps it"
             yield (
                 "error",
@@ -238,10 +238,10 @@ def _near(path: str, results: Sequence[Json]) -> str:
     for key in path.split("."):
         below = [value for one in here for value in values_at(one, key)]
         if not below:
-            known = _keys(here)
-            more = ", ..." if len(known) > _KEYS else ""
-            there = f"there is: {printable(', '.join(known[:_KEYS]))}{more}" if known else ""
-            return did_you_mean(key, known) or there
+            keys = _keys(here)
+            more = ", ..." if len(keys) > _KEYS else ""
+            there = f"there is: {printable(', '.join(keys[:_KEYS]))}{more}" if keys else ""
+            return did_you_mean(key, keys) or there
         here = below
     return ""
 

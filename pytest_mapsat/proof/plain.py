@@ -123,8 +123,8 @@ def place_of(text: str, phrase: str) -> int | None:
     return None
 
 
-def _glued(one: str, other: str) -> bool:
-    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+def _glued(left: str, right: str) -> bool:
+    return left.isascii() and right.isascii() and left.isalnum() and right.isalnum()
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -242,12 +242,12 @@ class OracleRun:
     @cached_property
     def things(self) -> tuple[Thing, ...]:
         """What has a name in the tools' results, by name, in the order of the calls."""
-        found: dict[str, list[tuple[str, object]]] = {}
+        recordings_by_name: dict[str, list[tuple[str, object]]] = {}
         for entity in Context(self.trajectory, self.tools).entities:
             if entity.sort == "leg":
                 continue
-            found.setdefault(entity.name, []).append((entity.tool, entity.record))
-        return tuple(Thing(name, tuple(recordings)) for name, recordings in found.items())
+            recordings_by_name.setdefault(entity.name, []).append((entity.tool, entity.record))
+        return tuple(Thing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
 
     @cached_property
     def named(self) -> tuple[Thing, ...]:
@@ -409,12 +409,12 @@ def _in_order(check: Recommends, dialogue: PlainDialogue) -> bool:
 def _named(check: Recommends, dialogue: PlainDialogue) -> list[Thing]:
     """Return the things that the reply names, without those whose name stands in a longer one that it names too."""
     text = "\n".join(dialogue.read(check.turn))
-    found = []
+    named = []
     for thing in sorted(dialogue.things, key=lambda thing: -len(thing.name)):
         if has(text, thing.name) and any(check.of_tool in (None, tool) for tool, _ in thing.recordings):
-            found.append(thing)
+            named.append(thing)
             text = text.replace(folded(thing.name), "\n")
-    return found
+    return named
 
 
 def _has_attributes(thing: Thing, names: Sequence[str], where: Mapping[str, Match]) -> bool | None:
@@ -461,23 +461,23 @@ def _fitting(check: Number | ClockTime, dialogue: PlainDialogue, around: Around)
         times = _known_times(check, dialogue) if check.bounds else None
         told = [clock for text in near for clock in clocks(text) if _is_meant(text, clock, around)]
         return [_clock_fits(check, clock.minutes, times) for clock in told]
-    known = _known(check, dialogue) if check.bounds else None
-    found = [figure for text in near for figure in figures(text) if _is_meant(text, figure, around)]
-    return [_figure_fits(check, one.base, known) for one in found if one.dimension == UNITS[check.unit][0]]
+    returned = _known(check, dialogue) if check.bounds else None
+    told_figures = [figure for text in near for figure in figures(text) if _is_meant(text, figure, around)]
+    return [_figure_fits(check, one.base, returned) for one in told_figures if one.dimension == UNITS[check.unit][0]]
 
 
 def fits_anything(check: Number, dialogue: PlainDialogue) -> bool:
     """Return whether the last figure of the check's unit lies where it must, whatever it is said of."""
-    told = [one for text in dialogue.read(check.turn) for one in figures(text)]
-    told = [one for one in told if one.dimension == UNITS[check.unit][0]]
+    told = [figure for text in dialogue.read(check.turn) for figure in figures(text)]
+    told = [figure for figure in told if figure.dimension == UNITS[check.unit][0]]
     return not told or _figure_fits(check, told[-1].base, _known(check, dialogue) if check.bounds else None)
 
 
-def _is_meant(text: str, one: Figure | Clock, around: Around) -> bool:
+def _is_meant(text: str, amount: Figure | Clock, around: Around) -> bool:
     """Return whether a figure stands where one of those stood that a check is about: behind or before the same words."""
     if around is None:
         return True
-    before, behind = around_of(text, one.start, one.end)
+    before, behind = around_of(text, amount.start, amount.end)
     return any(
         (before == old and len(old) >= _FEWEST) or (behind == new and len(new) >= _FEWEST) for old, new in around
     )
@@ -495,33 +495,35 @@ def _returned(check: Number | ClockTime, dialogue: PlainDialogue) -> list[object
 
 def _known(check: Number, dialogue: PlainDialogue) -> list[float]:
     """Return the values, in the base unit, that the tools returned where the check looks for them."""
-    found: list[float] = []
+    values: list[float] = []
     for value in _returned(check, dialogue):
         if isinstance(value, int | float):
-            found.append(value * check.times * UNITS[check.equals_unit or check.unit][1])
+            values.append(value * check.times * UNITS[check.equals_unit or check.unit][1])
         elif isinstance(value, str):
-            found += [figure.base for figure in figures(folded(value)) if figure.dimension == UNITS[check.unit][0]]
-    return found
+            values += [figure.base for figure in figures(folded(value)) if figure.dimension == UNITS[check.unit][0]]
+    return values
 
 
-def _figure_fits(check: Number, value: float, known: list[float] | None) -> bool:
+def _figure_fits(check: Number, value: float, returned: list[float] | None) -> bool:
     scale = UNITS[check.unit][1]
     if check.min is not None and value < check.min * scale - _ROUNDING:
         return False
     if check.max is not None and value > check.max * scale + _ROUNDING:
         return False
-    return known is None or any(abs(value - one) <= check.allowed * abs(one) + _ROUNDING for one in known)
+    return returned is None or any(
+        abs(value - wanted) <= check.allowed * abs(wanted) + _ROUNDING for wanted in returned
+    )
 
 
 def _known_times(check: ClockTime, dialogue: PlainDialogue) -> list[int]:
     return [clock.minutes for value in _returned(check, dialogue) if isinstance(value, str) for clock in clocks(value)]
 
 
-def _clock_fits(check: ClockTime, minutes: int, known: list[int] | None) -> bool:
+def _clock_fits(check: ClockTime, minutes: int, returned: list[int] | None) -> bool:
     after, before = _minutes(check.after or "00:00"), _minutes(check.before or "23:59")
     inside = after <= minutes <= before if after <= before else minutes >= after or minutes <= before
-    near = known is None or any(
-        min((minutes - one) % _DAY, (one - minutes) % _DAY) <= check.tolerance_min for one in known
+    near = returned is None or any(
+        min((minutes - wanted) % _DAY, (wanted - minutes) % _DAY) <= check.tolerance_min for wanted in returned
     )
     return inside and near
 
@@ -545,21 +547,25 @@ def _calls(check: Calls, dialogue: PlainDialogue) -> bool | None:
 
 def _asked(check: Asked, dialogue: PlainDialogue) -> bool:
     spans = [text[start:end] for text in dialogue.read("any") for start, end in sentences(text)]
-    asking = [one for one in spans if "?" in one and (not check.about or any(has(one, about) for about in check.about))]
+    asking = [
+        sentence
+        for sentence in spans
+        if "?" in sentence and (not check.about or any(has(sentence, about) for about in check.about))
+    ]
     return check.at_least <= len(asking) <= (check.at_most if check.at_most is not None else len(asking))
 
 
 def _grounded(check: Grounded, dialogue: PlainDialogue) -> bool:
     """Return whether every telephone number, clock time and figure that the check is about stands somewhere in what was known."""
-    known = folded(dialogue.known)
+    evidence = folded(dialogue.known)
     text = "\n".join(dialogue.read("any"))
     wanted = set(check.claims) or _ALL_CLAIMS
-    told = [phone for phone in phones(text) if "phone" in wanted and phone not in known]
-    times = {clock.minutes for clock in clocks(known)}
+    told = [phone for phone in phones(text) if "phone" in wanted and phone not in evidence]
+    times = {clock.minutes for clock in clocks(evidence)}
     told += [str(clock) for clock in clocks(text) if "time" in wanted and clock.minutes not in times]
-    numbers = sorted({float(number) for number in _ANY_NUMBER.findall(known)})
+    numbers = sorted({float(number) for number in _ANY_NUMBER.findall(evidence)})
     dimensions = {_MEASURED[claim] for claim in wanted if claim in _MEASURED}
-    told += [str(one) for one in figures(text) if one.dimension in dimensions and not _stands(one, numbers)]
+    told += [str(figure) for figure in figures(text) if figure.dimension in dimensions and not _stands(figure, numbers)]
     return not told
 
 

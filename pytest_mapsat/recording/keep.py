@@ -110,12 +110,12 @@ def _merge(
                 kept.problems.append(f"{call} gave two answers; {result} is kept")
             continue
         now[key] = recording
-        known = before.get(key, [])
-        older = known[0] if known else None
+        earlier = before.get(key, [])
+        older = earlier[0] if earlier else None
         if older is None:
             whole.append(recording)
             kept.added += 1
-        elif any(placed.recording.result == recording.result for placed in known):
+        elif any(placed.recording.result == recording.result for placed in earlier):
             kept.known += 1
         elif replace and older.recording.live and older.path == kept.path:
             whole[whole.index(older.recording)] = recording
@@ -195,9 +195,9 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
         raise UsageError(f"{suite}: no suite here: expected a suite.yaml in this folder or one above")
     own = OwnTools.of(tools)
     opened, _ = describe_tools(own, open_suite(root))
-    known = [entry.id for file in opened.files() for entry in opened.entries(file)]
-    if case not in known:
-        hint = did_you_mean(case, known)
+    cases = [entry.id for file in opened.files() for entry in opened.entries(file)]
+    if case not in cases:
+        hint = did_you_mean(case, cases)
         raise UsageError(f"{suite}: the suite has no case {case!r}" + (f" ({hint})" if hint else ""))
     sandbox = RecordingSandbox(RecordedSandbox(opened.tools, ()), own, case)
 
@@ -246,10 +246,10 @@ class Offer:
         """Yield what a person reads, the lines to paste included."""
         again = f", {self.times} times" if self.times > 1 else ""
         yield f"case {self.case}: {printable(call_text(self.tool, self.arguments))}{again}"
-        for one in self.differences:
-            apart = f", {one.distance_m:g} m apart" if one.distance_m is not None else ""
-            alike = f", {one.score:.0%} alike" if one.score is not None else ""
-            yield f"  {one.parameter}: asked {_shown(one.asked)}, the nearest recording has {_shown(one.recorded)}{apart}{alike}"
+        for difference in self.differences:
+            apart = f", {difference.distance_m:g} m apart" if difference.distance_m is not None else ""
+            alike = f", {difference.score:.0%} alike" if difference.score is not None else ""
+            yield f"  {difference.parameter}: asked {_shown(difference.asked)}, the nearest recording has {_shown(difference.recorded)}{apart}{alike}"
         if not self.differences and self.note:
             yield f"  {printable(self.note)}"
         if self.synonym is not None:
@@ -267,7 +267,7 @@ class Offer:
         if self.synonym is not None:
             parameter, recorded, asked = self.synonym
             synonym = {"parameter": parameter, "synonyms": {recorded: [asked]}, "file": self.at}
-        return {**data, "differences": [one.to_json() for one in self.differences], "synonym": synonym}
+        return {**data, "differences": [difference.to_json() for difference in self.differences], "synonym": synonym}
 
 
 def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
@@ -310,18 +310,18 @@ def _key(tool: Tool, case: str, step: Step) -> str:
 def _synonym(offer: Offer, suite: Suite) -> tuple[str, str, str] | None:
     """Return the synonym that makes a recording of the case answer, if one does."""
     tool = suite.tools[offer.tool]
-    for one in offer.differences:
-        rule, asked, recorded = tool.match.get(one.parameter), one.asked, one.recorded
+    for difference in offer.differences:
+        rule, asked, recorded = tool.match.get(difference.parameter), difference.asked, difference.recorded
         if rule is None or rule.type not in _BY_WORDS or not (isinstance(asked, str) and isinstance(recorded, str)):
             continue
         if not asked or not recorded or (rule.type == "text" and rule.near is None):
             continue  # only near text knows synonyms
         head = next((head for head, words in rule.synonyms.items() if recorded in (head, *words)), recorded)
         synonyms = {**rule.synonyms, head: (*rule.synonyms.get(head, ()), asked)}
-        match = {**tool.match, one.parameter: rule.model_copy(update={"synonyms": synonyms})}
+        match = {**tool.match, difference.parameter: rule.model_copy(update={"synonyms": synonyms})}
         tried = RecordedSandbox({tool.name: tool.model_copy(update={"match": match})}, suite.recordings(offer.case))
         if tried.call(tool.name, offer.arguments).status == "ok":
-            return one.parameter, head, asked
+            return difference.parameter, head, asked
     return None
 
 

@@ -204,7 +204,7 @@ class SimulatingSandbox(_Behind):
         if answer.status != "miss" or answer.provenance is None or self.tools[name].effect == "write":
             return answer
         tool, spent = self.tools[name], list[Usage]()
-        mine = (one for one in self._recordings() if one.tool == name and not one.simulated)
+        mine = (recorded for recorded in self._recordings() if recorded.tool == name and not recorded.simulated)
         try:
             result = self._simulated(tool, dict(arguments), list(islice(mine, _MOST_RECORDINGS)), spent)
         except (ModelError, ValueError) as error:

@@ -129,16 +129,18 @@ def tool_of(name: str, function: Callable[..., Any]) -> Tool:
     properties: JsonObject = {}
     required = []
     parameters = _parameters(function)
-    for one in parameters:
-        if one.kind not in _NAMED:
+    for parameter in parameters:
+        if parameter.kind not in _NAMED:
             continue
-        schema = properties[one.name] = _schema_of(hints[one.name], definitions) if one.name in hints else {}
-        if one.name in words:
-            schema["description"] = words[one.name]
-        if one.default is Parameter.empty:
-            required.append(one.name)
-        elif one.default is not None and _is_plain(one.default):
-            schema["default"] = one.default
+        schema = properties[parameter.name] = (
+            _schema_of(hints[parameter.name], definitions) if parameter.name in hints else {}
+        )
+        if parameter.name in words:
+            schema["description"] = words[parameter.name]
+        if parameter.default is Parameter.empty:
+            required.append(parameter.name)
+        elif parameter.default is not None and _is_plain(parameter.default):
+            schema["default"] = parameter.default
     return _tool(
         name,
         about,
@@ -146,7 +148,7 @@ def tool_of(name: str, function: Callable[..., Any]) -> Tool:
             "type": "object",
             "properties": properties,
             **({"required": required} if required else {}),
-            "additionalProperties": any(one.kind is Parameter.VAR_KEYWORD for one in parameters),
+            "additionalProperties": any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters),
             **({"$defs": definitions} if definitions else {}),
         },
     )
@@ -258,12 +260,12 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     words: dict[str, str] = {}
     section = ""
     for line in lines:
-        if found := _SECTION.match(line):
-            section = found[1]
-        elif (found := _SPHINX.match(line)) or (
-            section in ("Args", "Arguments", "Parameters") and (found := _ARGUMENT.match(line))
+        if match := _SECTION.match(line):
+            section = match[1]
+        elif (match := _SPHINX.match(line)) or (
+            section in ("Args", "Arguments", "Parameters") and (match := _ARGUMENT.match(line))
         ):
-            words[found[1]] = found[2]
+            words[match[1]] = match[2]
     return " ".join(about), words
 
 
@@ -328,7 +330,11 @@ class OwnTools:
         try:
             return self._tools[name].spec()
         except (ValidationError, ValueError, TypeError) as error:
-            why = "; ".join(str(one["msg"]) for one in error.errors()) if isinstance(error, ValidationError) else error
+            why = (
+                "; ".join(str(problem["msg"]) for problem in error.errors())
+                if isinstance(error, ValidationError)
+                else error
+            )
             raise UsageError(f"tools {self.name!r}: {name!r} cannot be described: {why}") from None
 
     def ask(self, name: str, arguments: JsonObject) -> Json:
@@ -356,7 +362,9 @@ class OwnTools:
             self._loop = None
 
     def _answer(self, function: Callable[..., Any], arguments: JsonObject) -> Json:
-        by_position = [one.name for one in _parameters(function) if one.kind is Parameter.POSITIONAL_ONLY]
+        by_position = [
+            parameter.name for parameter in _parameters(function) if parameter.kind is Parameter.POSITIONAL_ONLY
+        ]
         placed = [arguments.pop(name) for name in by_position if name in arguments]
         result = function(*placed, **arguments)
         return plain(self._awaited(result) if inspect.isawaitable(result) else result)

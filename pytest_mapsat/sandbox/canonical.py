@@ -126,8 +126,8 @@ def _hours(text: str) -> str:
 def _spans(text: str) -> list[tuple[int, int] | None]:
     """Return the spans of time in a text, in minutes; None for one that no clock shows."""
     spans: list[tuple[int, int] | None] = []
-    for found in _RANGE.finditer(text):
-        h1, m1, h2, m2 = map(int, found.groups())
+    for match in _RANGE.finditer(text):
+        h1, m1, h2, m2 = map(int, match.groups())
         opens, closes = 60 * h1 + m1, 60 * h2 + m2
         possible = h1 <= 24 and h2 <= 30 and max(m1, m2) < 60  # noqa: PLR2004 - a clock, past midnight
         spans.append((opens, closes if closes > opens else closes + _DAY_MINUTES) if possible else None)
@@ -219,8 +219,8 @@ def day_of(value: Json, now: str | None, words: Mapping[str, int]) -> str | None
     today = date.fromisoformat(now[:_DAY_LENGTH]) if now else None
     if last := _YEAR_LAST.match(text):
         # Of the two readings of 9/5/2026 the one that is nearer to today, else the one with the day first.
-        one, other, year = map(int, last.groups())
-        readings = [day for day in (_iso(year, other, one), _iso(year, one, other)) if day]
+        first, second, year = map(int, last.groups())
+        readings = [day for day in (_iso(year, second, first), _iso(year, first, second)) if day]
         return min(readings, key=lambda day: abs(date.fromisoformat(day) - today) if today else _NO_TIME, default=None)
     if today is None:
         return _of_words(text, 0)
@@ -235,18 +235,18 @@ def _of_words(text: str, year: int) -> str | None:
     if numeric := _MONTH_DAY.match(text):
         return _iso(year, int(numeric[1]), int(numeric[2]))
     month = day = 0
-    for found in _WORDS.finditer(text):
-        if found["year"]:
-            year = int(found["year"])
-        elif found["day"]:
-            day = day or int(found["day"])
-        elif found["word"][:3] in _MONTHS:
-            month = _MONTHS.index(found["word"][:3]) + 1
+    for match in _WORDS.finditer(text):
+        if match["year"]:
+            year = int(match["year"])
+        elif match["day"]:
+            day = day or int(match["day"])
+        elif match["word"][:3] in _MONTHS:
+            month = _MONTHS.index(match["word"][:3]) + 1
     return _iso(year, month, day)
 
 
 def _of_weekday(text: str, today: date) -> str | None:
-    named = [found["word"][:3] for found in _WORDS.finditer(text) if found["word"]]
+    named = [match["word"][:3] for match in _WORDS.finditer(text) if match["word"]]
     weekday = next((_WEEKDAYS.index(word) for word in named if word in _WEEKDAYS), None)
     if chinese := _CHINESE_WEEKDAY.search(text):
         weekday = min("一二三四五六日天".index(chinese[1]), _WEEK - 1)
@@ -330,10 +330,10 @@ def number(value: Json) -> float | None:
     elif not isinstance(value, (int, float)):
         return None
     try:
-        found = round(float(value), _DECIMALS)
+        amount = round(float(value), _DECIMALS)
     except OverflowError:
         return None
-    return found + 0.0 if math.isfinite(found) else None
+    return amount + 0.0 if math.isfinite(amount) else None
 
 
 def boolean(value: Json) -> bool | None:
@@ -426,10 +426,10 @@ def unpacked(text: str) -> Json:
 _Trim = Callable[[str], str]
 
 
-def _sure(found: Canonical, expected: str) -> Canonical:
-    if found is None:
+def _sure(form: Canonical, expected: str) -> Canonical:
+    if form is None:
         raise UnfitError(expected)
-    return found
+    return form
 
 
 def _word(value: Json, trim: _Trim) -> Canonical:
@@ -441,8 +441,8 @@ def _set(value: Json, trim: _Trim) -> Canonical:
 
 
 def _degrees(value: Json, bound: float) -> Canonical:
-    found = number(value)
-    return _sure(None if found is None or abs(found) > bound else found, f"degrees from {-bound:g} to {bound:g}")
+    degrees = number(value)
+    return _sure(None if degrees is None or abs(degrees) > bound else degrees, f"degrees from {-bound:g} to {bound:g}")
 
 
 def _point(value: Json) -> Canonical:

@@ -301,5 +301,5 @@ def _among_new(reference: _Side, episode: _Side) -> Iterator[Difference]:
     yield from (Difference(*place, "", NOTHING, episode.new[place].after) for place in extra)
 
 
-def _shared(one: JsonObject | None, other: JsonObject | None) -> int:
-    return sum(key in (other or {}) and same(value, (other or {})[key]) for key, value in (one or {}).items())
+def _shared(left: JsonObject | None, right: JsonObject | None) -> int:
+    return sum(key in (right or {}) and same(value, (right or {})[key]) for key, value in (left or {}).items())

@@ -146,26 +146,26 @@ def _other(parameter: Parameter, distance: float | None = None) -> _Deviation:
 def _are_near(places: Iterable[tuple[int, float]], asked: Call, recorded: Call) -> bool:
     """Return whether the values at some places lie within so many metres; the quickest of all comparisons."""
     for index, metres in places:
-        one, other = asked.values[index], recorded.values[index]
-        if one == other:
+        here, there = asked.values[index], recorded.values[index]
+        if here == there:
             continue
-        if one is None or other is None:
+        if here is None or there is None:
             return False
-        if type(one[0]) is float and abs(one[1] - other[1]) * LEAST_M_PER_DEGREE > metres:
+        if type(here[0]) is float and abs(here[1] - there[1]) * LEAST_M_PER_DEGREE > metres:
             return False
-        apart = _apart_m(one, other)
+        apart = _apart_m(here, there)
         if apart is None or apart > metres:
             return False
     return True
 
 
-def _apart_m(one: Canonical, other: Canonical) -> float | None:
+def _apart_m(left: Canonical, right: Canonical) -> float | None:
     """Return how far two points, or the farthest of two rows of points, lie apart, metres; None: not comparable."""
-    if one is None or other is None:
+    if left is None or right is None:
         return None
-    if type(one[0]) is float and type(other[0]) is float:
-        return distance_m(*one, *other)
-    here, there = (value if isinstance(value[0], tuple) else (value,) for value in (one, other))
+    if type(left[0]) is float and type(right[0]) is float:
+        return distance_m(*left, *right)
+    here, there = (value if isinstance(value[0], tuple) else (value,) for value in (left, right))
     return max(distance_m(*a, *b) for a, b in zip(here, there, strict=True)) if len(here) == len(there) else None
 
 
@@ -302,7 +302,7 @@ class Resolver:
             for entry in self._alike.get(self._alike_key(call), ())
             if entry.recording.writes == writes and _are_near(self.spec.reach, call, entry.call)
         )
-        candidates = sorted((one for one in reached if not one.blocked), key=lambda candidate: candidate.rank)
+        candidates = sorted((near for near in reached if not near.blocked), key=lambda candidate: candidate.rank)
         while candidates:
             best = [candidate for candidate in candidates if candidate.rank == candidates[0].rank]
             if served := self._served(call, best):
@@ -382,7 +382,7 @@ class Resolver:
                 kind="miss",
                 recording=nearest.entry.key,
                 differences=tuple(
-                    _difference(one, call, nearest.entry.call) for one in nearest.blocked or nearest.found
+                    _difference(deviation, call, nearest.entry.call) for deviation in nearest.blocked or nearest.found
                 ),
                 candidates=0,
                 note=f"the nearest of {len(entries)} recordings of {name} does not answer this{why}{unread}",
@@ -463,10 +463,10 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
         return result, 0
     if circle.narrower and rule.distance is not None:
         distances = [number(_at(item, rule.distance)) for item in items]
-        known = [distance for distance in distances if distance is not None]
-        if len(known) < len(distances):
+        told = [distance for distance in distances if distance is not None]
+        if len(told) < len(distances):
             raise _CannotCutError(f"its items do not all have a {rule.distance}")
-        if known != sorted(known):
+        if told != sorted(told):
             raise _CannotCutError(f"its items are not sorted by {rule.distance}")
     kept = [item for item in items if _is_inside(item, rule, circle)]
     removed = len(items) - len(kept)
@@ -504,13 +504,13 @@ def _cut_to_labels(result: Json, rule: CutByLabel, asked: Iterable[str], recorde
             return result, 0
         raise _CannotCutError(f"its elements have no label for {', '.join(unlabelled) or 'anything'}")
     labels = {rule.labels[member] for member in wanted}
-    found = [_label(element, rule.labels.values()) for element in elements]
+    own_labels = [_label(element, rule.labels.values()) for element in elements]
     if wanted == made_for:
-        if all(label is None or label in labels for label in found):
+        if all(label is None or label in labels for label in own_labels):
             return result, 0
-    elif lacking := sorted(labels - set(found)):
+    elif lacking := sorted(labels - set(own_labels)):
         raise _CannotCutError(f"it holds nothing for {', '.join(lacking)}")
-    kept = [element for element, label in zip(elements, found, strict=True) if label in labels]
+    kept = [element for element, label in zip(elements, own_labels, strict=True) if label in labels]
     return _with(result, rule.items, kept), len(elements) - len(kept)
 
 

@@ -292,7 +292,7 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec,
     if not 1 <= len(rows) <= answer.most:
         raise UnanswerableError(f"{answer.stops} names {len(rows)} places, expected 1 to {answer.most}")
     legs = {
-        (one, other): router.figures(spots[one], spots[other], answer.mode) for one, other in permutations(spots, 2)
+        (start, end): router.figures(spots[start], spots[end], answer.mode) for start, end in permutations(spots, 2)
     }
 
     def length(order: tuple[str, ...]) -> int:
@@ -306,7 +306,7 @@ def _round_trip(ground: Ground, router: Router, answer: RoundAnswer, spec: Spec,
     named = {None: answer.at_start} | {stop: str(row.get("name", stop)) for stop, row in rows.items()}
     walked = list(pairwise((None, *order, None)))
     whole = sum(legs[leg][0] for leg in walked), sum(legs[leg][1] for leg in walked)
-    told = [(named[one], named[other], legs[one, other]) for one, other in walked]
+    told = [(named[start], named[end], legs[start, end]) for start, end in walked]
     return {
         answer.order: [{key: fresh(rows[stop].get(column)) for key, column in answer.show.items()} for stop in order],
         answer.legs: [

@@ -188,12 +188,12 @@ class Ground:
 
                 yield from ((part, hit) for hit in index.find(asked, part.gone, is_left))
 
-        found = list(hits(text))
-        if not found and (respelt := book.respelt(text)):
-            found = list(hits(respelt))
-        least = min((hit.step for _, hit in found), default=0)
-        found = [(part, hit) for part, hit in found if hit.step == least]
-        return sorted(found, key=lambda one: (one[1].rank, one[0].order[one[1].row]))
+        meant = list(hits(text))
+        if not meant and (respelt := book.respelt(text)):
+            meant = list(hits(respelt))
+        least = min((hit.step for _, hit in meant), default=0)
+        meant = [(part, hit) for part, hit in meant if hit.step == least]
+        return sorted(meant, key=lambda placed: (placed[1].rank, placed[0].order[placed[1].row]))
 
     def unknown(self, value: Json, reference: Reference) -> UnanswerableError:
         """Return what tells that a value means no row."""
@@ -224,7 +224,7 @@ def _by_point(view: View, reference: Reference, spot: Point) -> list[Place]:
         for apart, at in point_index(part.table, reference.lon, reference.lat).within(spot, reference.within_m)
         if at not in part.gone
     ]
-    nearest = min(near, key=lambda one: one[:2], default=None)
+    nearest = min(near, key=lambda placed: placed[:2], default=None)
     return [Place("", spot, {}) if nearest is None else _place(nearest[2], reference)._replace(point=spot)]
 
 
@@ -270,14 +270,14 @@ class RowsCall:
     def result(self) -> Json:
         """Return the result. Raises UnanswerableError."""
         answer = self._answer
-        found = self._sorted(self._found())
+        rows_found = self._sorted(self._found())
         echo = {key: self._echoed.get(name, self._given(name)) for key, name in answer.echo.items()}
         if answer.items is not None:
-            rows = [self._shown(part, at) for part, at in self._page(found)]
+            rows = [self._shown(part, at) for part, at in self._page(rows_found)]
             count = {answer.count: len(rows)} if answer.count else {}
             return {**echo, **count, answer.items: rows}
-        if found:
-            return echo | self._shown(*found[0])
+        if rows_found:
+            return echo | self._shown(*rows_found[0])
         if answer.otherwise is not None:
             return echo | fresh(answer.otherwise)
         asked = ", ".join(
@@ -302,7 +302,7 @@ class RowsCall:
                 keeps.append(self._keep(name, rule, given))
 
         def keep(part: Part, at: int) -> bool:
-            return all(one(part, at) for one in keeps)
+            return all(test(part, at) for test in keeps)
 
         if wording is not None:
             rule, text = wording
@@ -364,9 +364,12 @@ class RowsCall:
         wanted = _canonical(given, match)
         if match.type == "place":
             # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
-            known = {value for part in self._view.parts for held in values(part) for value in held}
-            if not wanted & known:
-                wanted = frozenset(place for place in known if any(place in one for one in wanted)) or wanted
+            held_values = {value for part in self._view.parts for held in values(part) for value in held}
+            if not wanted & held_values:
+                wanted = (
+                    frozenset(place for place in held_values if any(place in name_asked for name_asked in wanted))
+                    or wanted
+                )
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
@@ -401,18 +404,18 @@ class RowsCall:
             self._echoed[name] = next(iter(ids))
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
-    def _sorted(self, found: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
+    def _sorted(self, rows: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
         for field in reversed(self._answer.sort):
-            values = {one: self._value(*one, field.removeprefix("-")) for one in found}
-            known = [one for one in found if values[one] is not None]
-            known.sort(key=values.__getitem__, reverse=field.startswith("-"))
-            found = known + [one for one in found if values[one] is None]
-        return found
+            values = {place: self._value(*place, field.removeprefix("-")) for place in rows}
+            valued = [place for place in rows if values[place] is not None]
+            valued.sort(key=values.__getitem__, reverse=field.startswith("-"))
+            rows = valued + [place for place in rows if values[place] is None]
+        return rows
 
-    def _page(self, found: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
+    def _page(self, rows: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
         page, limit = self._answer.page, self._answer.limit
         size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
-        return found[(place - 1) * size : place * size]
+        return rows[(place - 1) * size : place * size]
 
     def _whole(self, name: str | None, otherwise: int) -> int:
         given = self._given(name) if name else None
@@ -460,9 +463,9 @@ class RowsCall:
 def _canonical(value: Json, match: ParameterMatch) -> frozenset[Any]:
     """Return the values of a column in the form in which a parameter is compared; none where they are not of its type."""
     forms = set()
-    for one in value if isinstance(value, list) else (value,):
+    for member in value if isinstance(value, list) else (value,):
         try:
-            form = Canoniser(match)(one)
+            form = Canoniser(match)(member)
         except UnfitError:
             continue
         forms |= set(form) if match.type == "set" and form else {form}
@@ -513,13 +516,13 @@ def _every(rows: Iterable[JsonObject]) -> JsonObject:
     return dict(merged)
 
 
-def _merged(one: Json, other: Json) -> Json:
+def _merged(left: Json, right: Json) -> Json:
     """Return one value with all that two of one column may hold."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {**one, **{key: _merged(one.get(key), value) for key, value in other.items()}}
-    if isinstance(other, list) and other and isinstance(other[0], dict):
-        held = one[0] if isinstance(one, list) and one else {}
-        for member in other:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return {**left, **{key: _merged(left.get(key), value) for key, value in right.items()}}
+    if isinstance(right, list) and right and isinstance(right[0], dict):
+        held = left[0] if isinstance(left, list) and left else {}
+        for member in right:
             held = _merged(held, member)
         return [held]
-    return other if one in (None, [], {}, "") else one
+    return right if left in (None, [], {}, "") else left

@@ -53,7 +53,9 @@ def satisfies(
             return _bound(match, value, results)
         if isinstance(match, Has):
             elements = value if isinstance(value, (list, tuple)) else [value]
-            return _some(fits(match.where, one, results=results) for one in elements if isinstance(one, Mapping))
+            return _some(
+                fits(match.where, element, results=results) for element in elements if isinstance(element, Mapping)
+            )
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
@@ -82,9 +84,9 @@ def same_value(wanted: Json, value: Json) -> bool:
 
     Lists and objects say the same where their members do, in order.
     """
-    one, other = point(wanted), point(value)
-    if one is not None and other is not None:
-        return distance_m(*one, *other) <= SAME_POINT_M
+    here, there = point(wanted), point(value)
+    if here is not None and there is not None:
+        return distance_m(*here, *there) <= SAME_POINT_M
     return bool(_loose(wanted, _read) == _loose(value, _read))
 
 
@@ -158,10 +160,10 @@ def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
-    one, other = number(wanted), number(value)
-    if one is None or other is None:
+    amount, given = number(wanted), number(value)
+    if amount is None or given is None:
         return bool(_loose(wanted) == _loose(value))
-    return abs(one - other) <= tolerance * abs(one) + 1e-9
+    return abs(amount - given) <= tolerance * abs(amount) + 1e-9
 
 
 def _same_items(match: SameItems, value: Json) -> bool:

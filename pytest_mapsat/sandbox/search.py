@@ -98,11 +98,11 @@ class Wordbook:
 
         words, changed = [], False
         for word in self.stems(text):
-            found = None
+            nearest = None
             if len(word) >= LEAST_LETTERS and not is_run(word) and (word,) not in self._phrases:
-                found = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-            words.append(str(found[0]) if found else word)
-            changed = changed or found is not None
+                nearest = process.extractOne(word, self._single, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+            words.append(str(nearest[0]) if nearest else word)
+            changed = changed or nearest is not None
         return " ".join(words) if changed else ""
 
     def _read(self, text: str) -> Wording:
@@ -177,7 +177,7 @@ def covered(run: str, text: str) -> bool:
     """Return whether most of a Chinese run stands in a text, in pieces of at least two characters."""
     if run in text:
         return True
-    found = at = 0
+    standing = at = 0
     while at < len(run) - 1:
         end = at + 2
         if run[at:end] not in text:
@@ -185,9 +185,9 @@ def covered(run: str, text: str) -> bool:
             continue
         while end < len(run) and run[at : end + 1] in text:
             end += 1
-        found += end - at
+        standing += end - at
         at = end
-    return found >= _COVERED * len(run)
+    return standing >= _COVERED * len(run)
 
 
 #: How alike a whole name and a text must be to be the same name; 0 to 100.
@@ -319,9 +319,9 @@ class SearchIndex:
         asked = self._book.read(text)
         exact = [hit for hit in self._exact(text) if hit.row not in gone]
         mentioned = {} if exact else self._mentioned(text, gone)
-        found = _within(exact, scope) if exact else self._about(asked, mentioned, scope) if mentioned else []
-        if found or ((exact or mentioned) and self._is_proper(text, asked)):
-            return found
+        hits = _within(exact, scope) if exact else self._about(asked, mentioned, scope) if mentioned else []
+        if hits or ((exact or mentioned) and self._is_proper(text, asked)):
+            return hits
         if self._sorted and asked.sorts:
             return self._of_sort(asked, scope)
         named = self._with_words(asked, scope)
@@ -350,20 +350,20 @@ class SearchIndex:
     def _mentioned(self, text: str, gone: Container[int]) -> dict[int, str]:
         """Return the rows whose whole name stands in a text, with this name; none whose name is part of another that stands there."""
         words, whole = frozenset(self._book.stems(text)), normalise(text)
-        found: dict[int, str] = {}
+        named_rows: dict[int, str] = {}
         for own, name, at in (named for word in words for named in self._by_rarest.get(word, ())):
             if own <= words:
-                found[at] = max(found.get(at, ""), name, key=len)
+                named_rows[at] = max(named_rows.get(at, ""), name, key=len)
         for name, at in self._joined(text):
-            found[at] = max(found.get(at, ""), name, key=len)
+            named_rows[at] = max(named_rows.get(at, ""), name, key=len)
         for start in range(len(whole) - 1):
             for name, at in self._by_head.get(whole[start : start + _HEAD], ()):
                 if whole.startswith(name, start):
-                    found[at] = max(found.get(at, ""), name, key=len)
-        found = {at: name for at, name in found.items() if at not in gone}
-        names = set(found.values())
+                    named_rows[at] = max(named_rows.get(at, ""), name, key=len)
+        named_rows = {at: name for at, name in named_rows.items() if at not in gone}
+        names = set(named_rows.values())
         inner = {name for name in names if any(name != other and name in other for other in names)}
-        return {at: name for at, name in found.items() if name not in inner}
+        return {at: name for at, name in named_rows.items() if name not in inner}
 
     def _joined(self, text: str) -> Iterator[tuple[str, int]]:
         """Give the names that neighbouring words of a text make together, however they are spaced ("harbourfront")."""
@@ -442,17 +442,17 @@ class SearchIndex:
             return word
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - heavy; only loaded where a word is unknown
 
-        found = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
-        return str(found[0]) if found else word
+        nearest = process.extractOne(word, self._known, scorer=fuzz.ratio, score_cutoff=SAME_WORD)
+        return str(nearest[0]) if nearest else word
 
     def _spelt_alike(self, text: str) -> list[Hit]:
         """Return the rows whose name is most like the text, where one is like enough."""
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - as above
 
         names = list(self._by_name)
-        found = process.extract(normalise(text), names, scorer=fuzz.ratio, score_cutoff=_SAME_NAME, limit=5)
-        best = max((score for _, score, _ in found), default=0)
-        return [Hit(6, 0, at) for name, score, _ in found if score == best for at in self._by_name[name]]
+        alike = process.extract(normalise(text), names, scorer=fuzz.ratio, score_cutoff=_SAME_NAME, limit=5)
+        best = max((score for _, score, _ in alike), default=0)
+        return [Hit(6, 0, at) for name, score, _ in alike if score == best for at in self._by_name[name]]
 
 
 def _within(hits: list[Hit], scope: Scope) -> list[Hit]:

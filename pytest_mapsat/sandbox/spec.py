@@ -96,8 +96,8 @@ class Request:
 def _made_of(words: Iterable[str], text: str) -> bool:
     """Return whether the text consists of exactly these words: spaces may have been lost."""
     for word in sorted(words, key=len, reverse=True):
-        before, found, after = text.partition(word)
-        if not found:
+        before, held, after = text.partition(word)
+        if not held:
             return False
         text = before + "\0" + after
     return not text.strip("\0")
@@ -120,12 +120,14 @@ class Lexicon:
     def request(self, text: str) -> Request:
         """Take a text apart. A text of generic words only asks for just these."""
         spaced = _spaced(text)
-        heads = (self._head[found.group()] for found in self._words.finditer(spaced))
-        known = tuple(sorted({head for head in heads if head}))
+        heads = (self._head[match.group()] for match in self._words.finditer(spaced))
+        declared = tuple(sorted({head for head in heads if head}))
         other = tuple(self._words.sub(" ", spaced).split())
-        if not known and not other:
-            return Request(known, tuple(spaced.split()), normalise(spaced))
-        return Request(known, other, normalise(self._words.sub(lambda found: self._head[found.group()] or " ", spaced)))
+        if not declared and not other:
+            return Request(declared, tuple(spaced.split()), normalise(spaced))
+        return Request(
+            declared, other, normalise(self._words.sub(lambda match: self._head[match.group()] or " ", spaced))
+        )
 
 
 def _spaced(text: str) -> str:

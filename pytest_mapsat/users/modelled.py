@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, named_model, prompt
+from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
 from .reading import read, words
@@ -36,14 +36,7 @@ _CHOICE: JsonObject = {
 
 @dataclass(frozen=True)
 class Voice:
-    """The model behind a user of one episode.
-
-    Attributes:
-        client: the way to it.
-        model: its name.
-        parameters: sampling parameters.
-        trial: which of several episodes of the case it is.
-    """
+    """The model behind a user of one episode: the way to it, its name, sampling parameters, and which of several episodes of the case it is."""
 
     client: ModelClient
     model: str
@@ -52,25 +45,8 @@ class Voice:
 
     def ask(self, messages: Sequence[JsonObject], schema: JsonObject) -> Answer:
         """Return the model's answer."""
-        request = Request(
-            model=self.model,
-            messages=tuple(messages),
-            schema_=schema,
-            parameters=self.parameters,
-            trial=self.trial,
-            purpose="user",
-        )
-        return self.client.ask(request)
-
-
-def voice_of(rest: str, spec: str, client: ModelClient, trial: int) -> Voice:
-    """Return the model that a spec names behind ``llm:``.
-
-    Raises:
-        UsageError: it names none.
-    """
-    model, parameters = named_model(rest, f"--mapsat-user={spec}")
-    return Voice(client, model, parameters, trial)
+        shared = {"model": self.model, "parameters": self.parameters, "trial": self.trial, "purpose": "user"}
+        return self.client.ask(Request.model_validate({"messages": messages, "schema": schema, **shared}))
 
 
 class ModelUser:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from pytest_mapsat.llm import named_model
 from pytest_mapsat.model import (
     Case,
     Confirms,
@@ -248,9 +249,9 @@ def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial
         return ScriptedUser(case.truth.user, language=case.language)
     if client is None:
         raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
-    from .modelled import Chooser, ModelUser, voice_of  # noqa: PLC0415 (only where a model is the user)
+    from .modelled import Chooser, ModelUser, Voice  # noqa: PLC0415 (only where a model is the user)
 
-    voice = voice_of(model, spec, client, trial)
+    voice = Voice(client, *named_model(model, f"--mapsat-user={spec}"), trial)
     if kind == "llm":
         return ModelUser(case, voice)
     return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
@@ -264,8 +265,6 @@ def check_user_spec(spec: str) -> None:
     """
     kind, colon, model = spec.partition(":")
     if kind in ("llm", "scripted+llm"):
-        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (likewise)
-
         named_model(model, f"--mapsat-user={spec}")
     elif colon and not did_you_mean(kind, _NAMES):
         raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")

@@ -316,14 +316,12 @@ class TestPublishedDialogues:
 
     def test_both_formats_give_equal_trajectories(self, sources):
         lines, rows = sources
-        assert {key: found.trajectory for key, found in lines.recordings.items()} == {
-            key: found.trajectory for key, found in rows.recordings.items()
-        }
+        assert lines.trajectories == rows.trajectories
 
     def test_agent_turns_and_calls_are_those_counted_by_hand(self, sources):
-        trajectories = [found.trajectory for found in sources[0].recordings.values()]
+        trajectories = list(sources[0].trajectories.values())
         assert len(trajectories) == 10
         assert sum(len(trajectory.replies) for trajectory in trajectories) == 18
         assert sum(len(trajectory.calls) for trajectory in trajectories) == 45
         assert {trajectory.ending for trajectory in trajectories} == {"done"}
-        assert all(not found.trajectory.warnings for found in sources[0].recordings.values())
+        assert all(not trajectory.warnings for trajectory in sources[0].trajectories.values())
