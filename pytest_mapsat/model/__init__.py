@@ -27,7 +27,7 @@ else:
         "base": (
             "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DEFAULT_ASSERTED FigureRole InfrastructureError Json "
             "JsonObject MapsatError MetricName Mode Noun Problem RequirementKind SCALARS SuiteError TimeRole "
-            "UsageError canonical_json did_you_mean digest json_size kind_of_today lighten noun_digest same "
+            "UsageError canonical_json did_you_mean digest json_size lighten noun_digest same "
             "shown types_of"
         ),
         "match": (

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
@@ -44,20 +44,9 @@ SCALARS = frozenset({str, int, float, bool, type(None)})
 _PLAIN = SCALARS | {dict}
 
 
-#: Kinds of requirements by their old names, each with what it is now.
-_KINDS_BEFORE = {"explicit": "'asked'", "implicit": "'hard' or 'soft'"}
-
-
-def kind_of_today(kind: object) -> object:
-    """Return the kind of a requirement as it was written, and refuse the name that it had before."""
-    if isinstance(kind, str) and kind in _KINDS_BEFORE:
-        raise ValueError(f"{kind!r} is now {_KINDS_BEFORE[kind]}")
-    return kind
-
-
 #: ``asked``: what the query states. ``hard`` and ``soft``: what it does not state and the user wants; a soft one may be met in part. ``fact``: a statement
 #: that agrees with what the tools returned, where the answer makes it. ``policy``: a rule for the way an agent goes about it.
-RequirementKind = Annotated[Literal["asked", "hard", "soft", "fact", "policy"], BeforeValidator(kind_of_today)]
+RequirementKind = Literal["asked", "hard", "soft", "fact", "policy"]
 
 #: What may fail an item: the requirements of a kind, or the metric of success.
 Asserted = Literal["hard", "facts", "policies", "asked", "soft", "success", "none"]

@@ -51,8 +51,6 @@ class Visible(Noun):
     its replies are asked for.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"asks": "output_schema"}
-
     query: Text
     context: Context = Context()
     instructions: str = Field(default="", max_length=100_000)
@@ -264,17 +262,6 @@ class OracleTurn(Noun):
     say: Text
 
 
-#: Keys of a truth before it had one list of requirements, each with its new form.
-_LISTS_BEFORE = {
-    "explicit": "requirements, with kind: asked",
-    "implicit": "requirements, with kind: hard or kind: soft",
-    "hard": "requirements, with kind: hard",
-    "soft": "requirements, with kind: soft",
-    "facts": "requirements, with kind: fact",
-    "policies": "requirements, with kind: policy",
-}
-
-
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
@@ -282,7 +269,14 @@ class Truth(Noun):
     ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"claims": "output", **_LISTS_BEFORE}
+    renamed: ClassVar[Mapping[str, str]] = {
+        "explicit": "requirements, with kind: asked",
+        "implicit": "requirements, with kind: hard or kind: soft",
+        "hard": "requirements, with kind: hard",
+        "soft": "requirements, with kind: soft",
+        "facts": "requirements, with kind: fact",
+        "policies": "requirements, with kind: policy",
+    }
 
     intent: str = ""
     persona: str = ""

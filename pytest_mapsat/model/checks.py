@@ -529,35 +529,6 @@ KINDS: frozenset[str] = frozenset(
     word for noun in get_args(_Plain) for word in get_args(noun.model_fields["kind"].annotation)
 )
 
-#: kind of an older form -> how it is written now.
-_RENAMED = {
-    "said": "{kind: says, any: [...], all: [...]}",
-    "not_said": "{kind: says, none: [...]}",
-    "chooses": "{kind: recommends, any_of: [...], none_of: [...]}",
-    "avoids": "{kind: recommends, none_of: [...], none_where: {...}}",
-    "covers": "{kind: recommends, all_of: [[...], ...], at_least: N}",
-    "order": "{kind: recommends, in_order: [[...], ...]}",
-    "rules_out": "{kind: recommends, turned_down: [...]}",
-    "called": "{kind: calls, tool: NAME, with: {...}}",
-    "not_called": "{kind: calls, tool: NAME, at_most: 0}",
-    "output_schema": "{kind: output}",
-}
-#: The same for fields of a kind that has kept its name.
-_RENAMED_FIELDS = {
-    ("recommends", "names"): "any_of, with only: true where nothing else may be recommended",
-    ("recommends", "quantifier"): "only: true for all, nothing for any",
-}
-
-
-def _refuse_renamed(value: dict[Any, Any], kind: str) -> None:
-    if kind in _RENAMED:
-        raise ValueError(f"the check {kind} is now written {_RENAMED[kind]}")
-    for field in value:
-        if now := _RENAMED_FIELDS.get((kind, field)):
-            raise ValueError(f"{field} of the check {kind} is now written {now}")
-    if value.get("if_absent") == "vacuous":
-        raise ValueError("if_absent: vacuous is now written if_absent: nothing_claimed")
-
 
 def _spelt_out(value: object) -> object:
     """Return what a short form of a check stands for: a list for all of its checks, a name or another kind for a check in Python."""
@@ -567,7 +538,6 @@ def _spelt_out(value: object) -> object:
         value = {"kind": value}
     if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str):
         return value
-    _refuse_renamed(value, kind)
     if kind in KINDS:
         return value
     return {

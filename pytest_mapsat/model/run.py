@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun, kind_of_today
+from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun
 from .scorecard import MSB_METRICS, Metric, Scorecard
 from .verdict import LabelKind, Outcome, Quote
 
@@ -15,15 +14,6 @@ from .verdict import LabelKind, Outcome, Quote
 ComparisonOutcome = Literal["passed", "failed", "inconclusive"]
 #: ``unclear``: the difference could be one of chance, or undecided labels leave its sign open.
 Direction = Literal["worse", "better", "same", "unclear"]
-
-_RENAMED = {
-    "base": "baseline",
-    "base_value": "baseline_value",
-    "base_why": "baseline_why",
-    "base_quotes": "baseline_quotes",
-    "base_trials": "baseline_trials",
-    "only_base": "only_baseline",
-}
 
 
 class ComparedRun(Noun):
@@ -47,8 +37,6 @@ class ComparedRun(Noun):
 class Unlike(Noun):
     """One thing that must be equal for two runs to be comparable, and is not; each side as text."""
 
-    renamed: ClassVar[Mapping[str, str]] = _RENAMED
-
     what: str
     baseline: str
     new: str
@@ -62,8 +50,6 @@ class Change(Noun):
     probable a difference at least as large, in either direction, is between two runs of one agent on these cases, corrected for all metrics and
     groups of the comparison. ``n`` cases are decided, ``undecided`` ones stand in at their bounds, ``left_out`` ones have no value in one of the runs.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = _RENAMED
 
     metric: str
     dimension: str = ""
@@ -110,8 +96,6 @@ class RequirementChange(Noun):
     ``baseline_trials`` and ``new_trials``: in how many trials it was met, and of how many.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = _RENAMED
-
     requirement: str
     kind: LabelKind
     direction: Direction
@@ -141,8 +125,6 @@ class CaseSide(Noun):
 class CaseChange(Noun):
     """A case that is not as it was. ``flipped``: it passed and does not, or the other way round."""
 
-    renamed: ClassVar[Mapping[str, str]] = _RENAMED
-
     id: str
     nodeid: str = ""
     domains: tuple[str, ...] = ()
@@ -163,8 +145,6 @@ class Comparison(Noun):
     ``where``: the domains in which cases got worse, with the cases and their requirements.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = _RENAMED
 
     baseline: ComparedRun
     new: ComparedRun
@@ -259,14 +239,10 @@ class RunOptions(Noun):
     ``form``: whether agents were asked for a form about their last reply.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"compare_fail": "max_drop", "compare_fail_from": "max_drop_from"}
-
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
     timeout_seconds: float = Field(default=300.0, gt=0, strict=True)
-    asserted: tuple[Annotated[Asserted, BeforeValidator(kind_of_today)], ...] = Field(
-        default=DEFAULT_ASSERTED, alias="assert", min_length=1
-    )
+    asserted: tuple[Asserted, ...] = Field(default=DEFAULT_ASSERTED, alias="assert", min_length=1)
     fail_under: tuple[str, ...] = ()
     fail_under_from: Literal["command line", "ini"] = "command line"
     max_drop: tuple[str, ...] = ()

@@ -32,42 +32,12 @@ _DEEPEST = 32
 #: Further keywords of a tool's schema: a name in the schema's own definitions, and schemas of which all, some, one or none hold.
 _COMBINED = ("allOf", "anyOf", "oneOf", "not")
 #: The keywords that may be meant by a misspelt one.
-_KEYWORDS = frozenset(
-    {
-        *_CHECKED,
-        *_SAID,
-        *_COMBINED,
-        "$ref",
-        "$defs",
-        "definitions",
-        "prefixItems",
-        "patternProperties",
-        "pattern",
-        "multipleOf",
-    }
-    | {
-        "uniqueItems",
-        "minProperties",
-        "maxProperties",
-        "propertyNames",
-        "contains",
-        "minContains",
-        "maxContains",
-        "if",
-        "then",
-    }
-    | {
-        "else",
-        "not",
-        "dependentRequired",
-        "dependentSchemas",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "$id",
-        "$anchor",
-    }
-    | {"readOnly", "writeOnly", "contentEncoding", "contentMediaType", "nullable", "example"}
-)
+_KEYWORDS = {
+    *_CHECKED, *_SAID, *_COMBINED, "$ref", "$defs", "definitions", "$id", "$anchor", "prefixItems", "patternProperties", "pattern", "multipleOf",
+    "uniqueItems", "minProperties", "maxProperties", "propertyNames", "contains", "minContains", "maxContains", "if", "then", "else",
+    "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "readOnly", "writeOnly", "contentEncoding",
+    "contentMediaType", "nullable", "example",
+}  # fmt: skip
 #: References and combinations may lead back to where they stand: no further than this, and no more parts than this, are looked at.
 _DEEPEST_READ = 100
 _MOST_PARTS = 100_000
@@ -130,27 +100,34 @@ def _is_schema(value: Json) -> bool:
     return value is not None and not isinstance(value, bool)
 
 
+def _list_of_text(value: Json) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+
+#: keyword -> whether it can have a value, and what is expected.
+_FORMS: dict[str, tuple[Callable[[Json], bool], str]] = {
+    "type": (
+        lambda value: (
+            value in _TYPES
+            if isinstance(value, str)
+            else _list_of_text(value) and bool(value) and _TYPES.keys() >= {*value}
+        ),
+        f"one or several of {', '.join(_TYPES)}",
+    ),
+    "enum": (lambda value: isinstance(value, list | tuple) and bool(value), "a list of values"),
+    "properties": (
+        lambda value: isinstance(value, Mapping) and _list_of_text(list(value)),
+        "an object of names and schemas",
+    ),
+    "required": (_list_of_text, "a list of names"),
+    **dict.fromkeys(_NUMBERS, (lambda value: _TYPES["number"](value) and math.isfinite(value), "a number")),
+    **dict.fromkeys(_COUNTS, (lambda value: _TYPES["integer"](value) and value >= 0, "a whole number from 0")),
+}
+
+
 def _keyword_problem(keyword: str, value: Json) -> str:
-    types = [value] if isinstance(value, str) else value
-    good = {
-        "type": lambda: isinstance(types, list | tuple) and bool(types) and all(one in _TYPES for one in types),
-        "enum": lambda: isinstance(value, list | tuple) and bool(value),
-        "properties": lambda: isinstance(value, Mapping) and all(isinstance(name, str) for name in value),
-        "required": lambda: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
-    }
-    if keyword in _NUMBERS:
-        good[keyword] = lambda: _TYPES["number"](value) and math.isfinite(value)
-    if keyword in _COUNTS:
-        good[keyword] = lambda: _TYPES["integer"](value) and value >= 0
-    if keyword not in good or good[keyword]():
-        return ""
-    expected = {
-        "type": f"one or several of {', '.join(_TYPES)}",
-        "enum": "a list of values",
-        "properties": "an object of names and schemas",
-        "required": "a list of names",
-    }.get(keyword, "a number" if keyword in _NUMBERS else "a whole number from 0")
-    return f"found {shown(value)}, expected {expected}"
+    fits, expected = _FORMS.get(keyword, (None, ""))
+    return "" if fits is None or fits(value) else f"found {shown(value)}, expected {expected}"
 
 
 def mismatches(

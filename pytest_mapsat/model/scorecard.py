@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from pydantic import Field
 
-from pydantic import BeforeValidator, Field
-
-from .base import Bounds, Identifier, MetricName, Noun, kind_of_today
+from .base import Bounds, Identifier, MetricName, Noun
 from .case import Membership
 from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
-from .verdict import Count, Label, Misread, Outcome
+from .verdict import Count, Label, LabelKind, Misread, Outcome
 
 
 class Metric(Noun):
@@ -19,8 +16,6 @@ class Metric(Noun):
     ``plain``: its everyday name, which thresholds take as well, as ``per_turn``. ``title`` says in words what it is, ``unit`` what it is counted in. ``earned``: an agent that crashes or says nothing has earned a 0 in it.
     ``gated``: it lies between 0 and 1, more is better, and a threshold may stand on it. ``headline``: it is told first, with its interval.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"family": "metric_set"}
 
     name: MetricName
     plain: MetricName | None = None
@@ -88,7 +83,7 @@ class CardRequirement(Noun):
     """
 
     id: str
-    kind: Annotated[str, BeforeValidator(kind_of_today)]
+    kind: LabelKind
     text: str
     source: str = ""
 
@@ -111,8 +106,6 @@ class Scorecard(Noun):
     ``misread``: how often the judge takes such answers for what they are not, and what each metric comes to with all that it read left open.
     ``explicit_count`` stands in for labels of kind asked where a recorded verdict gave a count only. ``linked``: whether a recorded verdict is known to be about this trajectory; null where the judge judged it itself.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"vacuous": "nothing_claimed", "world_spent": "sandbox_spent"}
 
     id: str
     trial: int = Field(default=1, ge=1)

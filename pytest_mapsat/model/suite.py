@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from .base import Asserted, Identifier, Json, JsonObject, MetricName, Noun, RequirementKind, Text, kind_of_today
+from .base import Asserted, Identifier, Json, JsonObject, MetricName, Noun, RequirementKind, Text
 
 SUITE_SCHEMA = 1
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"\S")]
@@ -117,8 +116,6 @@ class SuiteManifest(Noun):
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"world": "sandbox"}
-
     name: Identifier
     version: Text
     license: Text | None = None
@@ -132,9 +129,7 @@ class SuiteManifest(Noun):
     currency: Literal["CNY", "EUR", "USD", "GBP", "JPY"] = "CNY"
     metrics: tuple[Identifier, ...] = Field(default=("msb",), min_length=1, max_length=20)
     success: MetricName | None = None
-    asserted: tuple[Annotated[Asserted, BeforeValidator(kind_of_today)], ...] | None = Field(
-        default=None, alias="assert", min_length=1
-    )
+    asserted: tuple[Asserted, ...] | None = Field(default=None, alias="assert", min_length=1)
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()

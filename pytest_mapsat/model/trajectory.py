@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
@@ -44,8 +44,6 @@ class Provenance(Noun):
     ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
     miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"record": "recording"}
 
     kind: ProvenanceKind
     recording: str = ""
@@ -148,8 +146,6 @@ class Turn(Noun):
     ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
     ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
     """
-
-    renamed: ClassVar[Mapping[str, str]] = {"claims": "output"}
 
     role: Literal["user", "agent"]
     text: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from .base import Bounds, Identifier, Level, MetricName, Noun, Text, digest, kind_of_today
+from .base import Bounds, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
 from .case import SOFT_LEVELS, Requirement
 from .trajectory import Blame, Trajectory, Turn, Usage
 
@@ -89,10 +89,16 @@ class Misread(Noun):
     bounds: dict[MetricName, Bounds] = Field(default_factory=dict)
 
 
+def _of_today(kind: str) -> str:
+    if kind in ("explicit", "implicit"):
+        raise ValueError(f"found {kind!r}, expected one of {', '.join(get_args(RequirementKind))}")
+    return kind
+
+
 #: passed and failed are known; unevaluated: the judge could not say; error: what should be judged broke.
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
-#: The kinds of requirements, and kinds of a judge's own.
-LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), BeforeValidator(kind_of_today)]
+#: The kinds of requirements, and kinds of a judge's own; not those that had other names before.
+LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_of_today)]
 #: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, and of the things that replies name.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
@@ -144,7 +150,7 @@ class Label(Noun):
     that is undecided they were too often wrong about such failures, and it is *suspect*. ``size``: how much the reply says, beside a cell.
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement", "vacuous": "nothing_claimed"}
+    renamed: ClassVar[Mapping[str, str]] = {"factor": "requirement"}
 
     requirement: str
     kind: LabelKind

@@ -28,7 +28,6 @@ from pytest_mapsat.model import (
     SuiteError,
     UsageError,
     did_you_mean,
-    kind_of_today,
     shown,
 )
 from pytest_mapsat.suite import Suite
@@ -57,8 +56,6 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
         )  # all labels; not every suite names its success
     if words == {"none"}:
         return ("none",)
-    for word in sorted(words):
-        kind_of_today(word)
     unknown = sorted(words - set(_KINDS))
     if unknown or not words:
         found = unknown[0] if unknown else text

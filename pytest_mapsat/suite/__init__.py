@@ -9,7 +9,7 @@ from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .people_labels import is_labels, read_answers, read_label_file
-from .recordings import PlacedRecording, by_request
+from .recordings import PlacedRecording
 from .writing import (
     Importer,
     ImportLog,
@@ -43,7 +43,6 @@ __all__ = [
     "Severity",
     "Suite",
     "WrittenCase",
-    "by_request",
     "case_json",
     "errors_of",
     "find_suite",

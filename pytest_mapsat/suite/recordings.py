@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,11 +140,3 @@ def request_key(recording: Recording, tool: Tool | None) -> RequestKey:
         with suppress(ValueError):  # arguments that the tool cannot take are told by lint
             key = recording_key(tool, recording)
     return recording.case, recording.tool, recording.writes, key
-
-
-def by_request(recordings: Sequence[Recording], tools: Mapping[str, Tool]) -> dict[RequestKey, list[Recording]]:
-    """Return the recordings grouped by request, in the order of their first."""
-    groups: dict[RequestKey, list[Recording]] = {}
-    for recording in recordings:
-        groups.setdefault(request_key(recording, tools.get(recording.tool)), []).append(recording)
-    return groups

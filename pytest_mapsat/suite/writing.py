@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mapsat.formats import Lines, Located, dotted, replacing, scalar, umask, validate
+from pytest_mapsat.formats import Lines, Located, replacing, scalar, umask, validate
 from pytest_mapsat.model import (
     Case,
     JsonObject,
@@ -33,7 +33,6 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .crosscheck import errors_of, unfulfillable
 from .entries import HEADER, id_problem
 
 if TYPE_CHECKING:
@@ -225,13 +224,6 @@ class ImportLog:
     def _leave_out(self, problems: Iterable[Problem], place: str, noun: str) -> None:
         for problem in problems:
             self.note("unparsable", place, f"{problem.message}; the {noun} is left out")
-
-    def remark(self, cases: Iterable[Case], manifest: SuiteManifest, tools: Mapping[str, Tool]) -> None:
-        """Note what is odd between cases and tools."""
-        for case in cases:
-            for remark in (*errors_of(case, manifest, tools, {}), *unfulfillable(case, tools)):
-                kind = remark.rule.replace("-", "_")
-                self.note(kind, f"case {case.id}", f"{dotted(remark.place)}: {remark.message}")
 
     def report(
         self, folder: Path, format_name: str, *, cases: int, tools: int, by_tool: Counter[str], orphans: int = 0

@@ -48,17 +48,6 @@ def test_what_is_asked_for_and_broken_is_told_as_asserted(project: pytest.Pytest
     result.stdout.no_fnmatch_line("*not asserted: e1*")
 
 
-def test_the_old_name_of_what_is_asked_for_is_refused_with_the_new_one(project: pytest.Pytester) -> None:
-    result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-assert=explicit,hard")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--mapsat-assert: 'explicit' is now 'asked'*"])
-    manifest = project.path / "benchmark_cases" / "suite.yaml"
-    manifest.write_text(tiny_suite.MANIFEST + "assert: [hard, explicit]\n")
-    result = project.runpytest("--mapsat-agent=good:agent")
-    assert result.ret != pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*suite.yaml:9: assert*'explicit' is now 'asked'*"])
-
-
 def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytester) -> None:
     case = tiny_suite.case("careful")
     asks = {"kind": "calls", "tool": "search_poi", "at_least": 2}

@@ -237,7 +237,6 @@ def test_an_unknown_key_of_a_case_is_told_with_those_it_may_have(tmp_path):
         ("- a\n", "requirements/all.yaml:1: common requirements are a mapping"),
         ("a: {}\n", "requirements/all.yaml:1: a common requirement has a kind (asked, hard, soft, fact, policy)"),
         ("a: {kind: fact}\n", "requirements/all.yaml:1: a requirement has a text"),
-        ("a: {kind: explicit, text: x}\n", "requirements/all.yaml:1: kind: 'explicit' is now 'asked'"),
         ("a: {kind: hrad, text: x}\n", "requirements/all.yaml:1: kind: found 'hrad', expected one of asked, hard, soft, fact, policy (did you mean 'hard'?)"),
         ("a: {use: [b], text: x}\nb: {kind: fact, text: x}\n", "requirements/all.yaml:1: a group has nothing but use"),
         ("a: {kind: fact, text: x, chek: {}}\n", "requirements/all.yaml:1: chek: is not a known field (did you mean 'check'?)"),

@@ -257,14 +257,6 @@ def test_recordings_in_a_folder_of_another_name_say_where_they_belong(tmp_path):
         open_suite(root).entries(root / "records/r.jsonl")
 
 
-def test_a_key_of_an_old_form_is_refused_with_its_new_name(tmp_path):
-    root = make_suite(tmp_path / "key", {"a.yaml": case_yaml("one")})
-    with (root / "suite.yaml").open("a", encoding="utf-8") as manifest:
-        manifest.write("world: {}\n")
-    with pytest.raises(SuiteError, match="world: is now sandbox"):
-        open_suite(root)
-
-
 def test_a_link_within_the_suite_repeats_its_cases_and_is_caught_by_their_ids(tmp_path):
     root = make_suite(tmp_path, {"a.yaml": case_yaml("a")})
     (root / "b.yaml").symlink_to(root / "a.yaml")

@@ -23,13 +23,11 @@ from pytest_mapsat.model import (
     SuiteError,
     SuiteManifest,
     Tool,
-    canonical_json,
     did_you_mean,
 )
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
-    by_request,
     new_folder,
     to_yaml,
     tools_of,
@@ -86,40 +84,40 @@ def import_mapsatisfybench(src: Path, dest: Path) -> ImportReport:
         return _build(source, folder)
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """The suite before it is written."""
-
-    manifest: SuiteManifest
-    tools: Mapping[str, Tool]
-    cases: Mapping[str, Case]
-    recordings: Sequence[Recording]
-
-    @property
-    def orphans(self) -> list[Recording]:
-        """The recordings of cases that the source does not have."""
-        return [recording for recording in self.recordings if recording.case not in self.cases]
-
-
 def _build(source: _Source, folder: Path) -> ImportReport:
+    """Write the suite. What is odd between its cases, tools and recordings is told by lint."""
     log = ImportLog()
     described = published_tools()
     cases = _cases(source, described, log)
     recordings = _recordings(source, described, log)
-    tools = dict(described) | {tool.name: tool for tool in _derive_tools(described, cases.values(), recordings, log)}
-    draft = _Draft(_manifest(source.snapshot(), len(cases), len(recordings)), tools, cases, recordings)
-    _remark(draft, log)
+    derived = list(_derive_tools(described, cases.values(), recordings, log))
+    files: dict[str, list[Recording]] = {}
+    for recording in recordings:
+        # Only names that we know become file names.
+        name = recording.tool if recording.tool in described else "derived-tools"
+        if recording.case not in cases:
+            name = "orphans"
+            message = f"a recording of the case {recording.case}, which the source does not have; kept, never served"
+            log.note("orphan", recording.tool, message)
+        files.setdefault(name, []).append(recording)
     if source.outputs:
         message = f"{len(source.outputs)} files of recorded dialogues and verdicts; give them to recorded:PATH"
         log.note("outputs", "outputs", message, leaves="output files", count=len(source.outputs))
-    _write(folder, draft)
+    write_manifest(folder / "suite.yaml", _manifest(source.snapshot(), len(cases), len(recordings)))
+    write_cases(folder / "cases.jsonl", cases.values())
+    for name, tool in described.items():
+        write_tool(folder / "tools" / f"{name}.yaml", tool)
+    if derived:
+        write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml([tool.to_json() for tool in derived]))
+    for name, of_file in sorted(files.items()):
+        write_recordings(folder / "recordings" / f"{name}.jsonl", of_file)
     return log.report(
         folder,
         FORMAT,
         cases=len(cases),
-        tools=len(tools),
+        tools=len(described) + len(derived),
         by_tool=Counter(recording.tool for recording in recordings),
-        orphans=len(draft.orphans),
+        orphans=len(files.get("orphans", ())),
     )
 
 
@@ -207,35 +205,6 @@ def _rows(path: Path, log: ImportLog) -> Iterator[SourceRow]:
         yield SourceRow(f"{printable(path.name)}:{row.line}", row.cells)
 
 
-def _remark(draft: _Draft, log: ImportLog) -> None:
-    """Note what is odd between cases, recordings and tools."""
-    for recording in draft.orphans:
-        message = f"a recording of the case {recording.case}, which the source does not have; kept, never served"
-        log.note("orphan", recording.tool, message)
-    log.remark(draft.cases.values(), draft.manifest, draft.tools)
-    expected = Counter(tool.name for case in draft.cases.values() for tool in case.truth.tools)
-    recorded = {recording.tool for recording in draft.recordings}
-    for name in sorted(draft.tools.keys() - recorded):
-        wanted = f"; {expected[name]} cases expect it" if expected[name] else ""
-        log.note("no_recordings", name, f"the source has no recording of this tool: every call will miss{wanted}")
-    _conflicts(draft, log)
-
-
-def _conflicts(draft: _Draft, log: ImportLog) -> None:
-    """Note how often, by case and tool, the source answers one request several times."""
-    repeated: Counter[tuple[str, str, str]] = Counter()
-    for (case, tool, _, _), recordings in by_request(draft.recordings, draft.tools).items():
-        results = {canonical_json(recording.result) for recording in recordings}
-        if len(recordings) > 1:
-            repeated[case, tool, "conflict" if len(results) > 1 else "duplicate_recording"] += 1
-    for (case, tool, kind), count in sorted(repeated.items()):
-        how = "different results" if kind == "conflict" else "the same result each time"
-        message = (
-            f"{count} requests are recorded more than once, written in other ways, with {how}; all recordings are kept"
-        )
-        log.note(kind, f"case {case}, {tool}", message)
-
-
 def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
     return SuiteManifest(
         name=FORMAT,
@@ -246,21 +215,3 @@ def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
         language="zh",
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )
-
-
-def _write(folder: Path, draft: _Draft) -> None:
-    write_manifest(folder / "suite.yaml", draft.manifest)
-    write_cases(folder / "cases.jsonl", draft.cases.values())
-    # Only names that we know become file names.
-    described = published_tools()
-    for name in described:
-        write_tool(folder / "tools" / f"{name}.yaml", draft.tools[name])
-    derived = [tool.to_json() for name, tool in draft.tools.items() if name not in described]
-    if derived:
-        write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml(derived))
-    files: dict[str, list[Recording]] = {}
-    for recording in draft.recordings:
-        name = recording.tool if recording.tool in described else "derived-tools"
-        files.setdefault(name if recording.case in draft.cases else "orphans", []).append(recording)
-    for name, recordings in sorted(files.items()):
-        write_recordings(folder / "recordings" / f"{name}.jsonl", recordings)
