@@ -34,13 +34,6 @@ RARE = {
     "schema": "print the JSON Schema of a case, run, tools or others",
     "cache": "look at the kept answers of models, drop them, or move them",
 }
-#: The new way of what was a command once, or is one of RARE.
-MOVED = {
-    "claims": "mapsat show RUN [CASE] --claims",
-    "figures": "mapsat report RUN... figures:FOLDER",
-    "judge-agreement": "mapsat review RUN --agreement --labels PATH",
-    **{name: f"python -m pytest_mapsat {name}" for name in RARE},
-}
 #: Commands that are named in the design and do not exist yet.
 LATER = ("new", "build", "serve", "doctor")
 #: The module of a command, where it is not called like it.
@@ -78,8 +71,8 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
     commands = COMMANDS | RARE if rare else COMMANDS
     if name in LATER:
         return _fail(f"{name}: not in this version yet")
-    if name in MOVED and name not in commands:
-        return _fail(f"{name}: this is now: {MOVED[name]}")
+    if name in RARE and not rare:
+        return _fail(f"{name}: this is: python -m pytest_mapsat {name}")
     try:
         if name not in commands:
             _overview(commands).parse_args(arguments)
@@ -115,8 +108,8 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of one command."""
     about = (COMMANDS | RARE)[name]
     command = importlib.import_module(f"pytest_mapsat.commands.{_MODULES.get(name, name)}").COMMANDS[name]
-    program = f"mapsat {name}" if name in COMMANDS else MOVED[name]
-    parser = _Parser(prog=program, description=f"{about[0].upper()}{about[1:]}. {command.more}".strip())
+    program = "mapsat" if name in COMMANDS else "python -m pytest_mapsat"
+    parser = _Parser(prog=f"{program} {name}", description=f"{about[0].upper()}{about[1:]}. {command.more}".strip())
     command.add_arguments(parser)
     parser.set_defaults(command=command.run)
     return parser

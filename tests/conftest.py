@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import tomllib
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import distribution
 from pathlib import Path
 
-import hypothesis  # noqa: F401  its plugin would load it at the end, and look for what is left out of collections by then
+import hypothesis  # its plugin would load it at the end, and look for what is left out of collections by then
 import pytest
+from generated import EVERYDAY, PROOFS
+from warm_python import warm_python
 
 with suppress(ImportError):
     # litellm imports this backport, which takes over the search for installed packages from the standard library for good. Where that first
@@ -26,11 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough", action="store_true", help="run with workers, too, what else runs in one process only"
     )
-    parser.addoption("--proofs", action="store_true", help="run the long proofs and nothing else")
+    parser.addoption(
+        "--proofs", action="store_true", help="run the long proofs, and what tries generated input with all examples"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     _check_entry_points()
+    hypothesis.settings.load_profile(PROOFS if config.getoption("--proofs") else EVERYDAY)
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
     config.addinivalue_line("markers", "cold: starts interpreters that have imported nothing")
@@ -42,12 +48,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [
         item
         for item in items
-        if bool(item.get_closest_marker("long_proof")) != proofs
-        or (item.get_closest_marker("thorough") and not thorough)
+        if (item.get_closest_marker("thorough") and not thorough)
+        or (item.get_closest_marker("long_proof") and not proofs)
+        or (proofs and not item.get_closest_marker("long_proof") and not _tries_generated_input(item))
     ]
     items[:] = [item for item in items if item not in left_out]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+def _tries_generated_input(item: pytest.Item) -> bool:
+    return hypothesis.is_hypothesis_test(getattr(item, "obj", None))
 
 
 def _check_entry_points() -> None:
@@ -58,6 +69,13 @@ def _check_entry_points() -> None:
     if missing := sorted(wanted - installed):
         names = ", ".join(f"{group}: {name}" for group, name, _ in missing)
         pytest.exit(f"not installed: {names}; run: .venv/bin/pip install --no-deps -e .", returncode=4)
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The command of an interpreter that has imported everything."""
+    with warm_python(tmp_path_factory.mktemp("warm")) as command:
+        yield command
 
 
 @pytest.hookimpl(trylast=True)

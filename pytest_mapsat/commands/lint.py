@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.proof import answer_table, table
+    from pytest_mapsat.recording import offers_of
+    from pytest_mapsat.runs.regrade import open_suites
+    from pytest_mapsat.runs.saved import read_saved
 
     for name in ("save", "calibrate"):
         if getattr(options, name) and not options.answers:
@@ -53,42 +57,29 @@ def _run(options: argparse.Namespace) -> int:
     sandboxes = load_added(options.plugins, [options.suite]).sandboxes
     findings = _findings(options.suite, sandboxes)
     sound = all(finding.severity != "error" for finding in findings)
-    proof = _mutants(options.suite, findings, sandboxes) if options.mutants else None
-    answers = _judged_answers(options, sandboxes) if options.answers and sound else None
-    offers = _offers(options) if options.misses is not None and sound else None
+    parts: list[tuple[str, Any, Iterable[str]]] = []  # what is told besides, as JSON and as lines
+    wrong = False
+    if options.mutants:
+        proof = _mutants(options.suite, findings, sandboxes)
+        parts.append(("mutants", proof.to_json(), table(proof)))
+    if options.answers:
+        answers = _judged_answers(options, sandboxes) if sound else None
+        wrong = bool(answers and answers.wrong)
+        told = ["answers: not judged, as the suite has errors"] if answers is None else answer_table(answers)
+        parts.append(("answers", answers and answers.to_json(), told))
+    if options.misses is not None:
+        offers = offers_of(read_saved(options.misses), open_suites([options.suite])) if sound else None
+        parts.append(
+            ("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
+        )
     if options.json:
-        _write_json(options, findings, proof, answers, offers)
+        listed = [finding.to_json() for finding in findings]
+        write_json({"findings": listed, **{name: data for name, data, _ in parts}} if parts else listed)
     else:
         _write_findings(findings)
-        if proof is not None:
-            from pytest_mapsat.proof import table
-
-            write(["", *table(proof)])
-        if options.answers:
-            from pytest_mapsat.proof import answer_table
-
-            write(
-                ["", *(["answers: not judged, as the suite has errors"] if answers is None else answer_table(answers))]
-            )
-        if options.misses is not None:
-            write(_offer_lines(offers))
-    return OK if sound and not (answers and answers.wrong) else FINDINGS
-
-
-def _write_json(
-    options: argparse.Namespace,
-    findings: Sequence[LintFinding],
-    proof: Proof | None,
-    answers: AnswersProof | None,
-    offers: Sequence[Offer] | None,
-) -> None:
-    listed = [finding.to_json() for finding in findings]
-    parts: dict[str, Any] = {"mutants": proof.to_json()} if proof else {}
-    if options.misses is not None:
-        parts["misses"] = None if offers is None else [offer.to_json() for offer in offers]
-    if options.answers:
-        parts["answers"] = answers and answers.to_json()
-    write_json({"findings": listed, **parts} if parts else listed)
+        for _, _, lines in parts:
+            write(["", *lines])
+    return OK if sound and not wrong else FINDINGS
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -125,24 +116,20 @@ def _findings(path: Path, sandboxes: Sequence[SandboxHook]) -> list[LintFinding]
 
 
 def _write_findings(findings: Sequence[LintFinding]) -> None:
-    for finding, others in _slips(findings):
+    """Tell each finding once, with the other places where it is found: a slip in a tool shows in every case that calls it."""
+    places: dict[tuple[str, ...], tuple[LintFinding, dict[str, None]]] = {}
+    for finding in findings:
+        problem = finding.problem
+        what = _CALL.sub(r"\1, which", _WHERE.sub("", problem.message))
+        _, where = places.setdefault((finding.severity, finding.rule, what, problem.hint), (finding, {}))
+        where[f"{problem.path}:{problem.line}"] = None
+    for finding, where in places.values():
         write([finding])
-        if others:
+        if others := list(where)[1:]:
             more = f" and {len(others) - _PLACES} more" if len(others) > _PLACES else ""
             write([f"    likewise {', '.join(others[:_PLACES])}{more}"])
     counts = [(severity, sum(finding.severity == severity for finding in findings)) for severity in _SEVERITIES]
     write([", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)])
-
-
-def _slips(findings: Sequence[LintFinding]) -> list[tuple[LintFinding, list[str]]]:
-    """Return each finding once, and the other places where it is found: a slip in a tool shows in every case that calls it."""
-    places: dict[tuple[str, ...], tuple[LintFinding, list[str]]] = {}
-    for finding in findings:
-        problem = finding.problem
-        what = _CALL.sub(r"\1, which", _WHERE.sub("", problem.message))
-        _, others = places.setdefault((finding.severity, finding.rule, what, problem.hint), (finding, []))
-        others.append(f"{problem.path}:{problem.line}")
-    return [(finding, list(dict.fromkeys(others))[1:]) for finding, others in places.values()]
 
 
 # -- mutants, answers, misses ------------------------------------------------------------------------------------------
@@ -168,13 +155,13 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     """Judge the labelled answers of a sound suite; write them as a run, and the calibration, where that is asked for. Raises UsageError, SuiteError."""
     from pytest_mapsat.formats import save_run, shown_path
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import AnswersProof, JudgedDialogue
-    from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
+    from pytest_mapsat.proof import AnswersProof
+    from pytest_mapsat.runs.people_labels import judge_answers
     from pytest_mapsat.suite import read_answers
 
     suite = _opened(options.suite, sandboxes)
     answers = read_answers(suite)
-    judged = run_answers(suite, answers)
+    judged, dialogues = judge_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"
         raise UsageError(
@@ -182,12 +169,7 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
         )
     if options.save is not None:
         save_run(options.save, judged)
-    entries = {entry.id: entry for entry in suite.readable()}
-    cases = {case: suite.load(entries[case]) for case in dict.fromkeys(card.id for card in judged.cases)}
-    by_trial = answers_by_trial(answers)
-    proof = AnswersProof(
-        tuple(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], card) for card in judged.cases)
-    )
+    proof = AnswersProof(dialogues)
     if options.calibrate:
         _calibrate(suite, proof)
     return proof
@@ -222,17 +204,7 @@ def _calibrate(suite: Suite, proof: AnswersProof) -> None:
     )
 
 
-def _offers(options: argparse.Namespace) -> list[Offer]:
-    """Return what would answer the misses of a saved run. Raises MapsatError."""
-    from pytest_mapsat.recording import offers_of
-    from pytest_mapsat.runs.regrade import open_suites
-    from pytest_mapsat.runs.saved import read_saved
-
-    return offers_of(read_saved(options.misses), open_suites([options.suite]))
-
-
 def _offer_lines(offers: Sequence[Offer] | None) -> Iterator[str]:
-    yield ""
     if offers is None:
         yield "misses: not looked at, as the suite has errors"
         return

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeVar
 
 from pytest_mapsat.model import Aggregate, Bounds, Outcome, Scorecard, UsageError, shown
 
 from .scoring import PASS_RATE, SOURCE_ATTRIBUTE
 from .statistics import LEVEL, RESAMPLES, Interval, bootstrap_intervals, clustered, mean, wilson_interval, worth
 
+_Key = TypeVar("_Key", bound=Hashable)
 #: Groups are many and small: fewer resamples move their bounds by a few percent of the width at most.
 _GROUP_RESAMPLES = 2_000
 _TINY = 1e-9
@@ -177,18 +179,19 @@ def _middle(spans: Sequence[Bounds]) -> Bounds:
 
 
 def _by_case_and_agent(cards: Iterable[Scorecard]) -> dict[tuple[str, str], list[Scorecard]]:
-    grouped: dict[tuple[str, str], list[Scorecard]] = {}
-    for card in sorted(cards, key=lambda card: (card.key, card.outcome)):
-        grouped.setdefault((card.id, card.agent), []).append(card)
-    return grouped
+    return _grouped(sorted(cards, key=lambda card: (card.key, card.outcome)), lambda card: (card.id, card.agent))
 
 
 def _by_trial(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
     """Return the attempts at each trial, in order."""
-    trials: dict[int, list[Scorecard]] = {}
+    return list(_grouped(cards, lambda card: card.trial).values())
+
+
+def _grouped(cards: Iterable[Scorecard], key: Callable[[Scorecard], _Key]) -> dict[_Key, list[Scorecard]]:
+    grouped: dict[_Key, list[Scorecard]] = {}
     for card in cards:
-        trials.setdefault(card.trial, []).append(card)
-    return list(trials.values())
+        grouped.setdefault(key(card), []).append(card)
+    return grouped
 
 
 @dataclass(slots=True)
@@ -231,7 +234,7 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds. Intervals are
     bootstrapped, Wilson's for ``pass_rate``. A metric that the suite of a case does not declare is over the other cases alone.
     """
-    trials = _by_case(cards)
+    trials = list(_grouped(cards, lambda card: card.id).values())
     *metrics, rate = _columns(cards, trials)
     columns = [*metrics, rate, *_trial_columns(cards, trials)]
     # All in one call, which shares the resamples; what is decided is drawn once.
@@ -343,13 +346,6 @@ def _memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
         dimension = f"attribute {attribute}" if attribute in ("domain", "tool") else attribute
         for name in value.split(", ") if attribute == SOURCE_ATTRIBUTE else [value]:
             yield dimension, name
-
-
-def _by_case(cards: Iterable[Scorecard]) -> list[list[Scorecard]]:
-    trials: dict[str, list[Scorecard]] = {}
-    for card in cards:
-        trials.setdefault(card.id, []).append(card)
-    return list(trials.values())
 
 
 def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) -> list[_Column]:

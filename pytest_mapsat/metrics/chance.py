@@ -71,8 +71,8 @@ def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "dow
     """
     import numpy as np  # noqa: PLC0415  loaded when a run is compared
 
-    live = [unit for unit in units if any(map(_varies, unit))]
-    sizes = [_size(unit) for unit in live]
+    live = [unit for unit in units if any(len({*block.baseline, *block.new} - {None}) > 1 for block in unit)]
+    sizes = [(max(len(block.baseline) for block in unit), max(len(block.new) for block in unit)) for unit in live]
     ways = 1
     for baseline, new in sizes:
         ways = min(ways * math.comb(baseline + new, new), _EXACT + 1)
@@ -97,14 +97,6 @@ def chances(units: Sequence[Sequence[Block]], columns: int, *, tail: Tail = "dow
             for values in (totals[:, column], observed[column : column + 1]):
                 np.negative(values, out=values) if tail == "down" else np.abs(values, out=values)
     return _stepped_down(totals, observed)
-
-
-def _varies(block: Block) -> bool:
-    return len({value for value in (*block.baseline, *block.new) if value is not None}) > 1
-
-
-def _size(unit: Sequence[Block]) -> tuple[int, int]:
-    return max(len(block.baseline) for block in unit), max(len(block.new) for block in unit)
 
 
 def _every_deal(baseline: int, new: int) -> np.ndarray:

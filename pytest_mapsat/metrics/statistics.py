@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +103,11 @@ def bootstrap_intervals(
         else:
             by_size.setdefault(len(sample), []).append(position)
     for positions in by_size.values():
-        drawn = resample([sorted(samples[position]) for position in positions], resamples)
-        for position, resampled in zip(positions, drawn, strict=True):
+        columns = [sorted(samples[position]) for position in positions]
+        sums, scales, observed = draw(columns, resamples)
+        sums.sort(axis=0)
+        for place, position in enumerate(positions):
+            resampled = _Resampled(columns[place], sums[:, place], scales[place], observed[place])
             intervals[position] = resampled.interval(level)
     return tuple(intervals)
 
@@ -130,55 +133,41 @@ def wilson_interval(share: float, n: float, *, level: float = LEVEL) -> Interval
     return (0.0 if share == 0 else max(0.0, low), 1.0 if share == 1 else min(1.0, high))
 
 
-class Resampled:
+class _Resampled(NamedTuple):
     """The resamples of one column of values: their sorted sums in whole numbers of ``1 / scale``, and what the values themselves sum to."""
 
-    def __init__(self, values: Sequence[float], sums: np.ndarray, scale: float, observed: float) -> None:
-        self._values = values
-        self._sums = sums
-        self._scale = scale
-        self._observed = observed
+    values: Sequence[float]
+    sums: np.ndarray
+    scale: float
+    observed: float
 
     def interval(self, level: float) -> Interval:
         """Return the interval of the mean at a level, within the range of the values."""
         low, high = (self._end(sign, level) for sign in (-1, 1))
-        return max(min(self._values), low), min(max(self._values), high)
+        return max(min(self.values), low), min(max(self.values), high)
 
     def _end(self, sign: int, level: float) -> float:
         """Return one end: the quantile of the resamples that bias, skew and the small sample move it to."""
-        n = len(self._values)
+        n = len(self.values)
         z = sign * math.sqrt(n / (n - 1)) * student_quantile(round((1 + level) / 2, _PLACES), n - 1)
         bias = self._bias()
         share = normal_share(bias + (bias + z) / max(1 - self._acceleration() * (bias + z), _LEAST))
-        return _quantile(self._sums, round(share, _PLACES)) / self._scale / n
+        return _quantile(self.sums, round(share, _PLACES)) / self.scale / n
 
     def _bias(self) -> float:
         """Return z0: how far the resamples lie to one side of what was observed, ties counted half."""
-        import numpy as np  # noqa: PLC0415
-
-        below, upto = (int(np.searchsorted(self._sums, self._observed, side=side)) for side in ("left", "right"))
-        rows = len(self._sums)
+        below, upto = (int(self.sums.searchsorted(self.observed, side=side)) for side in ("left", "right"))
+        rows = len(self.sums)
         return normal_quantile(min(max((below + upto) / 2 / rows, 0.5 / rows), 1 - 0.5 / rows))
 
     def _acceleration(self) -> float:
         """Return the acceleration of a mean: a sixth of its skewness."""
         # Divided by the greatest first, so that no cube of a large value overflows.
-        centre = math.fsum(value / len(self._values) for value in self._values)
-        greatest = max(abs(value / 2 - centre / 2) for value in self._values)
-        apart = [(value / 2 - centre / 2) / greatest for value in self._values] if greatest else []
+        centre = math.fsum(value / len(self.values) for value in self.values)
+        greatest = max(abs(value / 2 - centre / 2) for value in self.values)
+        apart = [(value / 2 - centre / 2) / greatest for value in self.values] if greatest else []
         squares = math.fsum(distance**2 for distance in apart)
         return math.fsum(distance**3 for distance in apart) / (6 * math.sqrt(squares) ** 3) if squares else 0.0
-
-
-def resample(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> list[Resampled]:
-    """Return resamples of columns of one length, the same rows drawn for all of them."""
-    import numpy as np  # noqa: PLC0415
-
-    sums, scales, observed = draw(columns, resamples)
-    ordered = np.sort(sums, axis=0)
-    return [
-        Resampled(column, ordered[:, place], scales[place], observed[place]) for place, column in enumerate(columns)
-    ]
 
 
 def draw(columns: Sequence[Sequence[float]], resamples: int = RESAMPLES) -> tuple[np.ndarray, list[float], list[float]]:

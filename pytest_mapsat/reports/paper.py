@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 
 from pytest_mapsat.formats import replacing
@@ -81,12 +82,11 @@ def figures(runs: Sequence[tuple[str, Run]], profile: Run | None = None) -> list
         UsageError: the two runs have no case in common.
     """
     metrics = _metrics([run for _, run in runs])
+    source = "Metrics by source of the implicit requirements (figure 5b)"
     found = [
         _tool_calls(runs),
         _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)"),
-        _by_group(
-            runs, metrics, "by-source", SOURCE_ATTRIBUTE, "Metrics by source of the implicit requirements (figure 5b)"
-        ),
+        _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source),
     ]
     return found if profile is None else [*found, _of_profile(runs[0][1], profile)]
 
@@ -98,7 +98,7 @@ def write_figures(found: Sequence[Figure], folder: Path) -> list[Path]:
         MapsatError: one cannot be written.
     """
     paths = []
-    for name, text in (pair for figure in found for pair in figure.files().items()):
+    for name, text in chain.from_iterable(figure.files().items() for figure in found):
         try:
             with replacing(folder / name) as file:
                 file.write(text.encode("utf-8", errors="replace"))
@@ -109,21 +109,18 @@ def write_figures(found: Sequence[Figure], folder: Path) -> list[Path]:
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
-    every = [set(shown_metrics(run)) for run in runs]
-    named = [name for name in _METRICS if all(name in some for some in every)]
-    return named or [name for name in shown_metrics(runs[0]) if all(name in some for some in every)][: len(_METRICS)]
+    shown = [name for name in shown_metrics(runs[0]) if all(name in shown_metrics(run) for run in runs)]
+    return [name for name in _METRICS if name in shown] or shown[: len(_METRICS)]
 
 
 def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
-    counted = [(name, run.cases, {tool for card in run.cases for tool in card.calls.by_tool}) for name, run in runs]
-    tools = sorted({tool for _, _, some in counted for tool in some})
     rows: list[Row] = []
     bars = []
-    for tool in tools:
-        for name, cards, _ in counted:
-            calls = [card.calls.by_tool.get(tool, 0) for card in cards]
-            share = sum(map(bool, calls)) / len(cards)
-            rows.append((tool, name, sum(calls), sum(calls) / len(cards), share))
+    for tool in sorted({tool for _, run in runs for card in run.cases for tool in card.calls.by_tool}):
+        for name, run in runs:
+            calls = [card.calls.by_tool.get(tool, 0) for card in run.cases]
+            share = sum(map(bool, calls)) / len(calls)
+            rows.append((tool, name, sum(calls), sum(calls) / len(calls), share))
             bars.append(Bar(tool, name, share, share))
     return Figure(
         "tool-calls",
@@ -136,37 +133,33 @@ def _tool_calls(runs: Sequence[tuple[str, Run]]) -> Figure:
 
 
 def _by_group(runs: Sequence[tuple[str, Run]], metrics: Sequence[str], name: str, dimension: str, title: str) -> Figure:
-    names = sorted({one for _, run in runs for one in run.groups.get(dimension, {})})
+    groups = [(run_name, run.groups.get(dimension, {})) for run_name, run in runs]
     rows: list[Row] = []
     bars = []
-    for one in names:
-        for metric in metrics:
-            spans = []
-            for run_name, run in runs:
-                aggregate = run.groups.get(dimension, {}).get(one, {}).get(metric)
-                if aggregate is None or aggregate.bounds is None:
-                    continue
-                spans.append((aggregate.bounds, aggregate.low, aggregate.high))
-                counts = (aggregate.n + aggregate.undecided, aggregate.undecided)
-                rows.append((one, metric, run_name, *aggregate.bounds, aggregate.low, aggregate.high, *counts))
-            if not spans:
+    for group, metric in product(sorted({group for _, some in groups for group in some}), metrics):
+        spans = []
+        for run_name, some in groups:
+            mean = some.get(group, {}).get(metric)
+            if mean is None or mean.bounds is None:
                 continue
-            bounds = _average([span for span, _, _ in spans])
-            low, high = spans[0][1:] if len(spans) == 1 else (None, None)
-            if len(runs) > 1:
-                rows.append((one, metric, _AVERAGE, *bounds, None, None, None, None))
-            bars.append(Bar(one, metric_title(metric), *bounds, low, high))
+            spans.append((mean.bounds, mean.low, mean.high))
+            counts = (mean.n + mean.undecided, mean.undecided)
+            rows.append((group, metric, run_name, *mean.bounds, mean.low, mean.high, *counts))
+        if not spans:
+            continue
+        bounds = _average([span for span, _, _ in spans])
+        interval = spans[0][1:] if len(spans) == 1 else (None, None)
+        if len(runs) > 1:
+            rows.append((group, metric, _AVERAGE, *bounds, None, None, None, None))
+        bars.append(Bar(group, metric_title(metric), *bounds, *interval))
     note = _NOTE if len(runs) == 1 else f"Means over {len(runs)} runs. {_NOTE.partition('.')[0]}."
     columns = (dimension, "metric", "run", "least", "most", "low", "high", "cases", "undecided")
     return Figure(name, title, note, columns, tuple(rows), tuple(bars))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _average(spans: Sequence[Bounds]) -> Bounds:
-    return _mean([low for low, _ in spans]), _mean([high for _, high in spans])
+    least, most = (math.fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
+    return least, most
 
 
 # -- the profile setting -----------------------------------------------------------------------
@@ -176,70 +169,55 @@ def _of_profile(without: Run, given: Run) -> Figure:
     both = {card.id for card in without.cases} & {card.id for card in given.cases}
     if not both:
         raise UsageError("the run in the profile setting has no case of the run without: nothing can be paired")
-    sides = [[card for card in run.cases if card.id in both] for run in (without, given)]
     rows: list[Row] = []
     bars = []
-    for where, members in _members(sides[0]):
-        baseline, new = ([card for card in side if card.id in members] for side in sides)
-        for metric in _metrics([without, given]):
-            change = _difference(baseline, new, metric)
-            if change is None:
-                continue
-            before, after = (summarise(side)[metric].bounds for side in (baseline, new))
-            difference, low, high, pairs = change
-            rows.append(
-                (where, metric, *(before or (None, None)), *(after or (None, None)), *difference, low, high, pairs)
-            )
-            bars.append(Bar(where, metric_title(metric), *difference, low, high))
-    ends = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
+    for (where, members), metric in product(_members(without, both), _metrics([without, given])):
+        sides = [[card for card in run.cases if card.id in members] for run in (without, given)]
+        before, after = (_spans(side, metric) for side in sides)
+        pairs = [(before[case], after[case]) for case in sorted(before.keys() & after.keys())]
+        if not pairs:
+            continue
+        least, most = [new[0] - old[1] for old, new in pairs], [new[1] - old[0] for old, new in pairs]
+        lower, upper = bootstrap_interval(least), bootstrap_interval(most)
+        interval = (None if lower is None else lower[0], None if upper is None else upper[1])
+        bounds = (bound or (None, None) for bound in (summarise(side)[metric].bounds for side in sides))
+        ends = [end for bound in bounds for end in bound]
+        difference = _average(list(zip(least, most, strict=True)))
+        rows.append((where, metric, *ends, *difference, *interval, len(pairs)))
+        bars.append(Bar(where, metric_title(metric), *difference, *interval))
+    heads = ("without least", "without most", "profile least", "profile most", "difference least", "difference most")
     return Figure(
         "profile",
         "What changes when the agent is given the profile (B.4)",
         f"With the profile minus without, over {len(both)} cases of both runs. {_NOTE}",
-        ("cases", "metric", *ends, "low", "high", "pairs"),
+        ("cases", "metric", *heads, "low", "high", "pairs"),
         tuple(rows),
         tuple(bars),
     )
 
 
-def _members(cards: Sequence[Scorecard]) -> Iterator[tuple[str, set[str]]]:
-    """Yield groups of cases: all of them, then by source of their requirements, then by domain."""
-    yield "all", {card.id for card in cards}
-    for kind, names in (("source", _sources), ("domain", _domains)):
-        for name in sorted({name for card in cards for name in names(card) if name}):
-            yield f"{kind} {name}", {card.id for card in cards if name in names(card)}
-
-
-def _sources(card: Scorecard) -> Sequence[str]:
-    return card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ")
-
-
-def _domains(card: Scorecard) -> Sequence[str]:
-    return card.domains
-
-
-def _difference(
-    baseline: Sequence[Scorecard], new: Sequence[Scorecard], metric: str
-) -> tuple[Bounds, float | None, float | None, int] | None:
-    """Return the mean difference of the pairs at its bounds, its interval, and how many pairs there are; None without any."""
-    spans = [_spans(side, metric) for side in (baseline, new)]
-    pairs = [(spans[0][case], spans[1][case]) for case in sorted(spans[0].keys() & spans[1].keys())]
-    if not pairs:
-        return None
-    least = [after[0] - before[1] for before, after in pairs]
-    most = [after[1] - before[0] for before, after in pairs]
-    lower, upper = bootstrap_interval(least), bootstrap_interval(most)
-    ends = (None if lower is None else lower[0], None if upper is None else upper[1])
-    return (_mean(least), _mean(most)), *ends, len(pairs)
+def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
+    """Return groups of cases: all of them, then by source of their requirements, then by domain."""
+    groups: list[tuple[str, str]] = []
+    for card in run.cases:
+        groups += [
+            (f"source {name}", card.id) for name in card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ") if name
+        ]
+    domains = [(f"domain {name}", card.id) for card in run.cases for name in card.domains]
+    listed = [name for some in (groups, domains) for name in sorted({name for name, case in some if case in both})]
+    return [
+        ("all", both),
+        *((name, {case for other, case in groups + domains if other == name} & both) for name in listed),
+    ]
 
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
     """Return the bounds of a metric by case, trials averaged."""
-    found: dict[str, list[Bounds]] = {}
+    by_case: dict[str, list[Bounds]] = {}
     for card in cards:
         if (span := card.bounds_of(metric)) is not None:
-            found.setdefault(card.id, []).append(span)
-    return {case: _average(spans) for case, spans in found.items()}
+            by_case.setdefault(card.id, []).append(span)
+    return {case: _average(spans) for case, spans in by_case.items()}
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -249,30 +227,29 @@ def _csv(figure: Figure) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(figure.columns)
-    writer.writerows([_cell(value) for value in row] for row in figure.rows)
+    writer.writerows(map(_cell, row) for row in figure.rows)
     return text.getvalue()
 
 
 def _cell(value: str | float | None) -> str | float:
     """Return a cell; text that a spreadsheet would take for a formula is kept from being one."""
-    if isinstance(value, float):
-        return f"{value:.6f}"
     if isinstance(value, str):
         plain = printable(value)
-        return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
-    return "" if value is None else value
+        return f"'{plain}" if plain.startswith(("=", "+", "-", "@")) else plain
+    return f"{value:.6f}" if isinstance(value, float) else "" if value is None else value
 
 
 def _markdown(figure: Figure) -> str:
-    rows = ["| " + " | ".join(_shown(value) for value in row) + " |" for row in figure.rows]
-    head = ["| " + " | ".join(figure.columns) + " |", "|" + " :-- |" * len(figure.columns)]
-    return "\n".join([f"## {figure.title}", "", *head, *rows, "", figure.note, ""])
+    def shown(value: str | float | None) -> str:
+        if isinstance(value, str):
+            return code(value, in_table=True)
+        return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
-
-def _shown(value: str | float | None) -> str:
-    if isinstance(value, str):
-        return code(value, in_table=True)
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+    rows = [figure.columns, *(map(shown, row) for row in figure.rows)]
+    head, *lines = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join(
+        [f"## {figure.title}", "", head, "|" + " :-- |" * len(figure.columns), *lines, "", figure.note, ""]
+    )
 
 
 def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
@@ -14,32 +13,17 @@ from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, show
 from .data import json_report
 from .markdown import annotation_lines, markdown_report
 
-GITHUB = "github"
-
-
 if TYPE_CHECKING:
     from .html import Dialogues
 
-HTML = "html"
-_MAKERS: Mapping[str, Callable[[Run], str]] = {
-    "json": json_report,
-    "markdown": markdown_report,
-    GITHUB: markdown_report,
-}
-REPORT_TYPES = (HTML, *_MAKERS)
+GITHUB = "github"
+REPORT_TYPES = ("html", "json", "markdown", GITHUB)
 #: Where GitHub takes the summary of a step from, and the folder that annotations name files from.
 _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
-@dataclass(frozen=True)
-class ReportTarget:
-    """A report that is asked for.
-
-    Attributes:
-        type: one of ``REPORT_TYPES``.
-        path: the file that it goes to.
-        adds: whether it is added to what the file holds, as in the summary of a GitHub step.
-    """
+class ReportTarget(NamedTuple):
+    """A report that is asked for: one of ``REPORT_TYPES``, the file that it goes to, and whether it is added to what the file holds."""
 
     type: str
     path: Path
@@ -55,19 +39,14 @@ class ReportTarget:
         Raises:
             OSError: the file cannot be written.
         """
-        if self.type == HTML:
+        if self.type == "html":
             from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
 
             page = html_report(run, dialogues)
         else:
-            page = _MAKERS[self.type](run)
-        text = page.encode("utf-8", errors="replace")
-        if self.adds:
-            with self.path.open("ab") as file:
-                file.write(text)
-            return
-        with replacing(self.path) as file:
-            file.write(text)
+            page = json_report(run) if self.type == "json" else markdown_report(run)
+        with self.path.open("ab") if self.adds else replacing(self.path) as file:
+            file.write(page.encode("utf-8", errors="replace"))
 
 
 def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.environ) -> ReportTarget:
@@ -134,13 +113,7 @@ def write_reports(
         except OSError as error:
             raise MapsatError(f"{target.type}:{target.path}: {error.strerror or error}") from None
         if target.type == GITHUB:
-            yield from annotation_lines(run, below=_below(root))
-
-
-def _below(root: Path) -> str:
-    """Return where a folder lies in the repository that GitHub has checked out; empty where it is its root, or elsewhere."""
-    workspace = os.environ.get(_WORKSPACE)
-    if not workspace or not root.is_relative_to(workspace):
-        return ""
-    relative = root.relative_to(workspace).as_posix()
-    return "" if relative == "." else relative
+            workspace = os.environ.get(_WORKSPACE)
+            inside = bool(workspace) and root.is_relative_to(workspace or "")
+            below = root.relative_to(workspace or "").as_posix() if inside else "."
+            yield from annotation_lines(run, below="" if below == "." else below)

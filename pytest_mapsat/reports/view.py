@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import (
@@ -16,6 +17,7 @@ from pytest_mapsat.model import (
     CardRequirement,
     JsonObject,
     Label,
+    Outcome,
     RowChange,
     Run,
     RunManifest,
@@ -56,6 +58,7 @@ KIND_TITLES = {
     USER: "the user's turn",
     OBSERVATION: "thing that is named",
 }
+_WORST_FIRST: tuple[Outcome, ...] = ("failed", "error", "unevaluated", "not_applicable", "passed")
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}
 
 
@@ -82,22 +85,21 @@ def sample_text(manifest: RunManifest) -> str:
     return printable(f"{', '.join(sizes)} {manifest.options.drawn}")
 
 
-def metric_order(run: Run) -> list[str]:
-    """Return the names of all means of a run, in the order in which they are shown: the rates of passed items last."""
-    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
-    first = [name for name in known if name in run.summary]
-    return [*first, *sorted(set(run.summary) - set(known), key=lambda name: (name != PASS_RATE, name))]
-
-
 def metric_names(run: Run, card: Scorecard) -> list[str]:
     """Return the names of an episode's metrics, in the order in which they are shown."""
-    known = dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)])
+    known = _known_metrics(run)
     return [*(name for name in known if name in card.metrics), *sorted(set(card.metrics) - set(known))]
 
 
 def shown_metrics(run: Run) -> list[str]:
-    """Return the names of the means that have a value, in the order in which they are shown."""
-    return [name for name in metric_order(run) if mean_text(run.summary[name])]
+    """Return the names of the means that have a value, in the order in which they are shown: the rates of passed items last."""
+    known = _known_metrics(run)
+    others = sorted(set(run.summary) - set(known), key=lambda name: (name != PASS_RATE, name))
+    return [name for name in (*known, *others) if mean_text(run.summary.get(name))]
+
+
+def _known_metrics(run: Run) -> list[str]:
+    return list(dict.fromkeys([*gated_metrics(run), *(metric.name for metric in run.manifest.metrics)]))
 
 
 def metric_word(name: str) -> str:
@@ -223,27 +225,21 @@ def _about(label: Label, card: Scorecard) -> str:
     return "" if step is None else f"the call {step.tool}" if step.kind == "call" else "a thought"
 
 
-def outcome_counts(cards: Iterable[Scorecard]) -> dict[str, int]:
-    """Return how many episodes ended how, what is worst first."""
-    counts = dict.fromkeys(("failed", "error", "unevaluated", "not_applicable", "passed"), 0)
-    for card in cards:
-        counts[card.outcome] += 1
-    return {outcome: count for outcome, count in counts.items() if count}
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    """Return counts of outcomes in words."""
-    return ", ".join(f"{count} {outcome_title(outcome)}" for outcome, count in counts.items()) or "none ran"
+def counts_text(run: Run) -> str:
+    """Return in words how many episodes ended how, what is worst first."""
+    counts = Counter(card.outcome for card in run.cases)
+    told = [f"{counts[outcome]} {outcome_title(outcome)}" for outcome in _WORST_FIRST if counts[outcome]]
+    return ", ".join(told) or "none ran"
 
 
 def headline(run: Run) -> tuple[str, str]:
     """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``open``."""
-    counts = outcome_counts(run.cases)
+    counts = Counter(card.outcome for card in run.cases)
     gate, total = run.gate, len(run.cases)
-    if gate.outcome == "passed" and counts.get("failed"):
+    if gate.outcome == "passed" and counts["failed"]:
         return f"{counts['failed']} of {total} failed{'; the gate holds' if gate.thresholds else ''}", "failed"
     if gate.outcome == "passed" and not gate.thresholds:
-        passed = counts.get("passed", 0)
+        passed = counts["passed"]
         return (f"All {total} passed" if passed == total else f"{passed} of {total} passed, none failed"), "passed"
     said = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
     state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")

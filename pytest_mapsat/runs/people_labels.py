@@ -40,7 +40,6 @@ from pytest_mapsat.sandbox import Sandbox, make_sandbox
 from pytest_mapsat.suite import (
     LABELS,
     REVIEWED,
-    CaseEntry,
     Suite,
     find_suite,
     is_labels,
@@ -59,10 +58,10 @@ _ASSERTED = asserted_kinds(("asked", "hard", "facts"))
 _SOURCE = "answers"
 
 
-def run_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> Run:
-    """Return labelled answers as a run, judged by the checks alone: decisions of people would hide what the checks make of them.
+def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tuple[Run, tuple[JudgedDialogue, ...]]:
+    """Return labelled answers as a run, and each dialogue of it with its true labels.
 
-    The answers to a case are its trials, in the order given.
+    The checks alone judge: decisions of people would hide what the checks make of the answers. The answers to a case are its trials, in the order given.
 
     Args:
         suite: the suite.
@@ -78,22 +77,23 @@ def run_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> Run:
         "checks", suite.tools, root=Path(), vocabulary=suite.vocabulary, suite=suite, calibration=suite.calibration
     )
     entries = {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
-    cards = [card for case, given in by_case.items() for card in _cards(suite, entries[case], given, judge)]
+    cases = {case: suite.load(entries[case]) for case in by_case}
+    cards = [
+        card for case, given in by_case.items() for card in _cards(suite, cases[case], entries[case].line, given, judge)
+    ]
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)
     request = RunRequest(agent=_SOURCE, user="scripted", judge=judge.spec, options=options)
-    return assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
+    run = assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())
+    return run, tuple(JudgedDialogue.of(by_case[card.id][card.trial - 1], cases[card.id], card) for card in run.cases)
 
 
-def _cards(suite: Suite, entry: CaseEntry, answers: Sequence[PeopleLabels], judge: Judge) -> Iterable[Scorecard]:
-    case = suite.load(entry)
+def _cards(suite: Suite, case: Case, line: int, answers: Sequence[PeopleLabels], judge: Judge) -> Iterable[Scorecard]:
     sandbox = make_sandbox(case, suite)
     oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
     for trial, answer in enumerate(answers, 1):
         trajectory = _dialogue(case, answer, oracle, sandbox).model_copy(update={"trial": trial, "source": _SOURCE})
         nodeid = answer_named(case.id, answer.id)
-        yield grade(
-            case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=entry.line
-        )
+        yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=line)
 
 
 def answer_named(case: str, answer: str) -> str:
@@ -123,17 +123,6 @@ def _played(turn: Turn, sandbox: Sandbox) -> Turn:
         else:
             steps.append(step)
     return turn.model_copy(update={"steps": tuple(steps)})
-
-
-def answers_by_trial(answers: Iterable[Placed[PeopleLabels]]) -> Mapping[tuple[str, int], PeopleLabels]:
-    """Return the answers by case and trial, as their run numbers them."""
-    found: dict[tuple[str, int], PeopleLabels] = {}
-    counts: dict[str, int] = {}
-    for placed in answers:
-        case = placed.noun.case
-        counts[case] = counts.get(case, 0) + 1
-        found[case, counts[case]] = placed.noun
-    return found
 
 
 def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
@@ -229,12 +218,10 @@ class Question:
 
     def to_json(self) -> JsonObject:
         """Return the question as JSON data."""
-        more = {"agent": self.card.agent, "attempt": self.card.attempt}
-        apart = more if self.card.agent or self.card.attempt > 1 else {}
         return {
             "case": self.case.id,
             "trial": self.card.trial,
-            **apart,
+            **dict(_apart(self.card)),
             "requirement": self.requirement.id,
             "kind": self.label.kind,
             "state": self.state,

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from generated import generated
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from pytest_mapsat.agents import resolve_source
@@ -31,14 +32,14 @@ def file(tmp_path):
     return tmp_path / "recorded"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@generated(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(TURN, max_size=4))
 def test_any_turns_in_json_lines(file, turns):
     file.write_text(json.dumps({"case_id": "c1", "turns": turns}) + "\n")
     read(file)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@generated(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CELLS)
 def test_any_cell_in_a_table(file, cell):
     quoted = '"' + cell.replace('"', '""') + '"'
@@ -46,7 +47,7 @@ def test_any_cell_in_a_table(file, cell):
     read(file)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@generated(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60))
 def test_any_bytes(file, data):
     file.write_bytes(b'{"case_id": "c1", "turns": []}\n' + data)

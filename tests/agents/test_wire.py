@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.agents.isolation.messages import Call, WireError, packed, unpacked
@@ -21,7 +22,7 @@ FIELDS = st.sampled_from(
 KINDS = st.sampled_from(["ready", "unusable", "call", "thought", "said", "broken", "truth"])
 
 
-@settings(max_examples=200, deadline=None)
+@generated(200)
 @given(st.binary(max_size=60))
 def test_bytes_are_messages_or_refused(raw):
     with suppress(WireError):
@@ -29,7 +30,7 @@ def test_bytes_are_messages_or_refused(raw):
         assert message == unpacked(packed(message))
 
 
-@settings(max_examples=200, deadline=None)
+@generated(200)
 @given(st.dictionaries(FIELDS, JSON), KINDS, st.integers(-1, 3))
 def test_data_are_messages_or_refused(data, kind, turn):
     try:
@@ -39,7 +40,7 @@ def test_data_are_messages_or_refused(data, kind, turn):
     assert message.kind == kind
 
 
-@settings(deadline=None)
+@generated()
 @given(JSON)
 def test_a_message_comes_out_as_it_went_in(data):
     with suppress(UnicodeEncodeError):  # half a character; what agents hand over has none

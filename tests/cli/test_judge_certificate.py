@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -24,17 +26,46 @@ def right_model(text, good):
     return "passed" if good or "open now" not in text else "failed"
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
     """A suite with thirty right and thirty wrong answers, judged by the checks."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "store"))
+    folder = tmp_path_factory.mktemp("labelled")
     right = [answer(id=f"r{number}", text=f"I suggest Blue Bay {'!' * number}") for number in range(30)]
     wrong = [answer(id=f"w{number}", text=f"I suggest Old Mill {'!' * number}", labels=WRONG) for number in range(30)]
-    suite = write_suite(tmp_path / "suite", *right, *wrong)
+    suite = write_suite(folder / "suite", *right, *wrong)
     (suite / "b.yaml").unlink()  # the case without answers
-    assert main(["lint", "suite", "--answers", "--save", "answers.json"]) == 0
-    return suite
+    with chdir(folder):
+        assert main(["lint", "suite", "--answers", "--save", "answers.json"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def held(labelled, tmp_path_factory):
+    """The same, with the demand for a certificate, judged by a model that has earned it."""
+    folder = shutil.copytree(labelled, tmp_path_factory.mktemp("held") / "root")
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MAPSAT_CACHE_DIR", str(folder / "store"))
+        asked_for(folder / "suite")
+        judged()
+        assert require() == 0
+    return folder
+
+
+def moved_into(source, folder, monkeypatch):
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(folder / "store"))
+    return folder / "suite"
+
+
+@pytest.fixture
+def root(labelled, tmp_path, monkeypatch):
+    return moved_into(labelled, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def certified(held, tmp_path, monkeypatch):
+    return moved_into(held, tmp_path, monkeypatch)
 
 
 def judged(verdict=right_model, judge=JUDGE):
@@ -160,10 +191,7 @@ def test_without_a_threshold_there_is_no_gate_and_the_missing_certificate_is_onl
     assert "there is no suite/judge-certificate.json" in decided.reasons[0]
 
 
-def test_a_certificate_of_another_judge_model_vote_prompt_version_or_suite_does_not_hold(root):
-    asked_for(root)
-    judged()
-    require()
+def test_a_certificate_of_another_judge_model_vote_prompt_version_or_suite_does_not_hold(certified):
     assert "judge 'llm', and this is 'checks'" in gate(judge="checks", run="answers.json")[1]
     assert "judge 'llm', and this is 'llm-lean'" in gate(judge="llm-lean:openai/m")[1]
     assert "model 'openai/m', and this is 'openai/other'" in gate(judge="llm:openai/other")[1]
@@ -181,12 +209,9 @@ def test_a_certificate_of_another_judge_model_vote_prompt_version_or_suite_does_
         assert "run: mapsat lint suite --answers" in reason
 
 
-def test_the_suites_sentence_to_judges_is_part_of_what_is_certified(root):
-    asked_for(root)
-    judged()
-    require()
+def test_the_suites_sentence_to_judges_is_part_of_what_is_certified(certified):
     assert gate()[0] == "passed"
-    manifest = root / "suite.yaml"
+    manifest = certified / "suite.yaml"
     manifest.write_text(manifest.read_text().replace("judge: {", "judge: {about: A guide to chargers., "))
     assert "is of other prompts" in gate()[1]
 
@@ -203,10 +228,7 @@ def test_the_suites_sentence_to_judges_is_part_of_what_is_certified(root):
         (lambda _: "", "suite/judge-certificate.json"),
     ],
 )
-def test_a_certificate_that_is_cut_or_changed_by_hand_is_told_with_its_file(root, spoil, words):
-    asked_for(root)
-    judged()
-    require()
+def test_a_certificate_that_is_cut_or_changed_by_hand_is_told_with_its_file(certified, spoil, words):
     CERTIFICATE.write_text(spoil(CERTIFICATE.read_text()))
     outcome, reason = gate()
     assert outcome == "invalid"
@@ -214,11 +236,9 @@ def test_a_certificate_that_is_cut_or_changed_by_hand_is_told_with_its_file(root
     assert "write it anew with mapsat review --agreement" in reason
 
 
-def test_fewer_labels_or_a_lower_bound_than_the_manifest_asks_for_do_not_hold(root):
-    asked_for(root)
-    judged()
+def test_fewer_labels_or_a_lower_bound_than_the_manifest_asks_for_do_not_hold(certified):
     assert require("tpr=0.5,tnr=0.5@80") == 0
-    manifest = root / "suite.yaml"
+    manifest = certified / "suite.yaml"
     given = manifest.read_text()
     manifest.write_text(given.replace("labels: 50", "labels: 500"))
     assert "rests on 180 labels, and 500 are asked for" in gate()[1]

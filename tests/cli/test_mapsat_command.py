@@ -13,7 +13,7 @@ import pytest
 
 import pytest_mapsat
 from pytest_mapsat.cli import COMMANDS as TABLE
-from pytest_mapsat.cli import LATER, MOVED, RARE, main
+from pytest_mapsat.cli import LATER, RARE, main
 from pytest_mapsat.model import Case, Tool
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
@@ -44,7 +44,7 @@ def test_help_names_the_commands_of_the_page_of_options_in_its_order_with_a_line
     told = re.findall(r"^    ([\w-]+)(?:\n {5})? +(.*)\n", found[1], re.MULTILINE)
     assert [name for name, _ in told] == COMMANDS
     assert dict(told) == TABLE
-    assert not set(COMMANDS) & {*LATER, *MOVED}
+    assert not set(COMMANDS) & {*LATER, *RARE}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -61,10 +61,10 @@ def test_a_rarely_used_command_has_help_of_its_own(command, capsys):
     assert RARE[command] in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("command", "way"), MOVED.items())
-def test_what_was_a_command_once_is_refused_with_the_new_way(command, way, capsys):
+@pytest.mark.parametrize("command", RARE)
+def test_a_rare_command_says_where_it_is(command, capsys):
     assert main([command, "whatever"]) == 2
-    assert capsys.readouterr().err == f"mapsat: {command}: this is now: {way}\n"
+    assert capsys.readouterr().err == f"mapsat: {command}: this is: python -m pytest_mapsat {command}\n"
 
 
 @pytest.mark.parametrize("command", LATER)

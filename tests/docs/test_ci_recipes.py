@@ -7,7 +7,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ esac
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch, warm):
     """A project with a suite and a bad agent, whose main branch had a good one, and the commands that its CI has."""
     for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
@@ -45,14 +44,13 @@ def project(tmp_path, monkeypatch):
     (root / "pytest.ini").write_text(FILES["pytest.ini"].replace("0.65", "0.4"))  # what the good agent reaches
     commands = tmp_path / "bin"
     commands.mkdir()
-    python = shutil.which("python3", path=str(Path(sys.executable).parent)) or sys.executable
     pieces = {
         "gh": GH,
         "curl": CURL,
         "pip": "",
         "git": "",
-        "pytest": f'exec {python} -m pytest "$@"',
-        "mapsat": f'exec {python} -m pytest_mapsat "$@"',
+        "pytest": f'exec {warm} -m pytest "$@"',
+        "mapsat": f'exec {warm} -m pytest_mapsat "$@"',
     }
     for name, script in pieces.items():
         (commands / name).write_text(f"#!/bin/sh\n{script}\n")

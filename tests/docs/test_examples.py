@@ -4,7 +4,6 @@ import ast
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,22 +18,23 @@ def _command(example: Path) -> list[str]:
     return shlex.split(command)
 
 
-def _pytest(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
+def _pytest(python: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [python, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_command_of_an_example_passes(example: Path) -> None:
-    done = _pytest(*_command(example))
+def test_the_command_of_an_example_passes(example: Path, warm: str) -> None:
+    done = _pytest(warm, *_command(example))
     assert done.returncode == 0, done.stdout
     assert re.search(r"sandbox +[1-9]\d* calls", done.stdout), "the agent has used the tools"
     assert not re.search(r"\d miss\b", done.stdout)
 
 
-def test_the_tests_of_one_s_own_fail_for_an_agent_that_asks_in_vain(tmp_path: Path) -> None:
+def test_the_tests_of_one_s_own_fail_for_an_agent_that_asks_in_vain(tmp_path: Path, warm: str) -> None:
     (tmp_path / "asking.py").write_text("def agent(message):\n    return 'Why do you want to know?'\n")
     done = _pytest(
+        warm,
         "examples/test_own.py",
         f"--rootdir={ROOT}",
         "--mapsat-cases=benchmark_cases/realtime/next-bus.yaml",

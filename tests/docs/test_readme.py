@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,19 +20,19 @@ SMALLEST = re.compile(
 )
 
 
-def _pytest(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def _pytest(python: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTEST_ADDOPTS": "-p no:randomly"}
     for name in ("CI", "BUILD_NUMBER", "FORCE_COLOR"):  # with these, pytest does not cut its lines, or colours them
         environment.pop(name, None)
-    command = [sys.executable, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", *arguments, "-p", "no:cacheprovider"]
     return subprocess.run(
         command, cwd=cwd, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
     )
 
 
-def _output(agent: str) -> str:
+def _output(python: str, agent: str) -> str:
     """Return what the mapsat summary and what stands above it say; that of a run without failures begins with its table."""
-    text = settled(_pytest("benchmark_cases", f"--mapsat-agent={agent}").stdout)
+    text = settled(_pytest(python, "benchmark_cases", f"--mapsat-agent={agent}").stdout)
     return text if " FAILURES " in text else text[text.index("50 cases  ") :]
 
 
@@ -42,8 +41,8 @@ def _blocks() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("agent", ["shipped_agents.considerate:agent", "shipped_agents.naive:agent"])
-def test_the_readme_shows_the_output_as_it_is(agent: str) -> None:
-    seen = _output(agent)
+def test_the_readme_shows_the_output_as_it_is(warm: str, agent: str) -> None:
+    seen = _output(warm, agent)
     if os.environ.get("MAPSAT_UPDATE_README"):
         text = README.read_text(encoding="utf-8")
         README.write_text(
@@ -53,12 +52,12 @@ def test_the_readme_shows_the_output_as_it_is(agent: str) -> None:
     assert differs(_blocks()[agent], seen) == ""
 
 
-def test_the_smallest_agent_passes_its_case_by_the_command_that_stands_there(tmp_path: Path) -> None:
+def test_the_smallest_agent_passes_its_case_by_the_command_that_stands_there(tmp_path: Path, warm: str) -> None:
     found = SMALLEST.search(README.read_text(encoding="utf-8"))
     assert found is not None
     (tmp_path / "mymod.py").write_text(found["code"], encoding="utf-8")
     place, agent = found["command"].split()
-    done = _pytest(str(ROOT / place), agent, cwd=tmp_path)
+    done = _pytest(warm, str(ROOT / place), agent, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert " 1 passed" in done.stdout
     assert not re.search(r"\d miss\b", done.stdout)

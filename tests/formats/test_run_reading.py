@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from generated import generated
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from saved_runs import card, run_text
 
@@ -126,7 +127,7 @@ def test_the_name_of_a_file_that_is_not_utf_8_can_be_saved_and_read(tmp_path):
 VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@generated(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_run_with_anything_in_it_is_read_or_refused_with_its_place(tmp_path, data):
     run = json.loads(run_text(card(ONE), card(TWO)))  # a copy: what stands in it is changed
@@ -146,7 +147,7 @@ def test_a_run_with_anything_in_it_is_read_or_refused_with_its_place(tmp_path, d
     assert all(problem.path == "run.json" and problem.line for problem in problems)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@generated(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=80))
 def test_any_bytes_are_refused(tmp_path, raw):
     (tmp_path / "run.json").write_bytes(raw)

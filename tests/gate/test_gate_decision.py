@@ -2,7 +2,8 @@
 
 import pytest
 from gate_runs import side
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Coverage, decide, parse_allowance, parse_thresholds
@@ -354,7 +355,7 @@ def test_reasons_fit_the_terminal():
         assert len(reason) <= 80
 
 
-@settings(deadline=None)
+@generated()
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(1e-6, 1), st.randoms(use_true_random=False))
 def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshold(values, minimum, random):
     cards = cards_of(*values)
@@ -364,7 +365,7 @@ def test_the_decision_is_free_of_the_order_of_cases_and_monotone_in_the_threshol
         assert judge_run(cards, f"ar={minimum / 2}").outcome == "passed"
 
 
-@settings(deadline=None)
+@generated()
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8), st.floats(1e-6, 1))
 def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_out_to_be(cases, minimum):
     spans = [(min(one, other), max(one, other)) for one, other, _ in cases]

@@ -3,7 +3,8 @@
 from itertools import combinations, permutations
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import check_of
 
@@ -66,7 +67,7 @@ def holds(steps, calls, match, extra):
     return any(all(map(fits, steps, each)) for each in chosen)
 
 
-@settings(max_examples=300)
+@generated(300)
 @given(
     st.lists(STEP, max_size=4),
     st.lists(STEP, max_size=5),

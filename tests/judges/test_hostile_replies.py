@@ -1,7 +1,8 @@
 """Whatever a reply holds, every check ends with a finding, soon."""
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from judging import call, found_places, judge_reply
 from step_count import steps_of
@@ -59,7 +60,7 @@ LISTS = [
 hostile = st.lists(st.one_of(st.sampled_from([*PIECES, *LISTS]), st.text(max_size=5)), max_size=40).map("".join)
 
 
-@settings(max_examples=60, deadline=None)
+@generated(60)
 @given(hostile)
 def test_no_check_breaks_and_every_quotation_is_true(reply):
     for kind, fields in CHECKS:
@@ -70,7 +71,13 @@ def test_no_check_breaks_and_every_quotation_is_true(reply):
 
 
 @pytest.mark.parametrize(
-    "piece", [*PIECES, "Old Mill is closed. ", "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ", *LISTS]
+    "piece",
+    [
+        *(pytest.param(piece, marks=pytest.mark.long_proof) for piece in PIECES),
+        "Old Mill is closed. ",
+        "Take bus 5, 1.2 km at 6:30 pm, not Old Mill. ",
+        *LISTS,
+    ],
 )
 def test_work_grows_with_the_length_of_the_reply_and_not_faster(piece):
     def all_checks(size):

@@ -1,7 +1,8 @@
 """Means over cases, with their denominators, their groups, and what the run used."""
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import make_card
 
@@ -130,7 +131,7 @@ cards_strategy = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@generated(40)
 @given(cards_strategy, st.randoms(use_true_random=False))
 def test_order_does_not_matter_and_every_case_is_counted_once(cards, random):
     summary = summarise(cards)

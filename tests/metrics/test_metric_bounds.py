@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import METRICS, call, label, make_card, make_case, make_trajectory, make_verdict
 
@@ -142,7 +143,7 @@ levels = st.sampled_from([0, 0.25, 0.5, 0.75, 1])
 soft_labels = st.lists(st.tuples(st.floats(0, 3), levels, st.booleans()), min_size=1, max_size=5)
 
 
-@settings(deadline=None, max_examples=60)
+@generated(60)
 @given(soft_labels, st.sampled_from([0, 1]), st.sampled_from([0, 1]))
 def test_whatever_the_labels_turn_out_to_be_every_metric_lies_within_its_bounds(weighted, explicit, fact):
     case = make_case(explicit=1, soft=[weight for weight, _, _ in weighted], facts=1)
@@ -208,7 +209,7 @@ def test_a_fault_of_the_whole_episode_stays_out_of_every_mean():
     assert {one.n + one.undecided for one in summarise([broken]).values()} == {0}
 
 
-@settings(deadline=None, max_examples=40)
+@generated(40)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans()), min_size=1, max_size=8))
 def test_the_mean_of_what_the_cases_turn_out_to_be_lies_within_the_bounds(cases):
     spans = [(min(one, other), max(one, other), at_most) for one, other, at_most in cases]

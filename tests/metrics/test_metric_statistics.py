@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.metrics import bootstrap_interval, bootstrap_intervals, clustered, wilson_interval
@@ -83,7 +84,7 @@ def test_equal_values_have_the_interval_of_their_value():
     assert bootstrap_interval([0.3] * 9) == (0.3, 0.3)
 
 
-@settings(deadline=None, max_examples=30)
+@generated(30)
 @given(st.lists(LEVELS | st.floats(0, 1), min_size=2, max_size=40), st.randoms(use_true_random=False))
 def test_the_interval_is_bounded_by_the_values_and_free_of_their_order(values, random):
     low, high = bootstrap_interval(values, resamples=1_000)
@@ -91,7 +92,7 @@ def test_the_interval_is_bounded_by_the_values_and_free_of_their_order(values, r
     assert bootstrap_interval(random.sample(values, len(values)), resamples=1_000) == (low, high)
 
 
-@settings(deadline=None, max_examples=15)
+@generated(15)
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
 def test_values_of_any_magnitude_keep_their_scale(shift, scale):
     base_low, base_high = bootstrap_interval(sample(30), resamples=1_000)

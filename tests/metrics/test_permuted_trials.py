@@ -4,8 +4,8 @@ import random
 from itertools import product
 
 import pytest
+from generated import generated
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from pytest_mapsat.metrics.chance import Block, chances
@@ -96,7 +96,7 @@ def test_one_agent_twice_is_a_false_alarm_in_one_of_twenty_at_most():
     assert alarms <= 10  # of 100; 5 % and more than two standard deviations
 
 
-@hypothesis_settings(deadline=None, max_examples=50)
+@generated(50)
 @given(
     st.lists(
         st.tuples(

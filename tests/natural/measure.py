@@ -14,6 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspici
 from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, PeopleLabels
 from pytest_mapsat.proof import JudgedDialogue, judging_of
-from pytest_mapsat.runs.people_labels import answers_by_trial, run_answers
+from pytest_mapsat.runs.people_labels import judge_answers
 from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.text import Document
@@ -50,38 +51,35 @@ def answers_of(name: str) -> list[Placed[PeopleLabels]]:
 def judge(name: str, folder: Path) -> list[Judging]:
     """Return what the rules of today make of a set."""
     suite = open_suite(folder)
-    cases = {entry.id: suite.load(entry) for path in suite.files() for entry in suite.entries(path)}
-    answers = answers_of(name)
-    run, by_trial = run_answers(suite, answers), answers_by_trial(answers)
-    return [judging_of(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], card)) for card in run.cases]
+    _, dialogues = judge_answers(suite, answers_of(name))
+    return list(map(judging_of, dialogues))
 
 
 def forms() -> None:
     """Print what the forms in ``forms_12.json`` change, and which false forms turn a wrong answer green."""
     suite = open_suite(ROOT / "benchmark_cases")
-    cases = {entry.id: suite.load(entry) for path in suite.files() for entry in suite.entries(path)}
     given = {name: Form.model_validate(form) for name, form in json.loads((HERE / "forms_12.json").read_text()).items()}
     placed = [one for one in answers_of("blind_12") if f"{one.noun.case} / {one.noun.id}" in given]
     judge = make_judge("checks", suite.tools, root=ROOT, vocabulary=suite.vocabulary, suite=suite)
-    by_trial, cards = answers_by_trial(placed), run_answers(suite, placed).cases
+    _, dialogues = judge_answers(suite, placed)
 
-    def judged(card, form: Form | None) -> Judging:
-        trajectory = card.trajectory.model_copy(update={"form": form})
-        again = grade(cases[card.id], trajectory, judge, asserted=frozenset(), tools=suite.tools)
-        return judging_of(JudgedDialogue.of(by_trial[card.id, card.trial], cases[card.id], again))
+    def judged(dialogue: JudgedDialogue, form: Form | None) -> Judging:
+        trajectory = dialogue.card.trajectory.model_copy(update={"form": form})
+        again = grade(dialogue.case, trajectory, judge, asserted=frozenset(), tools=suite.tools)
+        return judging_of(replace(dialogue, card=again))
 
-    def own(card) -> Form:
-        return given[f"{card.id} / {by_trial[card.id, card.trial].id}"]
+    def own(dialogue: JudgedDialogue) -> Form:
+        return given[f"{dialogue.case.id} / {dialogue.answer}"]
 
-    sys.stdout.write("without forms\n" + figures([judged(card, None) for card in cards]) + "\n")
-    sys.stdout.write("with forms\n" + figures([judged(card, own(card)) for card in cards]) + "\n")
+    sys.stdout.write("without forms\n" + figures([judged(one, None) for one in dialogues]) + "\n")
+    sys.stdout.write("with forms\n" + figures([judged(one, own(one)) for one in dialogues]) + "\n")
     tried = green = 0
-    for card in cards:
-        before = judged(card, None)
+    for dialogue in dialogues:
+        before = judged(dialogue, None)
         if not before.right and colour(before, shipped()) != "green":
-            false = list(false_forms(judge.context(cases[card.id], card.trajectory).replies[-1], own(card)))
+            false = list(false_forms(judge.context(dialogue.case, dialogue.card.trajectory).replies[-1], own(dialogue)))
             tried += len(false)
-            green += any(colour(judged(card, form), shipped()) == "green" for form in false)
+            green += any(colour(judged(dialogue, form), shipped()) == "green" for form in false)
     sys.stdout.write(f"{green} wrong answers are green by one of {tried} false forms" + "\n")
 
 

@@ -5,13 +5,11 @@ processes of their own, which are forks of one that has loaded the same; those o
 """
 
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 
 import pytest
 import tiny_suite
-from warm_python import warm_python
 
 import pytest_mapsat
 
@@ -28,13 +26,6 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     tiny_suite.write_suite(pytester.path / "benchmark_cases")
     pytester.makepyfile(good=tiny_suite.GOOD, bad=tiny_suite.BAD)
     return pytester
-
-
-@pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The command of an interpreter that has imported everything."""
-    with warm_python(tmp_path_factory.mktemp("warm")) as command:
-        yield command
 
 
 @pytest.fixture(autouse=True)

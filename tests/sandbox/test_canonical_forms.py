@@ -4,7 +4,8 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.model import ParameterMatch
@@ -164,7 +165,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@generated(300)
 @given(kind=st.sampled_from(TYPES), value=JSON)
 def test_a_canonical_value_is_hashable_and_its_own_canonical_form(kind, value):
     try:

@@ -1,6 +1,7 @@
 """What must hold for matching whatever the recordings are."""
 
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_samples import LAT, LON, around, east, farthest_m, north, places, recording, sandbox
 
@@ -39,7 +40,7 @@ def situations(draw):
     }
 
 
-@settings(max_examples=300, deadline=None)
+@generated(300)
 @given(situations())
 def test_nothing_that_is_served_lies_outside_the_circle_asked_for(situation):
     recordings, call = situation
@@ -49,7 +50,7 @@ def test_nothing_that_is_served_lies_outside_the_circle_asked_for(situation):
         assert answer.result["count"] == str(len(answer.result["found"]["pois"]))
 
 
-@settings(max_examples=200, deadline=None)
+@generated(200)
 @given(situations())
 def test_an_answer_comes_from_a_recording_with_every_word_and_within_the_tolerance(situation):
     recordings, call = situation
@@ -65,7 +66,7 @@ def test_an_answer_comes_from_a_recording_with_every_word_and_within_the_toleran
     assert all(word in text.casefold() for word in wanted)
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(situations(), st.randoms(use_true_random=False))
 def test_the_order_of_recordings_never_changes_an_answer(situation, random):
     recordings, call = situation
@@ -73,7 +74,7 @@ def test_the_order_of_recordings_never_changes_an_answer(situation, random):
     assert sandbox(*recordings).call("around", call) == sandbox(*shuffled).call("around", call)
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(situations())
 def test_another_spelling_of_a_call_has_the_same_answer(situation):
     recordings, call = situation
@@ -82,7 +83,7 @@ def test_another_spelling_of_a_call_has_the_same_answer(situation):
     assert (one.result, one.status, one.provenance.kind) == (other.result, other.status, other.provenance.kind)
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(sandboxes(), st.integers(0, 5), st.integers(201, 5000), st.floats(0, 6.28))
 def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_recording(recordings, which, metres, angle):
     from math import cos, sin
@@ -96,7 +97,7 @@ def test_a_centre_moved_beyond_the_tolerance_is_never_answered_by_that_recording
     assert sandbox(asked).call("around", asked.arguments | moved).status == "miss"
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(sandboxes(), st.sampled_from(["Tesla", "星巴克", "98", "北门"]))
 def test_one_more_word_asked_for_is_never_answered_by_recordings_without_it(recordings, word):
     for asked in recordings:

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, recording, sandbox
 
@@ -131,7 +132,7 @@ VALUES = st.recursive(
 NAMES = st.sampled_from(["query", "x", "y", "range", "sort", "label", "a", "b", "mode", "via", "wish", "uid", "zzz"])
 
 
-@settings(max_examples=300, deadline=None)
+@generated(300)
 @given(st.sampled_from([*TOOLS, "none"]), st.dictionaries(NAMES, VALUES, max_size=6) | VALUES)
 def test_no_call_ever_raises(tool, arguments):
     answer = sandbox(around(), recording("route", {"a": "1,2", "b": "1,2"}, ["CAR: 1"])).call(tool, arguments)

@@ -97,22 +97,23 @@ def test_the_reference_calls_reach_the_reference_end_in_every_task(retail):
     assert len(cases) == 57
 
 
-def test_every_altered_list_of_calls_is_caught_and_none_that_ends_alike(retail):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long_proof)])
+def test_every_altered_list_of_calls_is_caught_and_none_that_ends_alike(retail, step):
     """The whole databases, compared as text, say what is right."""
     suite, cases = retail
     every = [call for case in cases for at, call in enumerate(reference(case)) if at in writes(reference(case))]
     seen = Counter()
-    for number, case in enumerate(cases):
+    for number, case in [*enumerate(cases)][::step]:
         _, wanted = played(case, suite, reference(case))
         end = play_reference(case, suite)
-        others = [every[(7 * number + 11 * step) % len(every)] for step in range(3)]
+        others = [every[(7 * number + 11 * other) % len(every)] for other in range(3)]
         for how, calls in altered(case, suite, others):
             trajectory, ended = played(case, suite, calls)
             label = verdict(case, suite, trajectory.model_copy(update={"reference": end}))
             assert (label.outcome == "passed") is (ended == wanted), f"{case.id} {how}: {label.why}"
             seen[how if ended != wanted else "alike"] += 1
     caught = sum(seen.values()) - seen["alike"]
-    assert caught >= 300, seen
+    assert caught >= 300 // step, seen
     assert all(seen[how] for how in ("dropped", "added", "altered", "alike")), seen
 
 

@@ -13,8 +13,11 @@ from pytest_mapsat.llm.call import library
 
 SUITE = Path(__file__).parents[2] / "benchmark_cases"
 MODEL = "openai/gpt-4o-mini"
-#: As the run of a whole suite costs a while, the second agent plays one domain.
-RUNS = [(f"--mapsat-agent=react:{MODEL}", SUITE, 50), (f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7)]
+RUNS = [
+    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE, 50, id="react-all", marks=pytest.mark.long_proof),
+    pytest.param(f"--mapsat-agent=react:{MODEL}", SUITE / "ride_hailing", 7, id="react"),
+    pytest.param(f"--mapsat-agent=plan:{MODEL}", SUITE / "ride_hailing", 7, id="plan"),
+]
 
 
 def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
@@ -42,7 +45,7 @@ def litellm() -> None:
     library()
 
 
-@pytest.mark.parametrize(("agent", "cases", "count"), RUNS, ids=["react", "plan"])
+@pytest.mark.parametrize(("agent", "cases", "count"), RUNS)
 def test_models_run_it_and_the_second_run_asks_nobody(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, agent: str, cases: Path, count: int
 ) -> None:

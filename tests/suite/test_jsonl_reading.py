@@ -6,7 +6,8 @@ import gzip
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from generated import generated
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from suite_maker import case_data, case_line, make_suite
 
@@ -96,7 +97,7 @@ _fields = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
+@generated(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fields=_fields,
     order=st.none() | st.randoms(use_true_random=False),

@@ -6,7 +6,8 @@ import json
 import stat
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from suite_maker import MANIFEST, case_data, make_suite
 
@@ -95,7 +96,7 @@ _json = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@generated(80)
 @given(value=_json)
 def test_any_json_survives_being_written_as_yaml(tmp_path_factory, value):
     root = make_suite(tmp_path_factory.mktemp("suite"), {"tools.yaml": "[]"})

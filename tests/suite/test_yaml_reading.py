@@ -5,14 +5,15 @@ from __future__ import annotations
 import string
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from generated import generated
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from suite_maker import case_yaml, make_suite
 
 from pytest_mapsat.model import Case, SuiteError
 from pytest_mapsat.suite import open_suite
 
-ANY_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+ANY_FOLDER = generated(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def load_case(root, text):

@@ -1,7 +1,8 @@
 """The reading as a whole: offsets, layout, questions, identifiers, and that no text breaks it."""
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from reading_help import CHINESE, ENGLISH, reading
 from step_count import steps_of
@@ -58,7 +59,7 @@ PIECES = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=40).map("".join))
 
 
-@settings(max_examples=300, deadline=None)
+@generated(300)
 @given(
     text=TEXTS,
     language=st.sampled_from(["en", "zh", "zh-CN", "fr", ""]),

@@ -53,7 +53,7 @@ def html_report(run: Run, dialogues: Dialogues | None = None) -> str:
         title=title,
         state=state,
         sample=view.sample_text(run.manifest),
-        counts=view.counts_text(view.outcome_counts(run.cases)),
+        counts=view.counts_text(run),
         metrics=metrics,
         about={metric.name: metric.title for metric in run.manifest.metrics},
         shares=set(metrics) - {metric.name for metric in run.manifest.metrics if metric.unit != "share"},

@@ -1,8 +1,9 @@
 """Whatever a reply or a result holds, grounding ends, soon, and quotes what is written."""
 
 import pytest
+from generated import generated
 from grounding_sandbox import PLACES, STEPS, TOOLS, call, claims, tool
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from step_count import steps_of
 
@@ -42,7 +43,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(hostile)
 def test_every_claim_quotes_the_reply_as_it_was_written(reply):
     for one in claims(reply):
@@ -78,7 +79,7 @@ declared = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@generated(150)
 @given(json_values, declared, st.dictionaries(st.sampled_from(["mode", "end_name", "at"]), json_values, max_size=3))
 def test_no_result_breaks_it_whatever_is_declared_of_it(result, fields, arguments):
     match = {"at": {"type": "point"}, "mode": {"type": "enum"}}
@@ -108,7 +109,7 @@ def test_numbers_beyond_measure_are_no_evidence():
     }
 
 
-@settings(max_examples=60, deadline=None)
+@generated(60)
 @given(hostile)
 def test_the_same_reply_has_the_same_claims(reply):
     said = [[(one.claim.span, one.verdict, one.why, one.evidence) for one in claims(reply)] for _ in range(2)]
@@ -118,7 +119,7 @@ def test_the_same_reply_has_the_same_claims(reply):
 @pytest.mark.parametrize(
     "piece",
     [
-        *PIECES,
+        *(pytest.param(piece, marks=pytest.mark.long_proof) for piece in PIECES),
         "枫林公园，300米\n",
         "- 青石寺：1480米，18:30\n",
         "Try the Old Mill Inn, 2 km. ",

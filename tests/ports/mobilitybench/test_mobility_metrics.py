@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from generated import generated
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import call, label, make_trajectory, make_verdict
 
@@ -384,7 +385,7 @@ STEP = st.builds(lambda name: call("find", name=name), PLACES) | st.sampled_from
 GOLD = st.lists(st.builds(lambda name: ExpectedTool(name="find", match={"name": is_(name)}), PLACES), max_size=4)
 
 
-@settings(deadline=None, max_examples=50)
+@generated(50)
 @given(GOLD, st.lists(STEP, max_size=6), st.randoms())
 def test_shares_know_neither_order_nor_repetition_of_the_expected(gold, calls, random):
     case = case_of(tools=(*gold, *STEPS[2:]))
@@ -398,7 +399,7 @@ def test_shares_know_neither_order_nor_repetition_of_the_expected(gold, calls, r
     assert again == values, "saying everything twice changes no share"
 
 
-@settings(deadline=None, max_examples=30)
+@generated(30)
 @given(GOLD)
 def test_the_expected_calls_replayed_are_all_that_was_expected(gold):
     case = case_of(tools=(*gold, *STEPS[2:]))
