@@ -98,8 +98,7 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 def _merge(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import read_run, save_run
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.runs.merge import merge
-    from pytest_mapsat.runs.regrade import open_suites
+    from pytest_mapsat.runs.regrade import merge, open_suites
     from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
 
     check_save_path(options.out, option="--out=")

@@ -19,7 +19,7 @@ from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.options import agent_spec
 from pytest_mapsat.reports import Tally, summary_lines, wrap
-from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
+from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, some, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
 from pytest_mapsat.runs.runner import keep_answers, kept_lines
@@ -36,8 +36,6 @@ from .upcoming import worth_a_word
 
 if TYPE_CHECKING:
     from .session import MapsatSession
-
-_NAMED = 3
 
 
 class Reporter:
@@ -276,7 +274,9 @@ class Reporter:
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if self._passes is not None and (open_cases := self._passes.undecided()):
-            self._faults.append(f"too few trials ran to decide by the pass rule: {_some(open_cases)}")
+            self._faults.append(
+                f"too few trials ran to decide by the pass rule: {some(list(map(printable, open_cases)))}"
+            )
         self._hidden = [nodeid for nodeid in self._failed if nodeid not in self._heard]
         self.exit_status.decide(
             ours=self._run is not None or bool(self._faults),
@@ -400,7 +400,7 @@ class Reporter:
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from worth_a_word(self._run)
         if self._hidden:
-            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {_some(self._hidden)}"
+            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {some(list(map(printable, self._hidden)))}"
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):
@@ -415,8 +415,3 @@ def _partial_reasons(config: pytest.Config, shard: str) -> tuple[str, ...]:
     reasons += ["--lf"] if getattr(option, "lf", False) else []
     reasons += [f"shard {shard}"] if shard else []
     return tuple(reasons)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(printable, names[:_NAMED])) + more

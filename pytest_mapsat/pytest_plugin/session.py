@@ -38,7 +38,7 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, tables_of
+from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, tables_of
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -186,8 +186,7 @@ class MapsatSession:
 
     def sandbox(self, request: pytest.FixtureRequest, case: Case) -> Sandbox:
         """Return the sandbox of the case that the test is parametrised with."""
-        param = param_of(request.node)
-        return self.runner(self._agent_of(request)).sandbox(param.suite, case)
+        return make_sandbox(case, param_of(request.node).suite)
 
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
@@ -400,7 +399,6 @@ class MapsatSession:
             source,
             request,
             self.root,
-            None,
             self.metric_sets,
             client=self._client,
             own_tools=self._own_tools,

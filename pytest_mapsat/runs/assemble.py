@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_mapsat import __version__
-from pytest_mapsat.formats import (
-    shown_path,
-)
+from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import Coverage, Side, compare, decide, likeness
 from pytest_mapsat.metrics import group, summarise
 from pytest_mapsat.model import (
@@ -33,8 +31,6 @@ from pytest_mapsat.suite import Suite
 
 from .request import drops_of, prompts_of, thresholds_of
 from .samples import entries_of
-
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -194,12 +190,13 @@ def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
     for card in cards:
         for warning in dict.fromkeys(card.warnings):
             cases.setdefault(warning, []).append(card.id)
-    return tuple(f"{warning} ({_some(list(dict.fromkeys(cases[warning])))})" for warning in sorted(cases))
+    return tuple(f"{warning} ({some(list(dict.fromkeys(cases[warning])))})" for warning in sorted(cases))
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _portable(spec: str) -> str:

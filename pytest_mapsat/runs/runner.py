@@ -28,7 +28,6 @@ from pytest_mapsat.model import (
     Scorecard,
     Tool,
     Trajectory,
-    Verdict,
     canonical_json,
     noun_digest,
     trajectory_digest,
@@ -69,7 +68,6 @@ class Runner:
         source: where trajectories come from.
         request: what the run was asked for: user, judge, limits, what is asserted.
         root: the directory that relative paths in specs start from.
-        decisions: the file of people's decisions; None: that of each suite.
         metric_sets: the metric sets, by name; ours and those of installed packages where none are given.
         client: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: nobody is.
@@ -79,23 +77,18 @@ class Runner:
     source: Source
     request: RunRequest
     root: Path
-    decisions: Path | None = None
     metric_sets: Mapping[str, MetricSet] = field(default_factory=gather_metric_sets)
     client: LiteLLMClient | None = None
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
     _making: Lock = field(default_factory=Lock)
-    _judges: dict[Path, Judge] = field(default_factory=dict)
+    _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
-    def sandbox(self, suite: Suite, case: Case) -> Sandbox:
-        """Return the sandbox of a case, as each of its episodes finds it."""
-        return make_sandbox(case, suite)
-
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
         """Return what answers an agent's calls: the sandbox of the case, then the user's own tools where they are to be asked."""
-        sandbox = self.sandbox(suite, case)
+        sandbox = make_sandbox(case, suite)
         kind, _, model = self.request.options.on_miss.partition(":")
         if kind == "simulate" and self.client is not None:
             from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
@@ -121,23 +114,19 @@ class Runner:
                 self._references[place] = None  # the judge meets the same, and says so
         return self._references[place]
 
-    def judge_of(self, suite: Suite) -> Judge:
-        """Return the judge, made once for each suite since it needs the suite's tools."""
-        made = self._judges.get(suite.root)
+    def _grader(self, suite: Suite) -> tuple[Judge, tuple[MetricSet, ...]]:
+        """Return the judge of a suite, and what it is measured by: made once, for a judge needs the suite's tools."""
+        made = self._graders.get(suite.root)
         if made is not None:
             return made
         with self._making:
-            if suite.root not in self._judges:
-                self._judges[suite.root] = judge_of(
-                    suite,
-                    self.request.judge,
-                    root=self.root,
-                    decisions=self.decisions,
-                    client=self.client,
-                    votes=self.request.options.judge_votes,
-                    besides=labels_asked(metric_sets_of(suite, self.metric_sets, self.request.options.metrics)),
-                )
-            return self._judges[suite.root]
+            if suite.root not in self._graders:
+                options = self.request.options
+                sets = metric_sets_of(suite, self.metric_sets, options.metrics)
+                spec, votes, besides = self.request.judge, options.judge_votes, labels_asked(sets)
+                judge = judge_of(suite, spec, root=self.root, client=self.client, votes=votes, besides=besides)
+                self._graders[suite.root] = judge, sets
+            return self._graders[suite.root]
 
     def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Run one episode of a case, judge it and score it.
@@ -187,13 +176,14 @@ class Runner:
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""
         with within_ceilings():
+            judge, metric_sets = self._grader(suite)
             return grade(
                 played.case,
                 played.trajectory,
-                self.judge_of(suite),
+                judge,
                 asserted=self.request.options.asserted_kinds,
                 tools=suite.tools,
-                metric_sets=metric_sets_of(suite, self.metric_sets, self.request.options.metrics),
+                metric_sets=metric_sets,
                 success=suite.manifest.success,
                 seconds=played.seconds,
                 nodeid=nodeid,
@@ -291,6 +281,9 @@ def grade(
     verdict = judge.judge(case, trajectory)
     if seconds is not None:
         known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
+    recorded = judge.spec.startswith("recorded:")
+    # A judge that has read the trajectory itself has made its digest already.
+    dialogue = (judge.linked is None and verdict.trajectory) or trajectory_digest(trajectory)
     if slips := audit(case, trajectory):
         verdict = verdict.model_copy(update={"labels": (*verdict.labels, *slips)})
     return score(
@@ -301,10 +294,11 @@ def grade(
         tools=tools,
         metric_sets=metric_sets,
         success=success,
-        linked=_linked(trajectory, verdict, judge),
+        # Whether a recorded verdict is known to be about this trajectory.
+        linked=verdict.trajectory == trajectory_digest(trajectory) if recorded else None,
         requirements=_of_card(case),
         stamp=noun_digest(case),
-        dialogue=_dialogue(trajectory, verdict, judge),
+        dialogue=dialogue,
         **known,
     )
 
@@ -319,18 +313,6 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
             for one in case.truth.by_kind
         ]
     )
-
-
-def _dialogue(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> str:
-    """Return the digest of a trajectory: a judge that has read it itself has made it already."""
-    return (judge.linked is None and verdict.trajectory) or trajectory_digest(trajectory)
-
-
-def _linked(trajectory: Trajectory, verdict: Verdict, judge: Judge) -> bool | None:
-    """Return whether a recorded verdict is known to be about this trajectory; None where the judge judged it itself."""
-    if not judge.spec.startswith("recorded:"):
-        return None
-    return verdict.trajectory == trajectory_digest(trajectory)
 
 
 def in_profile_setting(case: Case, suite: Suite) -> Case:

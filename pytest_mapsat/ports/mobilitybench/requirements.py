@@ -71,7 +71,7 @@ _PART = 3
 def required(row: Row) -> list[JsonObject]:
     """Return the requirements of a row."""
     explicit, facts = _SCENARIOS[row.scenario](row)
-    return [{"kind": "asked", **one} for one in explicit] + [{"kind": "fact", **one} for one in facts]
+    return [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
