@@ -10,9 +10,18 @@ from .calibration import calibrate, colour
 from .claims import Judged
 from .context import Context
 from .findings import Finding
-from .judge import ChecksJudge, Judge, asks_model, default_votes, make_judge
+from .judge import (
+    ChecksJudge,
+    DialogueKey,
+    Judge,
+    LabelsOfPeople,
+    PeopleFirst,
+    asks_model,
+    default_votes,
+    make_judge,
+    people_first,
+)
 from .labels import all_unevaluated, evaluate, is_level, unevaluated, unjudgeable
-from .people_labels import DialogueKey, LabelsOfPeople, PeopleFirst, people_first
 from .python_check import Call, Episode
 
 if TYPE_CHECKING:

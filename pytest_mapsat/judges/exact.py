@@ -32,7 +32,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import differences, fits, satisfies
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, match_in_words, matches_in_words
+from .findings import SHOWN_AT_MOST, Finding, cited, first_few, match_in_words, matches_in_words
 
 #: The most lines of expected and found that a finding shows.
 _COMPARED = 40
@@ -105,12 +105,9 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
     standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
     other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
     if other:
-        named = ", ".join(f"{change.table} {change.id}" for change in other[:SHOWN_AT_MOST])
-        more = f" and {len(other) - SHOWN_AT_MOST} more" if len(other) > SHOWN_AT_MOST else ""
+        named = first_few([f"{change.table} {change.id}" for change in other])
         lines = _side_by_side(other)
-        return Finding(
-            False, f"{_rows(len(other))} changed that should not have: {named}{more}", wanted, compared=lines
-        )
+        return Finding(False, f"{_rows(len(other))} changed that should not have: {named}", wanted, compared=lines)
     if any(not any(exempts) for _, exempts in standing):
         return Finding(None, "it cannot be told whether the changed rows are those that may change", wanted)
     if not end.changes:
@@ -135,9 +132,8 @@ def same_end(check: SameEnd, context: Context) -> Finding:
         places = list(
             dict.fromkeys(f"{one.table} {one.row}" + (f" {one.column}" if one.column else "") for one in found)
         )
-        more = f" and {len(places) - SHOWN_AT_MOST} more" if len(places) > SHOWN_AT_MOST else ""
         lines = (("reference", "episode"), *(one.sides for one in found[:_COMPARED]))
-        why = f"the end differs from the reference in {', '.join(places[:SHOWN_AT_MOST])}{more}"
+        why = f"the end differs from the reference in {first_few(places)}"
         return Finding(False, why, wanted, compared=lines)
     if not reference.changes and not changes:
         return Finding(True, "nothing had to change, and nothing did", wanted, idle=True)
@@ -234,8 +230,7 @@ def _fits_schema(check: Output, context: Context) -> Finding:
         return Finding(False, _without(check.turn, context), wanted)
     wrong = [problem for data in given for problem in mismatches(schema, data)]
     if wrong:
-        more = f" and {len(wrong) - SHOWN_AT_MOST} more" if len(wrong) > SHOWN_AT_MOST else ""
-        return Finding(False, "; ".join(wrong[:SHOWN_AT_MOST]) + more, wanted)
+        return Finding(False, first_few(wrong, "; "), wanted)
     return Finding(True, "the structured output fits the schema", wanted)
 
 
@@ -282,5 +277,4 @@ def _reply_in_words(which: WhichReply) -> str:
 
 
 def _listed(values: Sequence[Json]) -> str:
-    more = f" and {len(values) - SHOWN_AT_MOST} more" if len(values) > SHOWN_AT_MOST else ""
-    return ", ".join(map(shown, values[:SHOWN_AT_MOST])) + more if values else "nothing"
+    return first_few(list(map(shown, values))) if values else "nothing"

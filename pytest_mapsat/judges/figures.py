@@ -40,6 +40,7 @@ from .findings import (
     absent,
     cited,
     clock_of,
+    first_few,
     number_in_words,
     range_in_words,
     thing_in_words,
@@ -397,8 +398,7 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
     listed = list(dict.fromkeys(values))
     if not listed:
         return f"{tools} returned no such value"
-    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
-    return f"{tools} returned {', '.join(listed[:SHOWN_AT_MOST])}{more}"
+    return f"{tools} returned {first_few(listed)}"
 
 
 def _word(check: Number, context: Context) -> str:

@@ -78,11 +78,15 @@ def cite(quote: Quote) -> str:
     return f"turn {quote.turn} says {text!r} (chars {quote.start}-{quote.end})"
 
 
+def first_few(texts: Sequence[str], joint: str = ", ") -> str:
+    """Return the first few texts, and how many more there are."""
+    more = f" and {len(texts) - SHOWN_AT_MOST} more" if len(texts) > SHOWN_AT_MOST else ""
+    return joint.join(texts[:SHOWN_AT_MOST]) + more
+
+
 def cited(quotes: Iterable[Quote]) -> str:
     """Return the first few places, and how many more there are."""
-    listed = tuple(quotes)
-    more = f" and {len(listed) - SHOWN_AT_MOST} more" if len(listed) > SHOWN_AT_MOST else ""
-    return "; ".join(cite(quote) for quote in listed[:SHOWN_AT_MOST]) + more
+    return first_few([cite(quote) for quote in quotes], "; ")
 
 
 def unclear(quotes: Iterable[Quote], what: str, wanted: str) -> Finding:

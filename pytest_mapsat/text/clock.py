@@ -177,7 +177,7 @@ _CLOCK_WORDS = frozenset({"clock_word", "clock_past", "clock_to", "clock_half", 
 _HOURS = 24
 _SIXTY = 60
 _LONGEST_WORD = 16
-_RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
+RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 _NOON = 12
 
 
@@ -207,34 +207,47 @@ class Spoken(NamedTuple):
     first: bool = False
 
 
-class _Clock:
+class Around:
+    """The words of a pack in a text, by where they begin and end."""
+
+    def __init__(self, text: str, cues: Sequence[Cue]) -> None:
+        self.text = text
+        self.cues = cues
+        self.ends = {cue.end: cue for cue in cues}
+        self.starts = {cue.start: cue for cue in cues}
+
+    def after(self, position: int) -> Cue | None:
+        """Return the word that follows, one blank or hyphen aside."""
+        return self.starts.get(position) or (
+            self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None
+        )
+
+    def before(self, position: int) -> Cue | None:
+        """Return the word that stands before, one blank aside."""
+        return self.ends.get(position) or (
+            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
+        )
+
+
+class _Clock(Around):
     """Finds times from what stands around numbers."""
 
     def __init__(
         self, text: str, cues: Sequence[Cue], numbers: Sequence[Number], *, day24: bool, at_words: frozenset[str]
     ) -> None:
-        self.text = text
+        super().__init__(text, cues)
         self.at_words = at_words
-        self.ends = {cue.end: cue for cue in cues}
-        self.starts = {cue.start: cue for cue in cues}
         self.numbers = {number.start: number for number in numbers}
         self.number_ends = {number.end: number for number in numbers}
         self.listed = numbers
-        self.cues = cues
         self.day24 = day24
 
     def after(self, position: int) -> Cue | None:
-        """Return the word that follows, a blank or hyphen aside."""
+        """Return the word that follows, one blank or hyphen aside; am and pm right behind a number, too."""
         following = self.text[position : position + 1]
         if following in ("a", "p") and (glued := _GLUED.match(self.text, position)):
             return Cue(glued.start(), glued.end(), {"am" if following == "a" else "pm": True})
-        return self.starts.get(position) or (self.starts.get(position + 1) if following in (" ", "-") else None)
-
-    def before(self, position: int) -> Cue | None:
-        """Return the word that stands before, a blank aside."""
-        return self.ends.get(position) or (
-            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
-        )
+        return super().after(position)
 
     def number_before(self, position: int) -> Number | None:
         return self.number_ends.get(position) or (
@@ -482,7 +495,7 @@ def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
     gap = text[one.end : other.start].strip(" *")
     tags = pack.words.get(gap, {})
     before = text[max(one.start - _LONGEST_WORD, 0) : one.start].rstrip().rpartition(" ")[2]
-    return gap in _RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))
+    return gap in RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))
 
 
 def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: Pack) -> list[Spoken]:

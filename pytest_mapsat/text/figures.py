@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-from .clock import Number, Spoken, is_glued
+from .clock import RANGE_MARKS, Around, Number, Spoken, is_glued
 from .document import Approx, Folded, is_han
 from .pack import Cue, Pack
 
@@ -24,7 +24,6 @@ _TEN = 10
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
-_RANGE_MARKS = frozenset({"-", "--", "~", "—", "——"})
 #: Groups of the pack whose words may be what is counted.
 _OF_NOUNS = frozenset({"ordinary", "street", "role", "mode"})
 
@@ -44,32 +43,17 @@ class ReadFigure(NamedTuple):
     bare: bool = False
 
 
-class _Reader:
+class _Reader(Around):
     """Reads figures from numbers and the words around them."""
 
     def __init__(
         self, text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
     ) -> None:
-        self.text = text
+        super().__init__(text, cues)
         self.pack = pack
-        self.cues = cues
-        self.ends = {cue.end: cue for cue in cues}
-        self.starts = {cue.start: cue for cue in cues}
         self.by_start = {number.start: number for number in numbers}
         self.numbers = numbers
         self.times = times
-
-    def next_cue(self, position: int) -> Cue | None:
-        """Return the word that follows, one blank or hyphen aside."""
-        return self.starts.get(position) or (
-            self.starts.get(position + 1) if self.text[position : position + 1] in (" ", "-") else None
-        )
-
-    def last_cue(self, position: int) -> Cue | None:
-        """Return the word that stands before, one blank aside."""
-        return self.ends.get(position) or (
-            self.ends.get(position - 1) if self.text[position - 1 : position] == " " else None
-        )
 
     def read(self) -> list[ReadFigure]:
         """Return all figures, ascending."""
@@ -108,7 +92,7 @@ class _Reader:
         return after is not None and after.unit == "yuan" and not self.text[one.end : after.start].strip()
 
     def _ordinal(self, number: Number) -> bool:
-        before, after = self.ends.get(number.start), self.next_cue(number.end)
+        before, after = self.ends.get(number.start), self.after(number.end)
         vague = before is not None and before.has("ordinal", "over_after") and not self.text[before.start].isascii()
         return vague or (after is not None and "clock_past" in after.tags and number.spelled)
 
@@ -122,7 +106,7 @@ class _Reader:
             return amount._replace(value=amount.low)
         (name, scale), stop = unit
         low, high, step = amount.low, amount.high, amount.step
-        tail = self.next_cue(stop)
+        tail = self.after(stop)
         more_than_one = scale > 1 or (tail is not None and self.text[tail.start].isascii())
         if tail and "and_fraction" in tail.tags and name in ("min", "m", "yuan") and more_than_one:
             extra = tail.tags["and_fraction"]
@@ -144,7 +128,7 @@ class _Reader:
         loose = more is not None and more.has("over_after", "about_after") and not self.text[more.start].isascii()
         if loose and more and self._unit(more.end):
             end = more.end
-        half = self.next_cue(end)
+        half = self.after(end)
         if half and "and_fraction" in half.tags and (self._unit(half.end) or self.text[half.start].isascii()):
             extra = half.tags["and_fraction"]
             value, high, end, step = value + extra, high + extra, half.end, _FRACTION
@@ -154,7 +138,7 @@ class _Reader:
 
     def _rates(self, number: Number, stop: int) -> bool:
         """Return whether a unit that is short for minutes and for points is that of a rating."""
-        before = self.last_cue(number.start)
+        before = self.before(number.start)
         rated = before is not None and before.tags.get("unit_name") == "star"
         return "rating_unit" in self.pack.words.get(self.text[stop - 1], {}) and (number.decimals > 0 or rated)
 
@@ -168,13 +152,13 @@ class _Reader:
             tags = self.pack.words.get(glued[1], {})
             if "unit" in tags:
                 return tags["unit"], glued.end()
-        cue = self.next_cue(end)
+        cue = self.after(end)
         if cue and "unit" in cue.tags:
             return cue.tags["unit"], cue.end
         return None
 
     def _unit_before(self, start: int) -> tuple[tuple[str, float], int] | None:
-        cue = self.last_cue(start)
+        cue = self.before(start)
         end = self.by_start[start].end
         if cue and "unit_name" in cue.tags:
             return (cue.tags["unit_name"], 1.0), end
@@ -231,25 +215,25 @@ class _Reader:
 
     def _is_range(self, last: ReadFigure, figure: ReadFigure, gap: str) -> bool:
         mark = gap.strip()
-        rated = self.last_cue(last.start) if last.bare else None
+        rated = self.before(last.start) if last.bare else None
         same = (last.bare and not (rated and rated.role(("rating",)))) or last.unit == figure.unit
         if not same or figure.low <= last.low * (figure.scale if last.bare else 1.0):
             return False
         words = self.pack.words.get(mark, {})
-        before = self.last_cue(last.start)
+        before = self.before(last.start)
         between = "and" in words and before is not None and "between" in before.tags
         either = "either_or" in words and last.bare and not figure.bare
-        plain = (mark in _RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
+        plain = (mark in RANGE_MARKS or "range" in words) and not (last.bare and figure.bare)
         return between or either or plain
 
     def _hedged(self, figure: ReadFigure) -> ReadFigure:
         """Return the figure with what stands before or behind it about how exact it is."""
         if figure.approx == "range" and figure.high > figure.low:
             return figure
-        before = self.last_cue(figure.start)
+        before = self.before(figure.start)
         if before and "one" in before.tags:
-            before = self.last_cue(before.start)
-        after = self.next_cue(figure.end)
+            before = self.before(before.start)
+        after = self.after(figure.end)
         if figure.approx in ("about", "at_least"):
             return figure
         for cue, suffix in ((before, ""), (after, "_after")):
@@ -300,7 +284,7 @@ def find_figures(
 ) -> list[ReadFigure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
-    found = [_people(figure, reader.last_cue(figure.start)) if figure.bare else figure for figure in reader.read()]
+    found = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in reader.read()]
     return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
 
 

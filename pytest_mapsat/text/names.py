@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from .document import Form, fold_phrase, is_han
-from .pack import Cue, words_of_names
+from .pack import Cue, start_of, words_of_names
 from .page import Page
 
 _BRACKETED = re.compile(r"\(([^()]*)\)")
@@ -83,7 +83,7 @@ class Lexicon:
         self._forms = self._all_forms()
         self._by_start: dict[str, list[str]] = {}
         for form in sorted(self._forms, key=lambda form: (-len(form), form)):
-            self._by_start.setdefault(_start(form), []).append(form)
+            self._by_start.setdefault(start_of(form), []).append(form)
         self._starts = _starts("".join(sorted(start for start in self._by_start if not _LATIN.match(start))))
 
     def find(self, text: str) -> Iterator[Hit]:
@@ -139,12 +139,6 @@ class Lexicon:
 def lexicon_of(things: tuple[Thing, ...], *, shortened: bool = True) -> Lexicon:
     """Return the lexicon of some things; the trials of a case, and cases whose checks look for the same words, share one."""
     return Lexicon(things, shortened=shortened)
-
-
-def _start(form: str) -> str:
-    """Return what a form is looked up by: the letters and digits that it begins with, or its first character."""
-    run = _LATIN.match(form)
-    return run.group() if run else form[0]
 
 
 @lru_cache(maxsize=256)

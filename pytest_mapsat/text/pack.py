@@ -131,15 +131,15 @@ class Pack:
         """How long the words are that begin with a run of letters and digits, or with another character; the longest first."""
         lengths: dict[str, set[int]] = {}
         for word in self._cues:
-            lengths.setdefault(_start(word), set()).add(len(word))
+            lengths.setdefault(start_of(word), set()).add(len(word))
         return {start: sorted(held, reverse=True) for start, held in lengths.items()}
 
     @cached_property
     def _glued(self) -> Mapping[str, Sequence[str]]:
         """The words that may begin inside a run of letters and digits ("n't"), by what they have of the run; the longest first."""
         glued = [word for word, tags in self._cues.items() if "glued" in tags and _LATIN.match(word)]
-        glued.sort(key=lambda word: (-len(_start(word)), -len(word), word))
-        return {start: tuple(words) for start, words in groupby(glued, _start)}
+        glued.sort(key=lambda word: (-len(start_of(word)), -len(word), word))
+        return {start: tuple(words) for start, words in groupby(glued, start_of)}
 
     @cached_property
     def _starts(self) -> re.Pattern[str]:
@@ -187,7 +187,7 @@ class Pack:
         return Pack(self.language, words)
 
 
-def _start(word: str) -> str:
+def start_of(word: str) -> str:
     """Return what a word is looked up by: the letters and digits that it begins with, or its first character."""
     run = _RUN.match(word)
     return run.group() if run else word[0]

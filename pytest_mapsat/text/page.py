@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import TypeVar
 
+from .clock import Number
 from .document import Block, BlockKind, Cell, Folded, Span, fold, fold_phrase, is_han
 from .figures import FoundIdentifier, find_identifiers, may_link
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
@@ -407,7 +409,7 @@ def scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
 
 def _scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
     folded, blocks, bounds = page.folded, page.blocks, page.bounds
-    cues = [cue for cue in _outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
+    cues = [cue for cue in outside(page.cues, names) if not _in_a_name(folded, page.pack, cue)]
     result = Scan(page, cues, [], [], [], [cue.start for cue in cues])
     at = 0
     mute = sorted((*names, *_quoted(folded.text, bounds)))
@@ -469,14 +471,17 @@ def _asks(text: str, cues: Sequence[Cue], end: int) -> bool:
     return final.has("ask_end") or (final.has("ask_end_with") and any(cue.has("ask_word") for cue in cues))
 
 
-def _outside(cues: Iterable[Cue], names: Sequence[tuple[int, int]]) -> Iterator[Cue]:
-    """Yield the words that do not touch a name."""
+_Placed = TypeVar("_Placed", Cue, Number)
+
+
+def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iterator[_Placed]:
+    """Yield the words or numbers, ascending, that touch none of some spans."""
     at = 0
-    for cue in cues:
-        while at < len(names) and names[at][1] <= cue.start:
+    for piece in pieces:
+        while at < len(spans) and spans[at][1] <= piece.start:
             at += 1
-        if at == len(names) or cue.end <= names[at][0]:
-            yield cue
+        if at == len(spans) or piece.end <= spans[at][0]:
+            yield piece
 
 
 def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:

@@ -17,7 +17,7 @@ from .document import BareNumber, Cell, ClockTime, Document, Identifier, Mention
 from .figures import FoundIdentifier, find_figures
 from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
-from .page import KEPT, Clause, Page, Scan, Sentence, open_page, scan
+from .page import KEPT, Clause, Page, Scan, Sentence, open_page, outside, scan
 from .roles import Roles, Subjects, TimeRoles
 from .sides import Name
 from .stance import read_stances, reasons
@@ -169,7 +169,7 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     if not hits and not figures:
         return _Cut(cut, [], (), ())
     numbers = _inside_blocks(cut, find_numbers(page.folded.text, cut.cues))
-    numbers = _outside(numbers, _places(hits, page.identifiers))
+    numbers = list(outside(numbers, _places(hits, page.identifiers)))
     times = find_times(page.folded.text, cut.cues, numbers, page.pack)
     names = [_name(cut, hit) for hit in hits]
     read_stances(cut, names, [time.start for time in times])
@@ -190,17 +190,6 @@ def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
         while place < len(cut.bounds) and cut.bounds[place][1] <= number.start:
             place += 1
         if place < len(cut.bounds) and cut.bounds[place][0] <= number.start:
-            kept.append(number)
-    return kept
-
-
-def _outside(numbers: Sequence[Number], spans: Sequence[tuple[int, int]]) -> list[Number]:
-    kept = []
-    place = 0
-    for number in numbers:
-        while place < len(spans) and spans[place][1] <= number.start:
-            place += 1
-        if place == len(spans) or number.end <= spans[place][0]:
             kept.append(number)
     return kept
 
