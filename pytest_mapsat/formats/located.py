@@ -125,17 +125,17 @@ def validate(
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
-        details = [detail for detail in error.errors(include_url=False) if not _follows(detail)]
+        details = [
+            detail
+            for detail in error.errors(include_url=False)
+            # A list is too short once its bad items are gone: that only follows from other problems.
+            if detail["type"] != "too_short" or len(detail["input"]) < detail["ctx"]["min_length"]
+        ]
         wrong = [_wrong(written, detail, document.data) for detail in _meant(details, document.data)]
         for slip in _of_each_slip(wrong):
             message = f"{dotted(slip.place)}: {slip.message}" if slip.place else slip.message
             problems.append(document.lines.problem(path, slip.place, message, slip.hint))
         return None
-
-
-def _follows(detail: Any) -> bool:
-    """Say whether this only follows from other problems: a list is too short once its bad items are gone."""
-    return detail["type"] == "too_short" and bool(len(detail["input"]) >= detail["ctx"]["min_length"])
 
 
 def _meant(details: Sequence[Any], data: Json) -> list[Any]:
@@ -260,9 +260,9 @@ def _unknown_field(
     model: type[BaseModel], place: Sequence[str | int], location: Sequence[str | int]
 ) -> tuple[str, str]:
     nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
-    if new := next((one.renamed[name] for one in nouns if issubclass(one, Noun) and name in one.renamed), ""):
+    if new := next((noun.renamed[name] for noun in nouns if issubclass(noun, Noun) and name in noun.renamed), ""):
         return f"is now {new}", ""
-    known = sorted({name for one in nouns for name in _public_names(one)})
+    known = sorted({name for noun in nouns for name in _public_names(noun)})
     return _UNKNOWN, did_you_mean(place[-1], known) or f"{_KNOWN}{', '.join(known)}"
 
 
@@ -294,7 +294,7 @@ def _nouns_at(model: type[BaseModel], place: DataPath, location: Sequence[str | 
     candidates: set[type[BaseModel]] = {model}
     for part in place:
         candidates = _below(candidates, part)
-    return {one for one in candidates if _tag_words(one) & set(location)} or candidates
+    return {noun for noun in candidates if _tag_words(noun) & set(location)} or candidates
 
 
 def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseModel]]:
@@ -302,9 +302,9 @@ def _below(candidates: set[type[BaseModel]], part: str | int) -> set[type[BaseMo
         return candidates
     named = [
         sort
-        for one in candidates
-        for name, sort in types_of(one).items()
-        if part in {name, one.model_fields[name].alias}
+        for noun in candidates
+        for name, sort in types_of(noun).items()
+        if part in {name, noun.model_fields[name].alias}
     ]
     # A key of a free mapping (match: {city: ...}) leaves the candidates: they are the mapping's values already.
     return {model for annotation in named for model in _models_in(annotation)} if named else candidates

@@ -187,7 +187,9 @@ def _read_whole(path: Path, name: str) -> Run:
     if run is None:
         validate(Run, Located(data, lines), name, problems)
     else:
-        problems += (Problem(name, lines.at(place), f"{dotted(place)}: {said}") for place, said in _contradictions(run))
+        problems += (
+            Problem(name, lines.at(place), f"{dotted(place)}: {message}") for place, message in _contradictions(run)
+        )
     raise SuiteError(*problems[: limits.PROBLEMS])
 
 
@@ -212,10 +214,10 @@ def _contradictions(run: Run) -> Iterator[tuple[DataPath, str]]:
                 yield ["cases", index, "metrics", name], f"found {value:g}, expected 0 to 1"
         of_card, of_dialogue = (card.id, card.trial), (card.trajectory.case, card.trajectory.trial)
         if of_dialogue != of_card:
-            said = (
+            message = (
                 f"found the dialogue of {_named(*of_dialogue)}, expected that of {_named(*of_card)}, as its card says"
             )
-            yield ["cases", index, "trajectory"], said
+            yield ["cases", index, "trajectory"], message
         if first.setdefault(card.key, index) != index:
             yield ["cases", index], f"a second scorecard of {_named(*of_card)}; cases[{first[card.key]}] is one already"
 

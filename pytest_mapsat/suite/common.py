@@ -133,14 +133,18 @@ class Common:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
         if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
             return Located(data, document.lines)
-        if (wrong := _misshapen(data.get("vars", {}), truth)) is not None:
+        values, use = data.pop("vars", {}), truth.get("use", [])
+        wrong: tuple[tuple[str, ...], str] | None = None
+        if not isinstance(values, dict):
+            wrong = ("vars",), f"found {shown(values)}, expected a mapping of names to values"
+        elif not isinstance(use, list) or not all(isinstance(name, str) for name in use):
+            wrong = ("truth", "use"), f"found {shown(use)}, expected a list of ids of common requirements"
+        if wrong is not None:
             place, message = wrong
-            problems.append(document.lines.problem(shown_path(path), place, message))
+            problems.append(document.lines.problem(shown_path(path), place, f"{'.'.join(place)}: {message}"))
             return document
         lines = Lines(document.lines.line, dict(document.lines.children))
-        filling = _Filling(
-            data.pop("vars", {}), Located(document.data, lines), shown_path(path), str(data["language"]), problems
-        )
+        filling = _Filling(values, Located(document.data, lines), shown_path(path), str(data["language"]), problems)
         data["truth"] = self._with_used(truth, filling)
         filling.tell_unused()
         return Located(data, lines)
@@ -192,8 +196,8 @@ def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Locat
     sources = [(shown_path(path), inline)]
     for file in files:
         try:
-            found = parse_yaml(read_bytes(file, limits.YAML_BYTES), shown_path(file))
-            sources += [(shown_path(file), one) for one in found if one.data is not None]
+            documents = parse_yaml(read_bytes(file, limits.YAML_BYTES), shown_path(file))
+            sources += [(shown_path(file), source) for source in documents if source.data is not None]
         except SuiteError as error:
             problems.extend(error.problems)
     for name, source in sources:
@@ -241,16 +245,6 @@ def _known(requirements: Mapping[str, _Requirement]) -> str:
         if requirements
         else "write it in requirements/NAME.yaml, or under common in suite.yaml"
     )
-
-
-def _misshapen(values: Json, truth: JsonObject) -> tuple[tuple[str, ...], str] | None:
-    """Return the place of ``vars`` or ``use`` that is not what it should be, and what is wrong."""
-    if not isinstance(values, dict):
-        return ("vars",), f"vars: found {shown(values)}, expected a mapping of names to values"
-    use = truth.get("use", [])
-    if not isinstance(use, list) or not all(isinstance(name, str) for name in use):
-        return ("truth", "use"), f"truth.use: found {shown(use)}, expected a list of ids of common requirements"
-    return None
 
 
 class _Filling:
@@ -316,13 +310,13 @@ class _Filling:
             for key in value:
                 if "{{" in key:
                     self._report(f"{self._requirement} has {shown(key)} as a key: values alone are filled in")
-            parts = {key: self._fill(one, lines.children.get(key, lines)) for key, one in value.items()}
-            return {key: one for key, (one, _) in parts.items()}, Lines(
+            parts = {key: self._fill(part, lines.children.get(key, lines)) for key, part in value.items()}
+            return {key: part for key, (part, _) in parts.items()}, Lines(
                 lines.line, {key: at for key, (_, at) in parts.items()}
             )
         if isinstance(value, list):
-            items = [self._fill(one, lines.children.get(index, lines)) for index, one in enumerate(value)]
-            return [one for one, _ in items], Lines(lines.line, dict(enumerate(at for _, at in items)))
+            items = [self._fill(item, lines.children.get(index, lines)) for index, item in enumerate(value)]
+            return [item for item, _ in items], Lines(lines.line, dict(enumerate(at for _, at in items)))
         return value, Lines(lines.line)
 
     def _text(self, text: str, lines: Lines) -> tuple[Json, Lines]:
@@ -349,13 +343,13 @@ class _Filling:
 
     def _name(self, text: str) -> str | None:
         """Return the name of a value that the case has, or None after adding the problem."""
-        found = _NAME.fullmatch(text)
-        if found is None:
+        match = _NAME.fullmatch(text)
+        if match is None:
             self._report(
                 f"{self._requirement} has {shown('{{' + text + '}}')}, expected a name between the braces: nothing is computed"
             )
             return None
-        name = found[1]
+        name = match[1]
         self._asked.add(name)
         if name not in self._values:
             hint = did_you_mean(name, self._values) or f"add it to the case: vars: {{{name}: ...}}"

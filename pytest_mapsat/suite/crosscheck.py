@@ -251,18 +251,18 @@ def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = Non
     """
     stack = [(place, value)]
     while stack:
-        here, found = stack.pop()
-        if isinstance(found, tuple):
-            inside: list[tuple[str | int, Any]] = list(enumerate(found))
-        elif isinstance(found, dict):
-            inside = list(found.items())
+        here, part = stack.pop()
+        if isinstance(part, tuple):
+            inside: list[tuple[str | int, Any]] = list(enumerate(part))
+        elif isinstance(part, dict):
+            inside = list(part.items())
         else:
-            sort: type[Noun] = found.__class__
+            sort: type[Noun] = part.__class__
             if sorts is None or sort in sorts:
-                yield here, found
-            inside = [(name, found.__dict__[field]) for field, name in _fields(sort, sorts)]
+                yield here, part
+            inside = [(name, part.__dict__[field]) for field, name in _fields(sort, sorts)]
         # What holds no noun is not even put on the stack: this runs for every case of a run.
-        stack += [((*here, at), one) for at, one in reversed(inside) if one and _may_hold(one.__class__, sorts)]
+        stack += [((*here, at), below) for at, below in reversed(inside) if below and _may_hold(below.__class__, sorts)]
 
 
 @cache
@@ -279,7 +279,7 @@ def _fields(noun: type[Noun], sorts: frozenset[type[Noun]] | None) -> tuple[tupl
     return tuple(
         (name, noun.model_fields[name].alias or name)
         for name, kind in types_of(noun).items()
-        if any(sorts is None or sorts & _reached(one) for one in _nouns_of(kind))
+        if any(sorts is None or sorts & _reached(below) for below in _nouns_of(kind))
     )
 
 

@@ -179,11 +179,9 @@ def not_a_case(document: Located, path: str) -> Problem | None:
     data, line = document.data, document.lines.line
     if isinstance(data, dict) and ({"visible", "truth"} & data.keys() or not data.keys() - set(Case.model_fields)):
         return None
-    found = (
-        f"a mapping with {', '.join(map(str, list(data)[:5])) or 'nothing'}" if isinstance(data, dict) else shown(data)
-    )
-    message = f"this is not a case: it has neither 'visible' nor 'truth', but is {found}"
     keys = set(data) if isinstance(data, dict) else set()
+    what = f"a mapping with {', '.join(map(str, [*data][:5])) or 'nothing'}" if isinstance(data, dict) else shown(data)
+    message = f"this is not a case: it has neither 'visible' nor 'truth', but is {what}"
     hint = next((hint for some, hint in _BELONG if some <= keys), _ELSEWHERE)
     return Problem(path, line, message, hint)
 

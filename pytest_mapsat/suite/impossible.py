@@ -60,7 +60,7 @@ def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Impossibl
                 break
             part = below
         else:
-            yield from (one._replace(place=(path, *one.place)) for one in _unmatched(match, part))
+            yield from (wrong._replace(place=(path, *wrong.place)) for wrong in _unmatched(match, part))
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:
@@ -119,11 +119,11 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C90
             yield from filter(None, wrong[:1])
     elif isinstance(match, Has):
         element = schema.get("items") if "array" in types else schema
-        yield from (one._replace(place=("where", *one.place)) for one in impossible(match.where, element))
+        yield from (inner._replace(place=("where", *inner.place)) for inner in impossible(match.where, element))
     elif isinstance(match, SameItems):
         for index, value in enumerate(match.values):
-            inner = Equal(op="equal", value=value)
-            yield from (one._replace(place=("values", index)) for one in _unmatched(inner, schema.get("items")))
+            item = Equal(op="equal", value=value)
+            yield from (inner._replace(place=("values", index)) for inner in _unmatched(item, schema.get("items")))
 
 
 def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Impossible]:

@@ -92,7 +92,7 @@ _PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
 def take_inventory(root: Path) -> Inventory:
     """Return all files below ``root`` by role; the order of the files on disk does not matter."""
     problems: list[Problem] = []
-    found: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
+    by_role: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
     strangers: list[Path] = []
     unread: list[Problem] = []
     aside: list[Path] = []
@@ -110,13 +110,13 @@ def take_inventory(root: Path) -> Inventory:
             continue
         problem = refusal(root, path)
         if problem is None:
-            found[role].append(path)
+            by_role[role].append(path)
         else:
             problems.append(problem)
     if count := sum(map(_looks_like_cases, aside)):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
-    files = {role: tuple(paths) for role, paths in found.items() if role != "manifest"}
+    files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
     return Inventory(problems=tuple(problems), strangers=tuple(strangers), unread=tuple(unread), **files)
 
 

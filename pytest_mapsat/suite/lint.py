@@ -201,7 +201,8 @@ class _Linter:
 
     def _about_undeclared_fields(self) -> None:
         """Tell tools whose results, recorded or computed, have values of which nothing says what they mean: no claim can be held against them."""
-        results = [(one.recording.tool, one.recording.result) for one in self._recordings if not one.recording.cut]
+        recordings = [placed_recording.recording for placed_recording in self._recordings]
+        results = [(recording.tool, recording.result) for recording in recordings if not recording.cut]
         results += [
             (name, self._suite.shape(name)) for name, tool in self._suite.tools.items() if tool.answer is not None
         ]

@@ -62,12 +62,12 @@ class StateFiles:
 def read_state(paths: Sequence[Path]) -> StateFiles:
     """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines. Raises SuiteError."""
     problems: list[Problem] = []
-    found: dict[str, list[tuple[JsonObject, Spot]]] = {}
+    rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
     for path in paths:
-        _read(path, found.setdefault(path.name.partition(".")[0], []), problems)
-    lines = found.pop(OVERLAYS, [])
-    tables = {name: Table(name, tuple(row for row, _ in found[name])) for name in sorted(found)}
-    spots = {name: tuple(spot for _, spot in found[name]) for name in tables}
+        _read(path, rows_of.setdefault(path.name.partition(".")[0], []), problems)
+    lines = rows_of.pop(OVERLAYS, [])
+    tables = {name: Table(name, tuple(row for row, _ in rows_of[name])) for name in sorted(rows_of)}
+    spots = {name: tuple(spot for _, spot in rows_of[name]) for name in tables}
     overlays: dict[str, list[Overlay]] = {}
     placed: list[tuple[Overlay, Spot]] = []
     for data, (path, line) in lines:

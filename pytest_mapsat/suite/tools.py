@@ -45,41 +45,29 @@ def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
     tools: dict[str, tuple[Tool, Path, int]] = {}
     problems: list[Problem] = []
     for path in paths:
-        for tool, line in _tools_of(path, problems):
-            if tool.name in tools:
-                problems.append(_twice(tool, tools[tool.name], path, line))
-            else:
-                tools[tool.name] = (tool, path, line)
-    problems += _aliases(tools)
-    if problems:
-        raise SuiteError(*problems)
-    return dict(sorted(tools.items()))
-
-
-def _aliases(tools: dict[str, tuple[Tool, Path, int]]) -> Iterator[Problem]:
-    """Give the aliases that could mean two tools."""
+        name = shown_path(path)
+        try:
+            documents = documents_of_yaml(path)
+        except SuiteError as error:
+            problems.extend(error.problems)
+            continue
+        for document in documents:
+            tool, line = validate(Tool, document, name, problems), document.lines.line
+            if tool is None:
+                continue
+            _, first, first_line = tools.setdefault(tool.name, (tool, path, line))
+            if (first, first_line) != (path, line):
+                message = f"the tool {shown(tool.name)} is described twice; first in {shown_path(first)}:{first_line}"
+                problems.append(Problem(name, line, message, "keep one of the two"))
     owners = {name: name for name in tools}
     for own, (tool, path, line) in sorted(tools.items()):
         for alias in tool.aliases:
             if owners.setdefault(alias, own) != own or alias == own:
                 message = f"the alias {shown(alias)} of {own} is also a name of {owners[alias]}"
-                yield Problem(shown_path(path), line, message, "leave it out here, or there")
-
-
-def _tools_of(path: Path, problems: list[Problem]) -> list[tuple[Tool, int]]:
-    name = shown_path(path)
-    try:
-        documents = documents_of_yaml(path)
-    except SuiteError as error:
-        problems.extend(error.problems)
-        return []
-    read = [(validate(Tool, document, name, problems), document.lines.line) for document in documents]
-    return [(tool, line) for tool, line in read if tool is not None]
-
-
-def _twice(tool: Tool, first: tuple[Tool, Path, int], path: Path, line: int) -> Problem:
-    message = f"the tool {shown(tool.name)} is described twice; first in {shown_path(first[1])}:{first[2]}"
-    return Problem(shown_path(path), line, message, "keep one of the two")
+                problems.append(Problem(shown_path(path), line, message, "leave it out here, or there"))
+    if problems:
+        raise SuiteError(*problems)
+    return dict(sorted(tools.items()))
 
 
 # -- answer blocks
@@ -216,8 +204,11 @@ def _word_wrong(row: JsonObject) -> str:
         (key in row) != (with_ in row) or not isinstance(row.get(key, ""), str) for key, with_ in pairs
     ):
         return "a row of words has sort with words, word with spelt, absent, or near"
-    wrong = [name for name in lists if not _texts(row[name])]
-    return f"{wrong[0]}: found {shown(row[wrong[0]])}, expected a list of texts" if wrong else ""
+    for name in lists:
+        words = row[name] if isinstance(row[name], list) else [None]
+        if not all(isinstance(word, str) and word.strip() for word in words):
+            return f"{name}: found {shown(row[name])}, expected a list of texts"
+    return ""
 
 
 def _timetable_wrong(row: JsonObject, column: str) -> str:
@@ -233,10 +224,6 @@ def _hour(hour: str, minutes: Json) -> bool:
     return all(isinstance(minute, str) and _CLOCK.fullmatch(f"{hour}:{minute}") is not None for minute in listed)
 
 
-def _texts(value: Json) -> bool:
-    return isinstance(value, list) and all(isinstance(member, str) and member.strip() for member in value)
-
-
 def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
     """Return what keeps a row from being a way, empty where nothing does."""
     for column in ("from", "to"):
@@ -250,11 +237,8 @@ def _way_wrong(row: JsonObject, answer: RoutesAnswer) -> str:
     unknown = [mode for mode in modes or [None] if mode not in answer.local]
     if unknown:
         return f"mode: found {shown(unknown[0])}, expected one of {', '.join(answer.local)}"
-    return _span_wrong(row.get("closed"))
-
-
-def _span_wrong(span: Json) -> str:
-    clocks = span if isinstance(span, list) else []
-    if span is None or (len(clocks) == 2 and all(isinstance(one, str) and _CLOCK.fullmatch(one) for one in clocks)):  # noqa: PLR2004 - a pair
+    closed = row.get("closed")
+    clocks = closed if isinstance(closed, list) else []
+    if closed is None or [isinstance(clock, str) and bool(_CLOCK.fullmatch(clock)) for clock in clocks] == [True, True]:
         return ""
-    return f'closed: found {shown(span)}, expected two times of day: ["22:00", "05:30"]'
+    return f'closed: found {shown(closed)}, expected two times of day: ["22:00", "05:30"]'

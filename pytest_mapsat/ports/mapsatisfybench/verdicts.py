@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pytest_mapsat.formats import (
     Lines,
     Located,
-    TableRow,
     layout_of,
     layouts,
     limits,
@@ -140,7 +139,7 @@ def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
     problems: list[Problem] = []
     verdicts: dict[str, PublishedVerdict] = {}
     lines: dict[str, int] = {}
-    for line, data in _table(path, name) if layout_of(path, name) == "table" else _lines(path, name):
+    for line, data in _published(path, name):
         verdict = validate(PublishedVerdict, Located(data, Lines(line)), name, problems)
         if verdict is not None and verdict.case_id in verdicts:
             message = f"a second verdict on case {printable(verdict.case_id)}: line {lines[verdict.case_id]} has one"
@@ -156,24 +155,20 @@ def read_verdicts(path: Path, name: str) -> Mapping[str, PublishedVerdict]:
     return verdicts
 
 
-def _lines(path: Path, name: str) -> Iterator[tuple[int, Json]]:
-    for line in read_lines(path, limits.DIALOGUE_BYTES, name):
-        yield line.number, parse_json_line(line.data, name, line.number)
-
-
-def _table(path: Path, name: str) -> Iterator[tuple[int, Json]]:
-    """Give the rows of the published table; the JSON of ``results`` takes the place of its text."""
+def _published(path: Path, name: str) -> Iterator[tuple[int, Json]]:
+    """Give the lines of a file, or the rows of a table: there the JSON of ``results`` takes the place of its text."""
+    if layout_of(path, name) != "table":
+        for line in read_lines(path, limits.DIALOGUE_BYTES, name):
+            yield line.number, parse_json_line(line.data, name, line.number)
+        return
     hint = f"expected {layouts('JSON lines with case_id and details', _COLUMNS)}"
     for row in read_csv(path, _COLUMNS, name, hint=hint):
-        yield row.line, _of_row(row, name)
-
-
-def _of_row(row: TableRow, name: str) -> Json:
-    text = row.cells["results"]
-    results = located_json(text, name, row.line) if text.strip() else {}
-    if not isinstance(results, dict):
-        raise SuiteError(Problem(name, row.line, f"results is {shown(results)}, expected an object"))
-    return {**{key: row.cells[key] for key in ("case_id", "status", "error") if key in row.cells}, **results}
+        text = row.cells["results"]
+        results = located_json(text, name, row.line) if text.strip() else {}
+        if not isinstance(results, dict):
+            raise SuiteError(Problem(name, row.line, f"results is {shown(results)}, expected an object"))
+        given = {key: row.cells[key] for key in ("case_id", "status", "error") if key in row.cells}
+        yield row.line, {**given, **results}
 
 
 # -- labels

@@ -49,19 +49,8 @@ _NO_NAMES = (
     "超市", "地区", "区域", "附近", "本市", "全市", "该市", "该区", "乡村", "农村", "路口", "路边", "路况", "隧道", "频道", "通道", "渠道", "街区",
 )  # fmt: skip
 _NOT_KNOWN = [
-    "暂无",
-    "没有",
-    "无法",
-    "未能",
-    "查不到",
-    "没查到",
-    "缺失",
-    "不可用",
-    "获取失败",
-    "未获取",
-    "未返回",
-    "不完整",
-]
+    "暂无", "没有", "无法", "未能", "查不到", "没查到", "缺失", "不可用", "获取失败", "未获取", "未返回", "不完整",
+]  # fmt: skip
 _DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
 _HAN_DIGITS = "零一二三四五六七八九十"
@@ -71,7 +60,7 @@ _PART = 3
 def required(row: Row) -> list[JsonObject]:
     """Return the requirements of a row."""
     explicit, facts = _SCENARIOS[row.scenario](row)
-    return [{"kind": "asked", **one} for one in explicit] + [{"kind": "fact", **one} for one in facts]
+    return [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
