@@ -41,8 +41,8 @@ else:
             "WhichReply leaves"
         ),
         "computing": (
-            "Around ComputedField EqualTo Least Local MetresFrom Most NextTimes OfRoute OnDay OpenNow "
-            "OpenThen Overlay OwnUser Reference Refers RoundAnswer RoutesAnswer RowFilter RowsAnswer "
+            "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
+            "Overlay Reference Refers RoundAnswer RoutesAnswer RowFilter RowsAnswer "
             "ToolAnswer Words"
         ),
         "tool": (
