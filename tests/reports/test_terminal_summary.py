@@ -137,7 +137,7 @@ def test_everything_that_was_measured_is_shown_when_more_is_asked_for():
 
 def test_without_thresholds_there_is_no_gate_to_pass():
     lines = summary_lines(run_of(card("a")), width=80, colour=True)
-    assert lines[-1] == ("gate     no gate: no threshold was given: only the items decide", "")
+    assert lines[-1] == ("gate     no gate: no threshold was given, so the test results alone decide", "")
 
 
 def test_lost_items_are_listed_ten_at_most():
