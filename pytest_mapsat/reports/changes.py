@@ -181,7 +181,7 @@ def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator
     for change in told:
         row = _row(change)
         where = f"{row.where} " if row.where else ""
-        chance = f", by chance {row.chance}" if row.chance else ""
+        chance = f" (p {'' if row.chance.startswith('<') else '= '}{row.chance})" if row.chance else ""
         text = f"{where}{row.metric} {row.baseline} → {row.new}, {row.difference}: {row.direction}{chance}"
         yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
         label = ""

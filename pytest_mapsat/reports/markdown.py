@@ -87,7 +87,7 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
     rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
     if rows:
         yield [
-            "| | baseline | now | difference | by chance | |",
+            "| | baseline | now | difference | p | |",
             "| :-- | --: | --: | --: | --: | :-- |",
             *(
                 f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.baseline} | {row.new} | {row.difference} | {row.chance} | "
