@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_mapsat.model import Json, Noun, Recording, Tool
+from pytest_mapsat.model import Json, Noun
 from pytest_mapsat.secrets import LEAST, known_secrets
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Recording, Tool
 
 _T = TypeVar("_T")
 

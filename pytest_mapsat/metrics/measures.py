@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Label, Outcome, Requirement, Verdict
+from pytest_mapsat.model import (
+    SOFT_LEVELS,
+    Blame,
+    Bounds,
+    Label,
+    Outcome,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Requirement
 
 
 class Measure(NamedTuple):

@@ -8,21 +8,19 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
     STATE,
     Blame,
-    Case,
     Ending,
     Fault,
     Label,
     Metric,
     Outcome,
     Spent,
-    Tool,
     Trajectory,
     Usage,
     UsageError,
@@ -44,6 +42,9 @@ from .satisfaction import (
     interaction_efficiency,
     tool_selection,
 )
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Case, Tool
 
 #: The entry point group in which installed packages name their metric sets: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"

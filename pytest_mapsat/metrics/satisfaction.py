@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
-    Case,
     Count,
-    Evidence,
-    ExpectedTool,
     Json,
     Label,
-    Requirement,
     Spent,
     Step,
     Trajectory,
@@ -21,6 +17,9 @@ from pytest_mapsat.model import (
 )
 
 from .measures import Measure, between, not_applicable, read_labels, weighted_share
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Case, Evidence, ExpectedTool, Requirement
 
 #: The part of a weight that nothing is known about.
 NEUTRAL = 1.0

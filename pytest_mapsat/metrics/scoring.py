@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.model import (
     BESIDES,
@@ -17,7 +17,6 @@ from pytest_mapsat.model import (
     USER,
     Blame,
     CallCounts,
-    Case,
     Count,
     Fault,
     Label,
@@ -26,7 +25,6 @@ from pytest_mapsat.model import (
     ProvenanceKind,
     Scorecard,
     Step,
-    Tool,
     Trajectory,
     Turn,
     Usage,
@@ -38,6 +36,9 @@ from pytest_mapsat.model import (
 from .measures import Measure, Reading, between, read_labels
 from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
 from .satisfaction import nothing_asked
+
+if TYPE_CHECKING:
+    from pytest_mapsat.model import Case, Tool
 
 _SHOWN_MISMATCHES = 3
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})

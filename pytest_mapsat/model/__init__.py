@@ -26,7 +26,7 @@ else:
     _NAMES = {
         "base": (
             "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DEFAULT_ASSERTED FigureRole InfrastructureError Json "
-            "JsonObject MapsatError MetricName Mode Noun Problem RequirementKind SCALARS SuiteError TimeRole "
+            "JsonObject MapsatError Membership MetricName Mode Noun Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
             "UsageError canonical_json did_you_mean digest json_size lighten noun_digest same "
             "shown types_of"
         ),
@@ -50,8 +50,8 @@ else:
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Case Clarification Confirms Context Evidence ExpectedTool LevelRule Location Membership "
-            "OracleTurn PlannedCall Requirement SOFT_LEVELS ScriptedAnswer Truth UserScript Visible"
+            "Case Clarification Confirms Context Evidence ExpectedTool LevelRule Location "
+            "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Visible"
         ),
         "trajectory": (
             "Blame Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "

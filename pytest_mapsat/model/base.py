@@ -16,6 +16,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
+#: What a soft requirement can reach (3.3).
+SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
@@ -83,6 +85,13 @@ class Noun(BaseModel):
     def to_json(self) -> JsonObject:
         """Return the value as plain JSON data, without fields that hold their default."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class Membership(Noun):
+    """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""
+
+    name: Identifier
+    order: int = Field(ge=0)
 
 
 def same(one: Json, other: Json) -> bool:

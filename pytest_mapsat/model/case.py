@@ -10,7 +10,18 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from .base import Identifier, JsonObject, Latitude, Level, Longitude, Noun, RequirementKind, Text
+from .base import (
+    SOFT_LEVELS,
+    Identifier,
+    JsonObject,
+    Latitude,
+    Level,
+    Longitude,
+    Membership,
+    Noun,
+    RequirementKind,
+    Text,
+)
 from .checks import MACHINE_SURE, Check, leaves
 from .match import Match
 from .schema import schema_problem
@@ -99,10 +110,6 @@ class Evidence(Noun):
         if len(strengths) > 1:
             raise ValueError(f"evidence gives one strength, not {' and '.join(strengths)}")
         return self
-
-
-#: What a soft requirement can reach (3.3).
-SOFT_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class LevelRule(Noun):
@@ -360,13 +367,6 @@ class Truth(Noun):
 
     def _of(self, *kinds: str) -> tuple[Requirement, ...]:
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
-
-
-class Membership(Noun):
-    """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""
-
-    name: Identifier
-    order: int = Field(ge=0)
 
 
 class Case(Noun):

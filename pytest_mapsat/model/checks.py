@@ -11,7 +11,6 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
@@ -19,6 +18,7 @@ from pydantic_core import PydanticKnownError
 
 from .base import FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
 from .match import Bound, Match
+from .schema import compiled_pattern
 
 
 def _which(turn: object) -> object:
@@ -420,20 +420,6 @@ class Matches(Noun):
     def compiled(self) -> Any:
         """The pattern, ready to search in texts. Raises ValueError with what is wrong in it."""
         return compiled_pattern(self.pattern)
-
-
-@lru_cache(maxsize=256)
-def compiled_pattern(pattern: str) -> Any:
-    """Return a pattern in RE2's syntax, ready to search in texts. Raises ValueError with what is wrong in it."""
-    import re2  # noqa: PLC0415  only where a case has a pattern
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        why = error.args[0]
-        raise ValueError(why.decode() if isinstance(why, bytes) else str(why)) from None
 
 
 class Asked(Noun):

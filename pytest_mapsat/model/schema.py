@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .base import Json, canonical_json, did_you_mean, shown
-from .checks import compiled_pattern
 
 _TYPES: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -303,3 +303,17 @@ def _of_length(schema: Mapping[str, Any], length: int, kind: str, what: str) -> 
 
 def _a(name: str) -> str:
     return "null" if name == "null" else f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+@lru_cache(maxsize=256)
+def compiled_pattern(pattern: str) -> Any:
+    """Return a pattern in RE2's syntax, ready to search in texts. Raises ValueError with what is wrong in it."""
+    import re2  # noqa: PLC0415  only where a case has a pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        why = error.args[0]
+        raise ValueError(why.decode() if isinstance(why, bytes) else str(why)) from None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from .base import Bounds, Identifier, MetricName, Noun
-from .case import Membership
+from .base import Bounds, Identifier, Membership, MetricName, Noun
 from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
 from .verdict import Count, Label, LabelKind, Misread, Outcome
 

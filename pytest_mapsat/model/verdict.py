@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from .base import Bounds, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
-from .case import SOFT_LEVELS, Requirement
+from .base import SOFT_LEVELS, Bounds, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
 from .trajectory import Blame, Trajectory, Turn, Usage
+
+if TYPE_CHECKING:
+    from .case import Requirement
 
 CALIBRATION_SCHEMA: Literal["mapsat-calibration/1"] = "mapsat-calibration/1"
 JUDGING_SCHEMA: Literal["mapsat-judging/1"] = "mapsat-judging/1"
