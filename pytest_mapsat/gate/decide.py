@@ -230,8 +230,9 @@ def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[Finding
 def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
     """Say how many cases are undecided, which, and why the first of them is."""
     first = min(open_cases)
+    only = "" if len(open_cases) == 1 else f"{first}, "
     whys = (
-        f"; {first}, requirement {label.requirement}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        f"; {only}requirement {label.requirement}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
         for card in cards
         for label in card.labels
         if card.id == first and label.requirement in card.unknown and label.bounded and label.why
