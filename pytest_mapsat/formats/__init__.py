@@ -26,7 +26,7 @@ from .files import (
     umask,
     unreadable,
 )
-from .journal import Journal, JournalContent, JournalEpisode, Place, is_journal, read_journal
+from .journal import Journal, Place, is_journal, read_journal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
 from .plain_data import (
@@ -48,8 +48,6 @@ __all__ = [
     "READ_ERRORS",
     "DataPath",
     "Journal",
-    "JournalContent",
-    "JournalEpisode",
     "Layout",
     "Lines",
     "Located",

@@ -217,7 +217,7 @@ class Element:
     leaves: list[tuple[Meaning, Json, str]] = field(default_factory=list)
 
     @cached_property
-    def _texts(self) -> dict[str, list[str]]:
+    def by_kind(self) -> dict[str, list[str]]:
         """The texts of its values by their kind, once it is complete, all names under "" as well; what stands for nothing is left out."""
         texts: dict[str, list[str]] = {}
         for meaning, value, _ in self.leaves:
@@ -229,19 +229,14 @@ class Element:
                         texts.setdefault("", []).append(text)
         return texts
 
-    @property
-    def named(self) -> bool:
-        """Whether one of its values names a thing, or says of which sort it is."""
-        return bool(self._texts)
-
     def texts(self, kind: Naming) -> list[str]:
         """Return the texts of its values of a kind; what stands for nothing is left out."""
-        return self._texts.get(kind, [])
+        return self.by_kind.get(kind, [])
 
     @property
     def subject(self) -> tuple[str, ...]:
         """Keys of the names in it, else of those in the nearest one around it."""
-        names = self._texts.get("", ())
+        names = self.by_kind.get("", ())
         return tuple(map(fold_phrase, names)) if names or self.parent is None else self.parent.subject
 
     @property
@@ -502,7 +497,7 @@ class _Gathering:
 
     def _name(self, element: Element, source: Source) -> None:
         """Make things known: those with a name of their own."""
-        if not element.named:
+        if not element.by_kind:
             return
         keys = [self._know(name) for name in element.texts("name")]
         for name in element.texts("end"):

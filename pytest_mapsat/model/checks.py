@@ -49,6 +49,17 @@ Things = Literal["proposed"] | Names
 Bounds = Bound | Annotated[tuple[Bound, ...], Field(min_length=1)]
 
 
+def _asks(message: str, *names: str) -> Any:
+    """Return a validator that refuses a check in which none of some fields is given."""
+
+    def given(check: Any) -> Any:
+        if all(getattr(check, name) in (None, ()) for name in names):
+            raise ValueError(message)
+        return check
+
+    return model_validator(mode="after")(given)
+
+
 class Says(Noun):
     """Words of the agent's replies: one of ``any`` and each of ``all`` is said, and none of ``none``. What is denied is not said.
 
@@ -63,11 +74,7 @@ class Says(Noun):
     about: tuple[Phrase, ...] = ()
     turn: WhichReply = "any"
 
-    @model_validator(mode="after")
-    def _phrases(self) -> Says:
-        if not self.any and not self.all and not self.none:
-            raise ValueError("says needs phrases in any, all or none")
-        return self
+    _phrases = _asks("says needs phrases in any, all or none", "any", "all", "none")
 
 
 #: Units of what is measured, and how far such figures may be rounded, relatively.
@@ -103,11 +110,7 @@ class Number(Noun):
     if_absent: Literal["fail", "nothing_claimed"] = "fail"
     turn: WhichReply = "any"
 
-    @model_validator(mode="after")
-    def _bounded(self) -> Number:
-        if self.min is None and self.max is None and self.equals is None:
-            raise ValueError("number needs min, max or equals")
-        return self
+    _bounded = _asks("number needs min, max or equals", "min", "max", "equals")
 
     @property
     def allowed(self) -> float:
@@ -144,11 +147,7 @@ class ClockTime(Noun):
     if_absent: Literal["fail", "nothing_claimed"] = "fail"
     turn: WhichReply = "any"
 
-    @model_validator(mode="after")
-    def _bounded(self) -> ClockTime:
-        if self.after is None and self.before is None and self.equals is None:
-            raise ValueError("clock_time needs after, before or equals")
-        return self
+    _bounded = _asks("clock_time needs after, before or equals", "after", "before", "equals")
 
     @property
     def things(self) -> tuple[str, ...]:

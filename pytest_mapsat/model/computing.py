@@ -88,24 +88,14 @@ class Refers(Noun):
     unknown: Literal["error", "nothing"] = "error"
 
 
-class OpenThen(Noun):
-    """The opening hours in the column hold the parameter's time of day."""
+class ColumnHolds(Noun):
+    """What the column holds fits the parameter.
 
-    op: Literal["open_at"]
-    column: Column
+    ``least``, ``most``: its figure is at least, or at most, the parameter's; ``open_at``: its opening hours hold the parameter's time of day; ``user``: it is the
+    case's own user, whom the parameter must name: nobody is told of another.
+    """
 
-
-class Least(Noun):
-    """The column's figure is at least the parameter's."""
-
-    op: Literal["least"]
-    column: Column
-
-
-class Most(Noun):
-    """The column's figure is at most the parameter's."""
-
-    op: Literal["most"]
+    op: Literal["least", "most", "open_at", "user"]
     column: Column
 
 
@@ -120,16 +110,7 @@ class OnDay(Noun):
     words: dict[str, int] = Field(default_factory=dict)
 
 
-class OwnUser(Noun):
-    """The column holds the case's own user, whom the parameter must name: nobody is told of another."""
-
-    op: Literal["user"]
-    column: Column
-
-
-RowFilter = Annotated[
-    EqualTo | Words | Around | Refers | OpenThen | Least | Most | OnDay | OwnUser, Field(discriminator="op")
-]
+RowFilter = Annotated[EqualTo | Words | Around | Refers | ColumnHolds | OnDay, Field(discriminator="op")]
 
 
 class MetresFrom(Noun):

@@ -45,17 +45,10 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
 
 
 class Progress:
-    """A plugin of the controller.
-
-    Args:
-        config: pytest's, which has the terminal; a copy of its file descriptor is kept.
-        tally: what has ended.
-        flights: what is under way in this process.
-        expected: returns how many cases there are.
-    """
+    """A plugin of the controller: tells what has ended of how many cases, and what is under way in this process."""
 
     def __init__(self, config: pytest.Config, tally: Tally, flights: Flights, expected: Callable[[], int]) -> None:
-        self._terminal = os.dup(sys.stdout.fileno())
+        self._terminal = os.dup(sys.stdout.fileno())  # past pytest's capturing
         self._writer = config.get_terminal_writer()
         self._tally = tally
         self._flights = flights
@@ -173,20 +166,12 @@ class Progress:
 
     def _line(self) -> str:
         """Return the line of now; empty where the terminal is too narrow."""
-        width = self._width()
+        width, seconds = self._width(), perf_counter() - self._since
         self._of = self._of or self._expected()
-        return (
-            ""
-            if width < _NARROWEST
-            else live_line(
-                self._tally,
-                done=self._done,
-                of=self._of,
-                under_way=self._under_way(),
-                seconds=perf_counter() - self._since,
-                width=width,
-            )
-        )
+        if width < _NARROWEST:
+            return ""
+        shown = self._under_way()
+        return live_line(self._tally, done=self._done, of=self._of, under_way=shown, seconds=seconds, width=width)
 
     def _show(self, line: str) -> None:
         if line and not self._is_at_the_edge():

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 
 class Beginning:
-    """What a run does with files before its first episode.
-
-    Args:
-        config: pytest's.
-        settings: what was asked for.
-        episodes: given the journal, and what an earlier run has finished.
-        decides: whether this run comes to a result.
+    """What a run that comes to a result does with files before its first episode.
 
     Attributes:
         begun: whether it has begun.

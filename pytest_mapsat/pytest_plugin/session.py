@@ -95,7 +95,6 @@ def start_session(config: pytest.Config) -> MapsatSession:
         session = MapsatSession(config, settings)
         if exit_status is not None:
             session.reporter = Reporter(session, exit_status)
-            session.suites.when_collected = session.reporter.collected
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         config.pluginmanager.register(session.suites, "mapsat-collecting")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves

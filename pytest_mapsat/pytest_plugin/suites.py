@@ -74,7 +74,6 @@ class Suites:
 
     Attributes:
         collected: the items of this process.
-        when_collected: told of them, on the controller.
         opened: suites by their folder.
         samples: the ids of the cases that the run is of, by the folder of their suite; all cases where it is not among them.
         settings: what was asked for, with what the suites say of what nobody named.
@@ -87,7 +86,6 @@ class Suites:
         self.settings = settings = session.settings
         self._sandboxes = tuple(sandboxes)
         self.collected = Collected()
-        self.when_collected: Callable[[Collected], None] = lambda _: None
         self._begun = False
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
@@ -327,7 +325,8 @@ class Suites:
                 suite.sandboxes = self._sandboxes
         self.collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
         self.collected.roots = sorted(self.touched)
-        self.when_collected(self.collected)
+        if self._session.reporter is not None:
+            self._session.reporter.collected(self.collected)
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from pytest_mapsat.model import Bounds, Scorecard
 
@@ -25,19 +26,15 @@ class Tally:
     """What the episodes that have ended come to so far. Of one that ran again the last attempt counts, and what all of them cost.
 
     Attributes:
-        outcomes: how many failed, are undecided, or were not judged because something broke.
         cost: of agent, user and judge, US dollars; None while nobody says.
         seconds: that all of them took.
     """
 
     def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
         self.cost: float | None = None
         self.seconds = 0.0
         self._last: dict[tuple[str, int, str], tuple[str, Bounds | None]] = {}
         self._metric = ""
-        self._spans = 0
-        self._least = self._most = 0.0
 
     def __len__(self) -> int:
         return len(self._last)
@@ -45,33 +42,27 @@ class Tally:
     def add(self, card: Scorecard) -> None:
         """Count an episode."""
         self._metric = self._metric or ("ar" if "ar" in card.metrics else next(iter(card.metrics), ""))
-        undecided = card.outcome == "unevaluated" and card.blame is None
-        outcome = (
-            "undecided" if undecided else "not judged" if card.outcome in ("unevaluated", "error") else card.outcome
-        )
-        key, now = (card.id, card.trial, card.agent), (outcome, card.bounds_of(self._metric))
-        if key in self._last:
-            self._count(*self._last[key], -1)
-        self._count(*now, 1)
-        self._last[key] = now
+        unknown = "undecided" if card.outcome == "unevaluated" and card.blame is None else "not judged"
+        outcome = unknown if card.outcome in ("unevaluated", "error") else card.outcome
+        self._last[card.id, card.trial, card.agent] = (outcome, card.bounds_of(self._metric))
         self.seconds += card.timing.seconds
-        spent = [part.cost for part in (card.spent, card.user_spent, card.judge_spent) if part is not None]
-        for cost in (cost for cost in spent if cost is not None):
-            self.cost = (self.cost or 0.0) + cost
+        for part in (card.spent, card.user_spent, card.judge_spent):
+            if part is not None and part.cost is not None:
+                self.cost = (self.cost or 0.0) + part.cost
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """How many failed, are undecided, or were not judged because something broke."""
+        return Counter(outcome for outcome, _ in self._last.values())
 
     @property
     def mean(self) -> str:
         """The mean of AR, or of the suite's own first metric, between its bounds while cases are undecided; empty where none is known."""
-        if not self._spans:
+        spans = [span for _, span in self._last.values() if span is not None]
+        if not spans:
             return ""
-        return f"{metric_word(self._metric)} {span_text(self._least / self._spans, self._most / self._spans, '-')}"
-
-    def _count(self, outcome: str, span: Bounds | None, times: int) -> None:
-        self.outcomes[outcome] += times
-        if span is not None:
-            self._spans += times
-            self._least += times * span[0]
-            self._most += times * span[1]
+        least, most = (fsum(ends) / len(spans) for ends in zip(*spans, strict=True))
+        return f"{metric_word(self._metric)} {span_text(least, most, '-')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +89,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
         seconds: since the first began.
         width: columns of the terminal; what has no room is left out.
     """
+    outcomes = tally.outcomes
     rate = done / seconds if done >= _RATED and seconds > 0 else 0.0
     by_the_minute = rate < _BY_THE_MINUTE
     slow = under_way[0] if under_way else None
@@ -106,11 +98,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
     parts = {
         "done": f"mapsat {done}/{of}" if of else f"mapsat {done}",
         "under way": f"{len(under_way)} under way" if under_way else "",
-        **{
-            name: f"{tally.outcomes[name]} {name}"
-            for name in ("failed", "undecided", "not judged")
-            if tally.outcomes[name] > 0
-        },
+        **{name: f"{outcomes[name]} {name}" for name in ("failed", "undecided", "not judged") if outcomes[name]},
         "mean": tally.mean,
         "rate": "" if not rate else f"{rate * _MINUTE:.1f}/min" if by_the_minute else f"{rate:.1f}/s",
         "left": f"{_clock((of - done) / rate)} left" if rate and of > done else "",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, UNDECIDED, USER, Aggregate, Run, Spent
+from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, UNDECIDED, USER, Aggregate, Run, Usage
 
 from .changes import change_lines, rule_lines
 from .text import Line, cell_width, cut, labelled, printable
@@ -279,7 +279,7 @@ class _Summary:
         told = []
         for name, field in fields.items():
             parts = [part for card in self._run.cases if (part := getattr(card, field)) is not None]
-            told += [f"{name} {_sums(parts)}"] if any(part != Spent() for part in parts) else []
+            told += [f"{name} {_sums(parts)}"] if any(part != Usage() for part in parts) else []
         if told:
             self._say("spent   ", "; ".join(told))
 
@@ -367,7 +367,7 @@ def _fits(rows: Sequence[Sequence[str]], width: int) -> bool:
     return sum(max(map(cell_width, column)) for column in columns) + len(_GAP) * (len(columns) - 1) <= width
 
 
-def _sums(parts: Sequence[Spent]) -> str:
+def _sums(parts: Sequence[Usage]) -> str:
     """Say what some episodes spent in all; the ones that do not say how much are counted beside."""
     known = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
     costs = [part.cost for part in parts if part.cost is not None]

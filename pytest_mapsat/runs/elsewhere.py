@@ -14,7 +14,7 @@ from asyncio import gather, run, timeout
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from math import inf
@@ -84,7 +84,9 @@ class Elsewhere:
     def play(self, case: Case, suite: SandboxSuite, source: Source, *, trial: int) -> Trajectory:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
-            self._suites[id(suite)] = _packed(_of_suite(suite))
+            tables = {name: list(table.rows) for name, table in suite.tables.items()}
+            tools = [_plain(tool) for tool in suite.tools.values()]
+            self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
         try:
             told = json.loads(self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial))))
         except MapsatError as error:
@@ -140,21 +142,13 @@ class Elsewhere:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case with what a scripted user, or the oracle, needs of its truth; all of it where somebody else may want it."""
+    """Return the case with what a scripted user, or the oracle, needs of its truth; whole where somebody else may want it."""
     if request.user not in ("scripted", "silent") or installed_sandboxes():
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
     output = case.truth.output if oracle else {}
     truth = Truth(user=case.truth.user, oracle=oracle, output=output)
     return case.model_copy(update={"truth": truth})
-
-
-def _of_suite(suite: SandboxSuite) -> dict[str, Any]:
-    return {
-        "manifest": _plain(suite.manifest),
-        "tools": [_plain(tool) for tool in suite.tools.values()],
-        "tables": {name: list(table.rows) for name, table in suite.tables.items()},
-    }
 
 
 def _plain(noun: Noun) -> dict[str, Any]:
@@ -206,32 +200,25 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
     """
     wanted = _unpacked(asked)
     if wanted["version"] != __version__:
-        said = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
-        return json.dumps({"refused": said})
+        refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
+        return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _plain(without_secrets(_played(suite, wanted)))})
+        return json.dumps({"trajectory": _plain(without_secrets(_played(_opened(suite), wanted)))})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
 
-def _played(packed: bytes, wanted: Mapping[str, Any]) -> Trajectory:
-    case = Case.model_validate(wanted["case"])
-    common = _opened(packed)
+def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
+    case, trial = Case.model_validate(wanted["case"]), wanted["trial"]
     name_secrets(common.manifest.redact)
-    suite = _Suite(
-        common.manifest,
-        common.tools,
-        common.tables,
-        tuple(map(Recording.model_validate, wanted["recordings"])),
-        tuple(map(Overlay.model_validate, wanted["overlays"])),
-    )
+    own = tuple(map(Recording.model_validate, wanted["recordings"]))
+    suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    client = _client(wanted["cache"]) if asks else None
-    source = _source(wanted["agent"], root, wanted["cache"] if asks else None)
-    user = make_user(wanted["user"], case, client=client, trial=wanted["trial"])
+    source, client = _source(wanted["agent"], root, wanted["cache"] if asks else None)
+    user = make_user(wanted["user"], case, client=client, trial=trial)
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
-    sandbox, trial, identity = make_sandbox(case, suite), wanted["trial"], wanted["session"]
+    sandbox, identity = make_sandbox(case, suite), wanted["session"]
     return run_episode(case, source, user, sandbox, limits, trial=trial, identity=identity, form=wanted["form"])
 
 
@@ -244,14 +231,12 @@ def _opened(packed: bytes) -> _Suite:
 
 
 @lru_cache(maxsize=4)
-def _source(spec: str, root: str, cache: Mode | None) -> Source:
-    return resolve_source(spec, root=Path(root), client=None if cache is None else _client(cache))
+def _source(spec: str, root: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
+    client = None if cache is None else door_for(cache)
+    return resolve_source(spec, root=Path(root), client=client), client
 
 
-@lru_cache(maxsize=4)
-def _client(mode: Mode) -> ModelClient:
-    return door_for(mode)
-
+# -- a cluster of dask ---------------------------------------------------------------------
 
 #: How long a scheduler may take to answer, and a cluster to have its first worker, seconds.
 _PATIENCE = 5.0
@@ -264,12 +249,7 @@ _PLAYS = 2
 
 @dataclass
 class Cluster:
-    """A connection to a scheduler.
-
-    Attributes:
-        executor: runs functions on its workers.
-        threads: how many the workers have in all.
-    """
+    """A connection to a scheduler: what runs functions on its workers, and how many threads these have."""
 
     executor: Executor
     threads: int
@@ -289,7 +269,7 @@ class Cluster:
         return "its cluster has no worker any more" if self._looked - self._seen > _DESERTED else ""
 
     def close(self) -> None:
-        """Let go of what is still to be run, and of the connection."""
+        """Let go of it, and of what is still to be run."""
         self._client.close(timeout=_PATIENCE)
 
 
@@ -395,15 +375,14 @@ async def _kind_of(address: str) -> str:
     return str(told["type"])
 
 
-def _answered(said: str, ask: Callable[[], Any]) -> Any:
+def _answered(wrong: str, ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except ValueError:
         raise
     except Exception as error:  # noqa: BLE001  OSError, TimeoutError and others, by what answers or does not
-        raise UsageError(
-            f"{said} ({type(error).__name__}); start one with: dask scheduler, and dask worker ADDRESS"
-        ) from None
+        start = "start one with: dask scheduler, and dask worker ADDRESS"
+        raise UsageError(f"{wrong} ({type(error).__name__}); {start}") from None
 
 
 def _refuse_other_versions(client: Any, option: str) -> None:

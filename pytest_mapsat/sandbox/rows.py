@@ -13,15 +13,12 @@ from pytest_mapsat.model import (
     EqualTo,
     Json,
     JsonObject,
-    Least,
     MetresFrom,
     NextTimes,
     OfRoute,
     OnDay,
     OpenNow,
-    OpenThen,
     Overlay,
-    OwnUser,
     ParameterMatch,
     Reference,
     Refers,
@@ -337,11 +334,11 @@ class RowsCall:
             if day is None:
                 raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
             return lambda value: value == day
-        if isinstance(rule, OwnUser):
+        if rule.op == "user":
             if str(given) != self._ground.context.uid:
                 raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
             return lambda value: str(value) == str(given)
-        if isinstance(rule, OpenThen):
+        if rule.op == "open_at":
             at_time = moment(given if isinstance(given, str) else number(given))
             clock = at_time.partition("T")[2][:5] if at_time else ""
             if not clock:
@@ -350,7 +347,7 @@ class RowsCall:
         bound = number(given)
         if bound is None:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
-        if isinstance(rule, Least):
+        if rule.op == "least":
             return lambda value: (amount := number(value)) is not None and amount >= bound
         return lambda value: (amount := number(value)) is not None and amount <= bound
 

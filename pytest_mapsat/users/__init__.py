@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
+from pytest_mapsat.llm import named_model
+from pytest_mapsat.model import UsageError, did_you_mean
 
 from .reading import learn_to_read
 from .slips import audit
-from .user import ScriptedUser, SilentUser, User, UserBrokenError, UserMove, check_user_spec, make_user
+from .user import ScriptedUser, SilentUser, User, UserBrokenError, UserMove
 
 if TYPE_CHECKING:
+    from pytest_mapsat.llm import ModelClient
+    from pytest_mapsat.model import Case
+
     from .modelled import USER_PROMPTS
 else:
     __getattr__ = fetched(__name__, {"modelled": ("USER_PROMPTS",)})
@@ -27,3 +32,50 @@ __all__ = [
     "learn_to_read",
     "make_user",
 ]
+
+_NAMES = ("scripted", "silent", "llm", "scripted+llm")
+_EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"
+
+
+def make_user(spec: str, case: Case, *, client: ModelClient | None = None, trial: int = 1) -> User:
+    """Return a fresh user for one episode of the case.
+
+    Args:
+        spec: ``scripted``, ``silent``, ``llm:MODEL`` or ``scripted+llm:MODEL``.
+        case: whose script is played; a scripted user is given its script and language only, a model persona and intent as well.
+        client: the way to models.
+        trial: counts the episodes of the case from 1.
+
+    Raises:
+        UsageError: the spec names no user, or one that needs a model, and there is no way to models.
+    """
+    check_user_spec(spec)
+    if spec == "silent":
+        return SilentUser()
+    kind, _, model = spec.partition(":")
+    if kind == "scripted":
+        return ScriptedUser(case.truth.user, language=case.language)
+    if client is None:
+        raise UsageError(f"user {spec!r}: models are asked in a run only, with --mapsat-agent")
+    from .modelled import Chooser, ModelUser, Voice  # noqa: PLC0415 (only where a model is the user)
+
+    voice = Voice(client, *named_model(model, f"--mapsat-user={spec}"), trial)
+    if kind == "llm":
+        return ModelUser(case, voice)
+    return ScriptedUser(case.truth.user, language=case.language, chooser=Chooser(voice, case.language))
+
+
+def check_user_spec(spec: str) -> None:
+    """Do nothing for a spec that names a user.
+
+    Raises:
+        UsageError: it names no user of this version.
+    """
+    kind, colon, model = spec.partition(":")
+    if kind in ("llm", "scripted+llm"):
+        named_model(model, f"--mapsat-user={spec}")
+    elif colon and not did_you_mean(kind, _NAMES):
+        raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")
+    elif spec not in ("scripted", "silent"):
+        hint = did_you_mean(kind, _NAMES)
+        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))

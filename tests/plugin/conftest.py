@@ -5,13 +5,16 @@ processes of their own, which are forks of one that has loaded the same; those o
 """
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import walk_packages
 
 import pytest
 import tiny_suite
+from scripted_models import ScriptedModels, scripted_models
 
 import pytest_mapsat
+from pytest_mapsat.llm.call import library
 
 for _name in ("numpy", "openpyxl", "rapidfuzz", "rich.console", "rich.table", "yaml"):
     import_module(_name)
@@ -32,3 +35,21 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 def _processes_start_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if {"pytester", "project"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
         monkeypatch.setattr(sys, "executable", request.getfixturevalue("warm"))
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ScriptedModels]:
+    """A server of models, and their library imported once for all runs of this process."""
+    library()
+    with scripted_models() as running:
+        yield running
+
+
+@pytest.fixture
+def asked_models(server: ScriptedModels, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> ScriptedModels:
+    """The server with nothing asked yet, an environment that leads to it, and an empty store of answers."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(pytester.path / "store"))
+    server.requests.clear()
+    return server

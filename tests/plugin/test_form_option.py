@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 import tiny_suite
-from scripted_models import said, scripted_models
+from scripted_models import ScriptedModels, said
 from workers import EVERYWHERE
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_run
 from pytest_mapsat.llm import prompt
-from pytest_mapsat.llm.call import library
 from pytest_mapsat.model import trajectory_digest
 
 SAVE = "--mapsat-save=run.json"
@@ -340,26 +339,20 @@ def test_the_question_is_asked_in_the_language_of_the_case(forms: pytest.Pyteste
 
 @pytest.mark.parametrize("kind", ["react", "plan"])
 def test_a_model_fills_in_its_form_in_one_request_without_tools(
-    forms: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, kind: str
+    forms: pytest.Pytester, asked_models: ScriptedModels, kind: str
 ) -> None:
-    library()
-
     def answers(body: dict[str, Any], _number: int) -> dict[str, Any]:
         if "Fill in a form" in body["messages"][-1]["content"]:
             return said(json.dumps(FORM))
         return said("I suggest Blue Bay. It has 3 points.")
 
-    with scripted_models() as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setenv("MAPSAT_CACHE_DIR", str(forms.path / "store"))
-        server.script = answers
-        options = (f"--mapsat-agent={kind}:openai/gpt-4o-mini", SAVE, "-k", "nav-one", "--mapsat-cache=off")
-        asking(forms).runpytest(*options).assert_outcomes(passed=1)
-        asked = [body for body in server.requests if "Fill in a form" in json.dumps(body)]
-        card = json.loads((forms.path / "run.json").read_text())["cases"][0]
-        asking(forms, form="false").runpytest(*options).assert_outcomes(passed=1)
-        without = json.loads((forms.path / "run.json").read_text())["cases"][0]
+    asked_models.script = answers
+    options = (f"--mapsat-agent={kind}:openai/gpt-4o-mini", SAVE, "-k", "nav-one", "--mapsat-cache=off")
+    asking(forms).runpytest(*options).assert_outcomes(passed=1)
+    asked = [body for body in asked_models.requests if "Fill in a form" in json.dumps(body)]
+    card = json.loads((forms.path / "run.json").read_text())["cases"][0]
+    asking(forms, form="false").runpytest(*options).assert_outcomes(passed=1)
+    without = json.loads((forms.path / "run.json").read_text())["cases"][0]
     assert len(asked) == 1
     assert card["trajectory"]["form"] == FORM
     assert card["spent"] == without["spent"]

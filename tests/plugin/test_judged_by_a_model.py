@@ -6,25 +6,12 @@ import json
 
 import pytest
 from judging_model import LINE
-from scripted_models import problem, said, scripted_models
-
-from pytest_mapsat.llm.call import library
-
-
-@pytest.fixture(scope="module")
-def server():
-    library()  # once for all runs of this process
-    with scripted_models() as running:
-        yield running
+from scripted_models import problem, said
 
 
 @pytest.fixture
-def models(server, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
-    server.requests.clear()
-    return server
+def models(asked_models):
+    return asked_models
 
 
 def judging(body, _number):

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_models import Broken, ScriptedModels, problem, said, scripted_models
+from scripted_models import Broken, ScriptedModels, problem, said
 from tiny_suite import case, write_suite
-
-from pytest_mapsat.llm.call import library
 
 REACT = "--mapsat-agent=react:openai/gpt-4o-mini"
 PLAN = "--mapsat-agent=plan:openai/gpt-4o-mini?temperature=0"
 THREE = "three"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ScriptedModels]:
-    library()  # once for all runs of this process
-    with scripted_models() as running:
-        yield running
-
-
 @pytest.fixture
-def models(server: ScriptedModels, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> ScriptedModels:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
-    server.requests.clear()
-    server.script = well_behaved
+def models(asked_models: ScriptedModels, project: pytest.Pytester) -> ScriptedModels:
+    asked_models.script = well_behaved
     cases = [case("c1"), case("c2"), case("c3")]
     for number, one in enumerate(cases):
         one["visible"]["query"] = f"Take me to a charger. {number}"  # equal cases would share their answers
     write_suite(project.path / "three", {"nav/a.yaml": cases})
-    return server
+    return asked_models
 
 
 def well_behaved(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:

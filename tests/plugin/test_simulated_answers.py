@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
-from scripted_models import ScriptedModels, said, scripted_models
+from scripted_models import ScriptedModels, said
 from tiny_suite import case, write_suite
 
-from pytest_mapsat.llm.call import library
 from pytest_mapsat.recording.own_sandbox import unlike
 
 SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
@@ -22,21 +20,11 @@ def agent(message, tools):
 RINK = {"pois": [{"name": "Rink", "open": True}]}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ScriptedModels]:
-    library()  # once for all runs of this process
-    with scripted_models() as running:
-        yield running
-
-
 @pytest.fixture
-def models(server: ScriptedModels, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> ScriptedModels:
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
+def models(asked_models: ScriptedModels, project: pytest.Pytester) -> ScriptedModels:
     write_suite(project.path / "one", {"nav/a.yaml": [case("c1")]})
     project.makepyfile(strange=STRANGE)
-    return server
+    return asked_models
 
 
 def steps(project: pytest.Pytester, name: str) -> list[dict[str, object]]:

@@ -122,9 +122,11 @@ def test_independent_writes_in_another_order_raise_no_alarm(retail):
     tried = 0
     for case in cases:
         calls = reference(case)
+        if len(writes(calls)) < 2:
+            continue
         trajectory, ended = played(case, suite, calls[::-1])
         _, wanted = played(case, suite, calls)
-        if len(writes(calls)) > 1 and ended == wanted:
+        if ended == wanted:
             assert verdict(case, suite, trajectory).outcome == "passed", case.id
             tried += 1
     assert tried >= 10

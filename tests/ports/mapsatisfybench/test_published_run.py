@@ -1,6 +1,8 @@
 """The published snapshot, end to end: import it, take its dialogues and verdicts as they are, and get its figures."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from tests_data import data_dir
 
 from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
 
+Run = Callable[[str], dict[str, Any]]
 #: TS and Eff of the recorded dialogues, by the first six characters of the case id.
 DIALOGUES = {
     "44cc53": (0.0000, 0.8333),
@@ -32,23 +35,32 @@ def _sources(kind: str) -> tuple[Path, Path]:
     return next(outputs.glob("simulator_res/*.csv")), next(outputs.glob("evaluation_res/*.csv"))
 
 
-def _run(pytester: pytest.Pytester, kind: str, *options: str) -> dict[str, Any]:
-    dialogues, verdicts = _sources(kind)
-    import_mapsatisfybench(data_dir() / "mapsatisfybench" / "upstream" / "data", pytester.path / "published")
-    result = pytester.runpytest(
-        "published",
-        f"--mapsat-agent=recorded:{dialogues}",
-        f"--mapsat-judge=recorded:{verdicts}",
-        "--mapsat-save=run.json",
-        *options,
-    )
-    result.assert_outcomes(passed=3, failed=7)
-    return json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
+@pytest.fixture
+def run_of(pytester: pytest.Pytester, kept: Path) -> Run:
+    """Put the run of a kind of sources into the folder of the test, made once, and return it."""
+
+    def run(kind: str) -> dict[str, Any]:
+        if not (kept / kind).exists():
+            dialogues, verdicts = _sources(kind)
+            import_mapsatisfybench(data_dir() / "mapsatisfybench" / "upstream" / "data", pytester.path / "published")
+            agent, judge = f"--mapsat-agent=recorded:{dialogues}", f"--mapsat-judge=recorded:{verdicts}"
+            result = pytester.runpytest("published", agent, judge, "--mapsat-save=run.json")
+            result.assert_outcomes(passed=3, failed=7)
+            shutil.copytree(pytester.path, kept / kind)
+        shutil.copytree(kept / kind, pytester.path, dirs_exist_ok=True)
+        return json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_every_case_has_the_published_figures(pytester: pytest.Pytester, kind: str) -> None:
-    run = _run(pytester, kind)
+def test_every_case_has_the_published_figures(run_of: Run, kind: str) -> None:
+    run = run_of(kind)
     path = data_dir() / "mapsatisfybench" / "verdicts_gpt53.jsonl"
     verdicts = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     published = {one["case_id"]: one["metrics"] for one in verdicts}
@@ -62,20 +74,20 @@ def test_every_case_has_the_published_figures(pytester: pytest.Pytester, kind: s
         assert case["metrics"]["eff"] == pytest.approx(eff, abs=1e-4)
 
 
-def test_the_run_says_that_its_verdicts_are_not_linked_to_its_dialogues(pytester: pytest.Pytester) -> None:
-    run = _run(pytester, "jsonl")
+def test_the_run_says_that_its_verdicts_are_not_linked_to_its_dialogues(run_of: Run) -> None:
+    run = run_of("jsonl")
     assert run["manifest"]["judge"]["linked"] is False
     assert any("joined by case id" in warning for warning in run["manifest"]["warnings"])
 
 
-def test_every_tool_result_of_a_recorded_dialogue_has_provenance_recorded(pytester: pytest.Pytester) -> None:
-    run = _run(pytester, "csv")
+def test_every_tool_result_of_a_recorded_dialogue_has_provenance_recorded(run_of: Run) -> None:
+    run = run_of("csv")
     assert sum(case["sandbox"]["recorded"] for case in run["cases"]) == 45
     assert sum(sum(case["sandbox"].values()) for case in run["cases"]) == 45
 
 
-def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pytest.Pytester) -> None:
-    first = _run(pytester, "jsonl")
+def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pytest.Pytester, run_of: Run) -> None:
+    first = run_of("jsonl")
     result = pytester.runpytest(
         "published", "--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", "--mapsat-save=again.json"
     )
@@ -85,8 +97,8 @@ def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pyte
     assert second["manifest"]["judge"]["linked"] is True
 
 
-def test_a_run_of_another_schema_version_is_refused(pytester: pytest.Pytester) -> None:
-    _run(pytester, "jsonl")
+def test_a_run_of_another_schema_version_is_refused(pytester: pytest.Pytester, run_of: Run) -> None:
+    run_of("jsonl")
     path = pytester.path / "run.json"
     path.write_text(path.read_text(encoding="utf-8").replace("mapsat-run/1", "mapsat-run/2"), encoding="utf-8")
     result = pytester.runpytest("published", "--mapsat-agent=recorded:run.json")
