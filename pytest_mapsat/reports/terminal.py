@@ -195,8 +195,8 @@ class _Summary:
                     f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items())
                 )
                 counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
-        for cases, names in counting.items():
-            self._say("", f"{', '.join(names)}: means over {cases}", "yellow")
+        for counts, names in counting.items():
+            self._say("", f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):
             labels, cases = suspects.total(), len(suspects)
             text = (
