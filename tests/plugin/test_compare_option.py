@@ -94,7 +94,7 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
     told.stdout.fnmatch_lines(
         [
             "gate*PASSED: warning: inconclusive: ar 0.500 -> 0.000 fell*",
-            "*0.02, but chance may go as far: -0.500 (3 of 3 cases differ; chance",
+            "*may be chance: -0.500 (3 of 3 cases differ; p = 0.125)*",
             "*a drop of 0.718 would have been seen four times in five with 1 trial of*",
         ]
     )
