@@ -84,10 +84,10 @@ def compare(
         told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the baseline again"
         return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
-    first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
+    first = [item.name for item in new.manifest.metrics if item.headline and item.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
     result = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
-    partly = (f"{told(one)}: compared on what is common" for one in like.part)
+    partly = (f"{told(item)}: compared on what is common" for item in like.part)
     return head.model_copy(
         update={
             **result,

@@ -124,9 +124,11 @@ class _Text:
 
     def scores(self, metrics: Sequence[Metric]) -> None:
         """Add the metrics; one and its value stay on one line."""
-        spans = {name: view.metric_text(self._card, name) for name in (one.name for one in metrics if one.gated)}
-        known = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
-        self.add("  ".join(known) or "no metric could be computed")
+        spans = {
+            name: view.metric_text(self._card, name) for name in (metric.name for metric in metrics if metric.gated)
+        }
+        values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
+        self.add("  ".join(values) or "no metric could be computed")
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 
     def label(self, label: Label) -> None:

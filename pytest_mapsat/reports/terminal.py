@@ -340,8 +340,10 @@ class _Summary:
         if more := sum(len(names) for _, names in reasons[_STOPPED:]):
             self.lines.append(Line(f"{'':8} and {more} more for other reasons", "red"))
         lost = self._run.accounting.lost
-        for number, one in enumerate(lost[:_LOST]):
-            self._say(f"{'' if number else 'lost':8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), "red")
+        for number, loss in enumerate(lost[:_LOST]):
+            self._say(
+                f"{'' if number else 'lost':8} ", printable(f"{loss.id} trial {loss.trial}: {loss.reason}"), "red"
+            )
         if len(lost) > _LOST:
             self.lines.append(Line(f"{'':8} and {len(lost) - _LOST} more", "red"))
 
@@ -369,11 +371,11 @@ def _fits(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 def _sums(parts: Sequence[Usage]) -> str:
     """Say what some episodes spent in all; the ones that do not say how much are counted beside."""
-    known = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
+    counted_parts = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
     costs = [part.cost for part in parts if part.cost is not None]
-    text = f"{sum(part.input_tokens or 0 for part in known):,} tokens in, {sum(part.output_tokens or 0 for part in known):,} out"
+    text = f"{sum(part.input_tokens or 0 for part in counted_parts):,} tokens in, {sum(part.output_tokens or 0 for part in counted_parts):,} out"
     text += f", ${math.fsum(costs):.4f}" if costs else ""
-    unknown = len(parts) - min(len(known), len(costs) if costs else len(known))
+    unknown = len(parts) - min(len(counted_parts), len(costs) if costs else len(counted_parts))
     return text + (f" ({unknown} of {len(parts)} episodes do not say all)" if unknown else "")
 
 
