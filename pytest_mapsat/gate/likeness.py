@@ -27,9 +27,9 @@ from pytest_mapsat.model import (
     RunManifest,
     RunRequest,
     Scorecard,
-    Spent,
     SuiteInfo,
     Unlike,
+    Usage,
     digest,
     lighten,
     trajectory_digest,
@@ -136,19 +136,21 @@ def slim(card: Scorecard) -> Scorecard:
             [
                 _one(
                     Label,
-                    requirement=one.requirement,
-                    kind=one.kind,
-                    outcome=one.outcome,
-                    value=one.value,
-                    blame=one.blame,
-                    why=UNDECIDED * one.undecided,
+                    requirement=item.requirement,
+                    kind=item.kind,
+                    outcome=item.outcome,
+                    value=item.value,
+                    blame=item.blame,
+                    why=UNDECIDED * item.undecided,
                 )
-                for one in card.labels
+                for item in card.labels
             ]
         ),
-        "requirements": tuple([_one(CardRequirement, id=one.id, kind=one.kind, text="") for one in card.requirements]),
+        "requirements": tuple(
+            [_one(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
+        ),
         "calls": _one(CallCounts, total=card.calls.total),
-        "spent": _one(Spent, **vars(card.spent)),
+        "spent": _one(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
         "trajectory": card.trajectory,
         "misread": None,  # differences between two runs of one judge are not widened

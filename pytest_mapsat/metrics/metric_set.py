@@ -20,7 +20,6 @@ from pytest_mapsat.model import (
     Label,
     Metric,
     Outcome,
-    Spent,
     Trajectory,
     Usage,
     UsageError,
@@ -85,12 +84,9 @@ def class_of(fault: Fault) -> Outcome:
     return "unevaluated" if fault.blame == "judge" else "error"
 
 
-def sum_usage(parts: Sequence[Usage]) -> Spent:
+def sum_usage(parts: Sequence[Usage]) -> Usage:
     """Return the totals; null where one of the parts does not say, and where there is none."""
-    if not any(map(says_usage, parts)):
-        return Spent()
-    total = total_usage(parts)
-    return Spent(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost=total.cost)
+    return total_usage(parts) if any(map(says_usage, parts)) else Usage()
 
 
 def says_usage(usage: Usage) -> bool:
@@ -127,7 +123,7 @@ class MetricInput:
         return fault_of(self.trajectory)
 
     @cached_property
-    def spent(self) -> Spent:
+    def spent(self) -> Usage:
         """What the agent spent; null where one of its replies does not say."""
         return sum_usage([turn.usage for turn in self.trajectory.replies])
 

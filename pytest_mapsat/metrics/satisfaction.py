@@ -10,9 +10,9 @@ from pytest_mapsat.model import (
     Count,
     Json,
     Label,
-    Spent,
     Step,
     Trajectory,
+    Usage,
     values_of,
 )
 
@@ -178,7 +178,7 @@ def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
     return Measure(reference / (reference + max(1, len(trajectory.replies))))
 
 
-def cost_efficiency(ses: Measure, spent: Spent) -> Measure:
+def cost_efficiency(ses: Measure, spent: Usage) -> Measure:
     """Return CEI = SES per million tokens, in and out; for reference only, not a metric of the paper."""
     if ses.span is None:
         return ses

@@ -64,7 +64,7 @@ else:
             "Quote ReplySize STATE UNDECIDED USER Verdict evidence_digest fits mark_value reply_digest "
             "reply_of step_name thing_name user_name wording_digest"
         ),
-        "scorecard": "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard Spent",
+        "scorecard": "CallCounts CardRequirement EpisodeTiming MSB_METRICS Metric PASSED Scorecard",
         "run": (
             "Accounting Aggregate CaseChange CaseSide Change ComparedRun Comparison ComparisonOutcome "
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from .base import Bounds, Identifier, Membership, MetricName, Noun
-from .trajectory import Blame, Fault, ProvenanceKind, Trajectory
+from .trajectory import Blame, Fault, ProvenanceKind, Trajectory, Usage
 from .verdict import Count, Label, LabelKind, Misread, Outcome
 
 
@@ -55,14 +55,6 @@ class CallCounts(Noun):
     failed: int = 0
     refused: int = 0
     by_tool: dict[str, int] = Field(default_factory=dict)
-
-
-class Spent(Noun):
-    """What somebody spent in the episode; null where they did not say."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
 
 
 class EpisodeTiming(Noun):
@@ -133,10 +125,10 @@ class Scorecard(Noun):
     clarifications: int = 0
     nothing_claimed: int = 0
     unchecked_rules: int = 0
-    spent: Spent = Spent()
-    user_spent: Spent | None = None
-    judge_spent: Spent | None = None
-    sandbox_spent: Spent | None = None
+    spent: Usage = Usage()
+    user_spent: Usage | None = None
+    judge_spent: Usage | None = None
+    sandbox_spent: Usage | None = None
     warnings: tuple[str, ...] = ()
     linked: bool | None = None
     stamp: str = ""

@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
     RunManifest,
     RunTiming,
     Scorecard,
-    Spent,
+    Usage,
 )
 from pytest_mapsat.model.trajectory import Blame
 
@@ -66,7 +66,7 @@ class ReportedCase(Noun):
     open: tuple[ReportedLabel, ...] = ()
     turns: int = 0
     calls: CallCounts = CallCounts()
-    spent: Spent = Spent()
+    spent: Usage = Usage()
     timing: EpisodeTiming = EpisodeTiming()
 
 

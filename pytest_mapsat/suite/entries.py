@@ -106,12 +106,22 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     for line in read_lines(path, limits.CASE_BYTES):
         header = _scanned(line.data) or _parsed(line, name, problems)
         if header is not None:
-            if (problem := id_problem(header["id"], name, line.number)) is not None:
+            case_id, domains, difficulty, language, attributes, group = header
+            if (problem := id_problem(case_id, name, line.number)) is not None:
                 problems.append(problem)
-            header.setdefault("language", common.manifest.language)
-            if "domains" not in header:
-                header["domains"] = common.domains(path)
-            entries.append(CaseEntry(path=path, line=line.number, offset=line.offset, length=len(line.data), **header))
+            entry = CaseEntry(
+                case_id,
+                path,
+                line.number,
+                common.domains(path) if domains is None else domains,
+                difficulty or "",
+                common.manifest.language if language is None else language,
+                attributes or _NO_ATTRIBUTES,
+                group,
+                line.offset,
+                len(line.data),
+            )
+            entries.append(entry)
         if len(problems) >= limits.PROBLEMS:
             break
     if problems:
@@ -127,12 +137,12 @@ def id_problem(case_id: str, path: str, line: int) -> Problem | None:
     return Problem(path, line, message, "choose another end: the run appends -t1, -t2, ... to the id of each trial")
 
 
-def _scanned(raw: bytes) -> dict[str, Any] | None:
-    """Return the header fields that a canonical line gives; None for any other line, and for what only a full parse can explain."""
+def _scanned(raw: bytes) -> tuple[Any, ...] | None:
+    """Return the header fields of a canonical line, None for those left out; None for any other line, and for what only a full parse can explain."""
     match = _CANONICAL.match(raw)
     if match is None:
         return None
-    groups = match.groups()
+    case_id, domains, difficulty, language, attributes, group = groups = match.groups()
     if None in groups and any(
         # It may still stand further on in the line.
         value is None and raw.find(name, match.end()) >= 0
@@ -140,21 +150,22 @@ def _scanned(raw: bytes) -> dict[str, Any] | None:
     ):
         return None
     try:
-        return {"id": groups[0].decode(), **_fields(groups[1:])}
+        return (
+            case_id.decode(),
+            _value("domains", domains),
+            _value("difficulty", difficulty),
+            _value("language", language),
+            _value("attributes", attributes),
+            _value("group", group),
+        )
     except ValueError:
         return None
 
 
 @lru_cache(maxsize=4096)
-def _fields(values: tuple[bytes | None, ...]) -> dict[str, Any]:
-    """Return the values of the fields behind the id that are given; many cases share all of them. Raises ValueError."""
-    return {name: _value(name, raw) for name, raw in zip(HEADER[1:], values, strict=True) if raw is not None}
-
-
-@lru_cache(maxsize=4096)
-def _value(name: str, raw: bytes) -> Any:
+def _value(name: str, raw: bytes | None) -> Any:
     """Return the value of a header field; many cases share one. Raises ValueError."""
-    return _reader(name)(raw)
+    return None if raw is None else _reader(name)(raw)
 
 
 @cache
@@ -162,8 +173,8 @@ def _reader(name: str) -> Callable[[bytes], Any]:
     return TypeAdapter(types_of(_Header)[name]).validate_json
 
 
-def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any] | None:
-    """Return the header fields that any line gives, or None after adding its problems."""
+def _parsed(line: RawLine, path: str, problems: list[Problem]) -> tuple[Any, ...] | None:
+    """Return the header fields of any line, None for those left out; None after adding its problems."""
     document = document_of(line.data, path, line.number, problems)
     if document is None:
         return None
@@ -171,7 +182,9 @@ def _parsed(line: RawLine, path: str, problems: list[Problem]) -> dict[str, Any]
         problems.append(problem)
         return None
     header = validate(_Header, document, path, problems)
-    return None if header is None else {name: getattr(header, name) for name in header.model_fields_set}
+    if header is None:
+        return None
+    return tuple(getattr(header, name) if name in header.model_fields_set else None for name in HEADER)
 
 
 def not_a_case(document: Located, path: str) -> Problem | None:

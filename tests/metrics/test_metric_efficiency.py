@@ -13,7 +13,7 @@ from pytest_mapsat.metrics import (
     interaction_efficiency,
     product,
 )
-from pytest_mapsat.model import OracleTurn, Spent
+from pytest_mapsat.model import OracleTurn, Usage
 
 
 @pytest.mark.parametrize(("turns", "reference", "value"), [(1, 5, 0.8333), (2, 2, 0.5), (4, 3, 0.4286), (4, 5, 0.5556)])
@@ -58,17 +58,17 @@ def test_ses_is_the_product_unrounded():
 
 
 def test_cei_is_ses_per_million_tokens_of_the_agent():
-    spent = Spent(input_tokens=8_152, output_tokens=1_376)
+    spent = Usage(input_tokens=8_152, output_tokens=1_376)
     assert cost_efficiency(Measure(0.4399), spent).value == pytest.approx(46.16918555835432)
 
 
-@pytest.mark.parametrize("spent", [Spent(), Spent(input_tokens=5), Spent(input_tokens=0, output_tokens=0)])
+@pytest.mark.parametrize("spent", [Usage(), Usage(input_tokens=5), Usage(input_tokens=0, output_tokens=0)])
 def test_cei_does_not_apply_where_tokens_are_not_known(spent):
     assert cost_efficiency(Measure(0.5), spent).outcome_class == "not_applicable"
 
 
 def test_cei_says_why_ses_has_no_value():
-    known = Spent(input_tokens=1, output_tokens=1)
+    known = Usage(input_tokens=1, output_tokens=1)
     assert cost_efficiency(Measure(None, "unevaluated"), known).outcome_class == "unevaluated"
 
 

@@ -3,12 +3,12 @@
 import pytest
 from runs_made import card
 
-from pytest_mapsat.model import EpisodeTiming, Spent
+from pytest_mapsat.model import EpisodeTiming, Usage
 from pytest_mapsat.reports import Tally, UnderWay, cell_width, live_line
 
 CARDS = (
-    card("a", 1.0, spent=Spent(cost=0.25), timing=EpisodeTiming(seconds=5)),
-    card("b", 0.5, outcome="failed", judge_spent=Spent(cost=0.17), timing=EpisodeTiming(seconds=5)),
+    card("a", 1.0, spent=Usage(cost=0.25), timing=EpisodeTiming(seconds=5)),
+    card("b", 0.5, outcome="failed", judge_spent=Usage(cost=0.17), timing=EpisodeTiming(seconds=5)),
     card("c", 0.0, most=0.9, outcome="unevaluated", timing=EpisodeTiming(seconds=5)),
     card("d", None, outcome="error", blame="sandbox", timing=EpisodeTiming(seconds=5)),
 )
