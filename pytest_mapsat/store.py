@@ -130,13 +130,13 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError, _library().Timeout) as error:
-            said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             hint = (
                 "run: python -m pytest_mapsat cache clear"
                 if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
                 else f"name another folder with {FOLDER_VARIABLE}"
             )
-            raise StoreError(f"the cache in {shown_path(self.folder)} cannot be used: {said}; {hint}") from error
+            raise StoreError(f"the cache in {shown_path(self.folder)} cannot be used: {reason}; {hint}") from error
         finally:
             self._depth.value = depth - 1
             if depth == 1 and get_ident() != self._owner and hasattr(self, "_entries"):

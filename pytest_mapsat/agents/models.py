@@ -129,10 +129,10 @@ class ModelConversation(Conversation):
         return Reply(text, usage=self._usage(), output=output or None)
 
     def _system(self, context: AgentContext) -> str:
-        known = {
+        shared_context = {
             name: value for name, value in context.items() if name not in _ELSEWHERE and value not in (None, [], {}, "")
         }
-        text = prompt("react", self._language).fill(context=json.dumps(known, ensure_ascii=False, indent=1))
+        text = prompt("react", self._language).fill(context=json.dumps(shared_context, ensure_ascii=False, indent=1))
         return f"{text}\n\n{context.instructions}" if context.instructions else text
 
     def _plan(self, schema: JsonObject) -> JsonObject:
@@ -183,10 +183,10 @@ class ModelConversation(Conversation):
         self._made[key] += 1
         if self._made[key] > MOST_EQUAL_CALLS:
             self._session.think(f"{call.name} was to be called with the same arguments once more, and was not")
-            said = (
+            refusal = (
                 f"this call was made {MOST_EQUAL_CALLS} times already and is not made again; go on with what you know"
             )
-            return {"status": "error", "message": said}
+            return {"status": "error", "message": refusal}
         self._taken.append({"tool": call.name, "arguments": self._in_full(call)})
         return self._toolbox.call(call.name, call.arguments)
 
@@ -196,15 +196,15 @@ class ModelConversation(Conversation):
         properties = schemas.get(call.name, {}).get("properties", {})
         return {**{name: schema.get("default") for name, schema in properties.items()}, **(call.arguments or {})}
 
-    def _output(self, schema: JsonObject, known: JsonObject) -> JsonObject:
+    def _output(self, schema: JsonObject, output: JsonObject) -> JsonObject:
         """Return what the case asks for as data: what is known already, then what the model makes of the rest."""
         properties = schema.get("properties", {})
         plan = properties.get("plan")
         if self._source.name == "react" and plan is not None and not any(mismatches(plan, self._taken)):
             # Who decides from step to step has planned what it did.
-            known = {**known, "plan": list(self._taken)}
-        rest = _part(schema, properties.keys() - known.keys()) if known else schema
-        return known | self._data("output", rest)
+            output = {**output, "plan": list(self._taken)}
+        rest = _part(schema, properties.keys() - output.keys()) if output else schema
+        return output | self._data("output", rest)
 
     def _data(self, name: str, schema: JsonObject) -> JsonObject:
         """Ask the model for data after a schema, by a prompt; nothing where it is asked for nothing, or gives none that can be read."""

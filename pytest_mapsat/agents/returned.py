@@ -405,12 +405,12 @@ def form_request(language: str) -> str:
     return prompt(FORM_PROMPT, language).text
 
 
-def form_of(reply: Reply, said: str) -> tuple[Form | None, str]:
+def form_of(reply: Reply, reply_text: str) -> tuple[Form | None, str]:
     """Return the form that an agent has filled in, without the entries whose quotes were never said.
 
     Args:
         reply: its answer: data, or text with one JSON object in it.
-        said: the text of its last reply in the dialogue.
+        reply_text: the text of its last reply in the dialogue.
 
     Returns:
         The form, None where the answer holds none that can be used; and a warning, empty where nothing is wrong.
@@ -431,17 +431,17 @@ def form_of(reply: Reply, said: str) -> tuple[Form | None, str]:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "it"
         return None, f"form: ignored: {shown(place)}: {first['msg']}"
-    return _quoted(form, said)
+    return _quoted(form, reply_text)
 
 
-def _quoted(form: Form, said: str) -> tuple[Form, str]:
+def _quoted(form: Form, reply_text: str) -> tuple[Form, str]:
     """Return a form without the entries whose quotes were never said, and a warning that names these."""
     entries: list[FormThing | FormFigure] = [*form.recommended, *form.turned_down, *form.figures]
-    invented = [shown(entry.quote) for entry in entries if entry.quote not in said]
+    invented = [shown(entry.quote) for entry in entries if entry.quote not in reply_text]
     if not invented:
         return form, ""
     kept = {
-        name: tuple(entry for entry in getattr(form, name) if entry.quote in said)
+        name: tuple(entry for entry in getattr(form, name) if entry.quote in reply_text)
         for name in ("recommended", "turned_down", "figures")
     }
     few = f"{len(invented)} entries quote" if len(invented) > 1 else "1 entry quotes"

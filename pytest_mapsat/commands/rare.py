@@ -67,12 +67,12 @@ def _cache(options: argparse.Namespace) -> int:
             count = export_entries(cache, options.file)
             return _tell(options, {"answers": count}, f"{options.file}: {count} answers")
         if options.step == "import":
-            found = import_entries(cache, options.file)
-            for problem in found.problems:
+            imported = import_entries(cache, options.file)
+            for problem in imported.problems:
                 tell(problem)
-            said = f"{folder}: {found.taken} answers added, {found.known} known already, {len(found.problems)} lines of no use"
-            told = {"added": found.taken, "known": found.known, "problems": list(map(str, found.problems))}
-            return max(_tell(options, told, said), int(bool(found.problems)))
+            summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
+            told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
+            return max(_tell(options, told, summary), int(bool(imported.problems)))
         models = Counter((entry.request.model, entry.request.purpose) for entry in cache.entries())
         told = {
             "folder": str(folder),
@@ -90,8 +90,8 @@ def _cache(options: argparse.Namespace) -> int:
         store.close()
 
 
-def _tell(options: argparse.Namespace, told: dict[str, Any], said: str) -> int:
-    write_json(told) if options.json else write([said])
+def _tell(options: argparse.Namespace, told: dict[str, Any], summary: str) -> int:
+    write_json(told) if options.json else write([summary])
     return OK
 
 

@@ -93,18 +93,18 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
     """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
     from pytest_mapsat.model import SuiteError, UsageError, did_you_mean
 
-    known: dict[str, CaseEntry] = {}
+    entries_by_id: dict[str, CaseEntry] = {}
     problems: list[str] = []
     for file in suite.inventory.cases:
         try:
-            known |= {entry.id: entry for entry in suite.entries(file)}
+            entries_by_id |= {entry.id: entry for entry in suite.entries(file)}
         except SuiteError as error:  # other files may be sound, and their faults are told, too
             problems.append(str(error))
-    unknown = next((name for name in names if name not in known), None)
+    unknown = next((name for name in names if name not in entries_by_id), None)
     if unknown is not None and not problems:
-        hint = did_you_mean(unknown, known)
+        hint = did_you_mean(unknown, entries_by_id)
         raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}" + (f" ({hint})" if hint else ""))
-    return [entry for name, entry in known.items() if not names or name in names], problems
+    return [entry for name, entry in entries_by_id.items() if not names or name in names], problems
 
 
 def _played(

@@ -142,10 +142,10 @@ def _question_lines(question: Question, number: int, total: int) -> Iterator[str
     yield ""
     yield f"[{number}/{total}] {dialogue_name(card)}: {label.kind} {question.requirement.id} is {question.state}"
     for index, turn in enumerate(card.trajectory.turns):
-        said = turn.text[:_REPLY]
-        yield from _part(turn.role, *(said.splitlines() or [""]))
-        if len(said) < len(turn.text):
-            yield f"           (and {len(turn.text) - len(said)} more characters; mapsat reads all of them)"
+        shown_text = turn.text[:_REPLY]
+        yield from _part(turn.role, *(shown_text.splitlines() or [""]))
+        if len(shown_text) < len(turn.text):
+            yield f"           (and {len(turn.text) - len(shown_text)} more characters; mapsat reads all of them)"
         quotes = [quote.text for quote in label.quotes if quote.turn == index]
         yield from _part("quoted", _cut(" | ".join(quotes))) if quotes else ()
     yield from _part("evidence", *(_calls(question.calls) or ["no call was made"]))

@@ -186,8 +186,10 @@ def read_journal(path: Path) -> JournalContent:
     entries = _entries(path, name)
     head = next(entries, None)
     if head is None or head[1].get("schema") != JOURNAL_SCHEMA or not isinstance(head[1].get("request"), dict):
-        found = "an empty file" if head is None else f"line {head[0]}"
-        raise SuiteError(Problem(name, 0, f"this is no journal: found {found}", f"expected one of {JOURNAL_SCHEMA!r}"))
+        first_line = "an empty file" if head is None else f"line {head[0]}"
+        raise SuiteError(
+            Problem(name, 0, f"this is no journal: found {first_line}", f"expected one of {JOURNAL_SCHEMA!r}")
+        )
     notes: list[JsonObject] = []
     episodes: list[JournalEpisode] = []
     problems: list[Problem] = []

@@ -262,15 +262,15 @@ def _unknown_field(
     nouns, name = _nouns_at(model, place[:-1], location), str(place[-1])
     if new := next((noun.renamed[name] for noun in nouns if issubclass(noun, Noun) and name in noun.renamed), ""):
         return f"is now {new}", ""
-    known = sorted({name for noun in nouns for name in _public_names(noun)})
-    return _UNKNOWN, did_you_mean(place[-1], known) or f"{_KNOWN}{', '.join(known)}"
+    names = sorted({name for noun in nouns for name in _public_names(noun)})
+    return _UNKNOWN, did_you_mean(place[-1], names) or f"{_KNOWN}{', '.join(names)}"
 
 
-def _wrong_value(found: Json, wanted: str | None, message: str) -> tuple[str, str]:
+def _wrong_value(value: Json, wanted: str | None, message: str) -> tuple[str, str]:
     if wanted is None:
-        return f"found {_found(found)}: {message[:1].lower()}{message[1:]}", ""
-    hint = "put it in quotes" if wanted == "text" and isinstance(found, (int, float)) else ""
-    return f"found {_found(found)}, expected {wanted}", hint
+        return f"found {_found(value)}: {message[:1].lower()}{message[1:]}", ""
+    hint = "put it in quotes" if wanted == "text" and isinstance(value, (int, float)) else ""
+    return f"found {_found(value)}, expected {wanted}", hint
 
 
 def _not_one_of(found: Json, context: Any, place: Sequence[str | int]) -> tuple[str, str]:

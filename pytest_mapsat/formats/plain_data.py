@@ -312,8 +312,8 @@ def parse_literal(text: str) -> Json:
     while at < len(text):
         token = _TOKENS.match(text, at)
         if token is None:
-            found = shown(text[at : at + _SHOWN_CHARS])
-            raise ValueError(f"is not a Python literal: found {found} at character {at + 1}")
+            shown_text = shown(text[at : at + _SHOWN_CHARS])
+            raise ValueError(f"is not a Python literal: found {shown_text} at character {at + 1}")
         tokens.append(_as_json(token))
         at = token.end()
     try:

@@ -51,8 +51,8 @@ def without_known(text: str) -> str:
 
 def without_secrets(noun: _T) -> _T:
     """Return an episode, or part of one, without the secrets of the environment; the same object where none stands in it."""
-    known = known_secrets()
-    return _rewritten(noun, known.hidden) if known else noun
+    secrets = known_secrets()
+    return _rewritten(noun, secrets.hidden) if secrets else noun
 
 
 def _rewritten(value: Any, hide: Callable[[str], str]) -> Any:

@@ -84,10 +84,10 @@ def compare(
         told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the baseline again"
         return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
     metrics = [name for name in gated(new.manifest.metrics) if name in gated(baseline.manifest.metrics)]
-    first = [one.name for one in new.manifest.metrics if one.headline and one.name in metrics]
+    first = [item.name for item in new.manifest.metrics if item.headline and item.name in metrics]
     ordered = [*first, *(name for name in metrics if name not in (*first, PASS_RATE))]
     result = _held_against(baseline, new, pairs, ordered, [drop for drop in drops if covers(drop.domain)])
-    partly = (f"{told(one)}: compared on what is common" for one in like.part)
+    partly = (f"{told(item)}: compared on what is common" for item in like.part)
     return head.model_copy(
         update={
             **result,
@@ -142,8 +142,8 @@ def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
     before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
     if after > before:
         yield (
-            f"{counted(after, 'case')} with undecided labels, {before} before: what is not decided is not compared "
-            "(a rule undecided:0.05 fails where their share rises by more)"
+            f"{counted(after, 'case')} with undecided labels that decide the item, {before} before; "
+            "to fail where their share rises, add the rule undecided:0.05"
         )
 
 
@@ -303,19 +303,19 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
     error = None if trials.varies is False else _error(column)
     seen = None if error is None else max((_ALARM + _POWER) * error, drop.most + _POWER * error)
     needed = _trials_for(drop, error, trials)
-    moved = f"{drop.name} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
+    moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
     if not column.differ:
         reason = f"{moved}: no difference in {cases}"
     else:
         verb = {
-            "passed": f"is not down by more than {drop.most:g}",
-            "failed": f"is down by more than {drop.most:g}",
-            "inconclusive": f"is down by more than {drop.most:g}, but chance may go as far"
+            "passed": f"did not fall by more than {drop.most:g}",
+            "failed": f"fell by more than {drop.most:g}",
+            "inconclusive": f"fell by more than {drop.most:g}, which may be chance"
             if beyond
-            else f"may be down by more than {drop.most:g}: undecided labels leave it open",
+            else f"may have fallen by more than {drop.most:g}, as labels are undecided",
         }[outcome]
-        likely = "" if trials.varies is False else f"; chance goes as far down with probability {odds(chance)}"
+        likely = "" if trials.varies is False else f"; {odds(chance)}"
         reason = f"{moved} {verb}: {span_text(column.bounds, '+.3f')} ({column.differ} of {cases} differ{likely})"
     return _result(
         drop,
@@ -389,12 +389,12 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials, *, given: 
         tell = "two trials of each case or more tell" if more == 2 else "more trials of each case tell"  # noqa: PLR2004
         settle = (
             trials.caution or f"this agent varies ({trials.why})",
-            f"chance does so with probability {odds(chance)}; {tell} (--mapsat-trials={more}), or a rule flips:0, which fails in any case",
+            f"by chance alone this happens with {odds(chance)}; {tell} (--mapsat-trials={more}), or a rule flips:0, which fails in any case",
         )
     each = "in every trial" if trials.fewer > 1 else "before"
     fail = "fails" if len(flipped) == 1 else "fail"
     named = f": {listed(flipped)}" if flipped else ""
-    reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now, {drop.most:g} may{named}"
+    reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now (allowed: {drop.most:g}){named}"
     return _result(drop, outcome, reason, p=chance if trials.may_be_chance else None, settle=settle)
 
 
@@ -403,9 +403,11 @@ def _undecided(drop: Drop, table: Table) -> RuleResult:
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
     before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) if pairs else 0.0 for new in (False, True))
     worse = after - before > drop.most + TOLERANCE
-    told = f"{drop.name} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
+    told = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
     return _result(
-        drop, "failed" if worse else "passed", f"{told} is {'up' if worse else 'not up'} by more than {drop.most:g}"
+        drop,
+        "failed" if worse else "passed",
+        f"{told} {'rose' if worse else 'did not rise'} by more than {drop.most:g}",
     )
 
 
@@ -417,7 +419,7 @@ def _no_value(drop: Drop, column: Column, table: Table) -> RuleResult:
     else:
         hint = did_you_mean(drop.domain, table.domains)
         why = f"the runs share no case of domain {drop.domain!r}" + (f", {hint}" if hint else "")
-    return _result(drop, "inconclusive", f"{drop.name} is undecided: {why}")
+    return _result(drop, "inconclusive", f"{drop.title} is undecided: {why}")
 
 
 def _held_sampled(table: Table, drops: Sequence[Drop]) -> Iterator[RuleResult]:
@@ -446,13 +448,13 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
         outcome = "failed"
     middles = [(least + most) / 2 for least, most in zip(column.least, column.most, strict=True)]
     spread = Spread.of(middles)
-    moved = f"{drop.name} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
+    moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
     cases = counted(len(column.members), "case")
     if column.differ:
-        verb = {"failed": "is", "passed": "is not", "inconclusive": "may or may not be"}[outcome]
-        chance_told = f"{column.differ} of {cases} differ; chance goes as far down with probability {odds(chance)}"
+        verb = {"failed": "fell", "passed": "did not fall", "inconclusive": "may have fallen"}[outcome]
+        chance_told = f"{column.differ} of {cases} differ; {odds(chance)}"
         change = f"{span_text(column.bounds, '+.3f')} [{low:+.3f}, {high:+.3f}] ({chance_told})"
-        reason = f"{moved} {verb} down by more than {drop.most:g}: {change}"
+        reason = f"{moved} {verb} by more than {drop.most:g}: {change}"
     else:
         reason = f"{moved}: no difference in {cases}"
     result = _result(
@@ -528,5 +530,5 @@ def span_text(bounds: Bounds | None, form: str = ".3f") -> str:
 
 
 def odds(chance: float) -> str:
-    """Return a probability in words."""
-    return f"{chance:.3f}" if chance >= _LEAST_TOLD else f"below {_LEAST_TOLD}"
+    """Return how probable so large a difference is by chance alone, as ``p = 0.031``."""
+    return f"p = {chance:.3f}" if chance >= _LEAST_TOLD else f"p < {_LEAST_TOLD}"

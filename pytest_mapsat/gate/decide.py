@@ -27,8 +27,8 @@ from .likeness import Side
 from .rules import EACH_CASE, SEVERITY, SPENDING, TOLERANCE, Ceiling, Drop, Rule, Threshold, counted, listed
 
 _WAYS_ON = (
-    "three ways on: a judge model (mapsat regrade RUN --judge=llm:MODEL), labels of people (mapsat review RUN), "
-    "or an allowance (--mapsat-allow-undecided=N or N%)"
+    "to decide it, let a model judge (mapsat regrade RUN --judge=llm:MODEL), label by hand (mapsat review RUN), "
+    "or allow undecided cases (--mapsat-allow-undecided=N or N%)"
 )
 _RECORDINGS = (
     "calls without a recording leave labels open: mapsat lint SUITE --misses RUN offers synonyms and recordings"
@@ -151,11 +151,13 @@ def decide(
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
     if open_cases:
-        told = f"{_undecided_told(open_cases, cards, cases)}, {allowed_undecided} allowed"
+        told = _undecided_told(open_cases, cards, cases, allowed_undecided)
         decides = not gates and bool(open_cases.keys() - allowed)  # where nothing but the items is asked
         findings.append(Finding("inconclusive" if decides else "passed", told, open=True))
     if not gates:
-        findings.append(Finding("passed", f"no threshold was given{'' if findings else ': only the items decide'}"))
+        findings.append(
+            Finding("passed", f"no threshold was given{'' if findings else ', so the test results alone decide'}")
+        )
     # The sort is stable: thresholds of one outcome stay in the order they were given.
     findings.sort(key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
     return Gate(
@@ -202,7 +204,7 @@ def _compared(
     for drop in drops:
         if str(drop) not in results and coverage.covers(drop.domain):
             yield Finding(
-                "inconclusive", f"{drop.name} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
+                "inconclusive", f"{drop.title} is undecided: the earlier run is not given (--mapsat-compare=PATH)"
             )
         elif str(drop) not in results:
             yield _skipped(drop, coverage)
@@ -225,16 +227,19 @@ def _collection(coverage: Coverage, lost: Mapping[str, str]) -> Iterator[Finding
         yield Finding("invalid", f"{counted(len(lost), 'case')} lost {_blamed(lost)}")
 
 
-def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int) -> str:
+def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], cases: int, allowed: str) -> str:
     """Say how many cases are undecided, which, and why the first of them is."""
     first = min(open_cases)
+    only = "" if len(open_cases) == 1 else f"{first}, "
     whys = (
-        f"; {label.requirement} of {first}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
+        f"; {only}requirement {label.requirement}: {label.why.removeprefix(UNDECIDED).lstrip(': ')[:_WHY]}"
         for card in cards
         for label in card.labels
         if card.id == first and label.requirement in card.unknown and label.bounded and label.why
     )
-    return f"{len(open_cases)} of {counted(cases, 'case')} undecided {_blamed(open_cases, next(whys, ''))}"
+    are = "is" if len(open_cases) == 1 else "are"
+    told = f"{len(open_cases)} of {counted(cases, 'case')} {are} undecided, allowed: {allowed}"
+    return f"{told} {_blamed(open_cases, next(whys, ''))}"
 
 
 def _blamed(cases: Mapping[str, str], why: str = "") -> str:
@@ -311,10 +316,10 @@ def _skipped(rule: Rule, coverage: Coverage) -> Finding:
     One of the ini is meant for whole runs, so part of the suite is no reason to fail; one just typed is. A shard leaves them to ``mapsat merge``.
     """
     if coverage.shard:
-        return Finding("passed", f"{rule.name} is left to mapsat merge: this is shard {coverage.shard} ({coverage})")
+        return Finding("passed", f"{rule.title} is left to mapsat merge: this is shard {coverage.shard} ({coverage})")
     if rule.origin == "ini":
-        return Finding("passed", f"{rule.name} was not checked: part of the suite ran ({coverage})")
-    return Finding("inconclusive", f"{rule.name} is undecided: part of the suite ran ({coverage})")
+        return Finding("passed", f"{rule.title} was not checked: part of the suite ran ({coverage})")
+    return Finding("inconclusive", f"{rule.title} is undecided: part of the suite ran ({coverage})")
 
 
 def _floor(
@@ -340,19 +345,19 @@ def _floor(
     if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
         return finding
     without = counted(len({card.id for card in some} & allowed), "undecided case")
-    held = f"{rule.name} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
+    held = f"{rule.title} {aggregate.bounds[0]:.4f} >= {rule.minimum:g} without {without}"
     return Finding("passed", f"{held}, which --mapsat-allow-undecided lets pass")
 
 
 def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scorecard]) -> Finding:
     """Hold a mean, or its interval, against its threshold: it holds at the lower end, breaks at the upper one, and is undecided between."""
     if aggregate is None or aggregate.bounds is None:
-        return Finding("inconclusive", f"{rule.name} is undecided: {_no_value(rule, aggregate, cards)}")
+        return Finding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
     least, most = ends = aggregate.bounds
     low, high = aggregate.low, aggregate.high
-    shown = f"{rule.name} {'-'.join(dict.fromkeys(_shown(end, rule.minimum) for end in ends))}"
+    shown = f"{rule.title} {'-'.join(dict.fromkeys(_shown(end, rule.minimum) for end in ends))}"
     share = f"{aggregate.n} of {_cases(aggregate)}" + (" decided" if aggregate.undecided else "")
-    verbs, where, way = (">=", "<", "is undecided at"), f"({share}; {_spread(rule, low, high)})", ""
+    verbs, where, way = (">=", "<", "may be below"), f"({share}; {_spread(rule, low, high)})", ""
     if rule.level is not None:
         if low is None or high is None:
             return Finding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
@@ -400,7 +405,8 @@ def _spread(rule: Threshold, low: float | None, high: float | None) -> str:
         return "too few for an interval"
     if low == high:
         return "all cases equal"
-    return f"95% {low:.3f}-{high:.3f} {'covers it' if low <= rule.minimum <= high else 'clear of it'}"
+    includes = "includes" if low <= rule.minimum <= high else "excludes"
+    return f"95 % interval {low:.3f}-{high:.3f} {includes} {rule.minimum:g}"
 
 
 def _spent(card: Scorecard, metric: str) -> float | None:
@@ -435,7 +441,7 @@ def _ceiling(
         told = f"at most {max(spending.values()):.4g} <= {rule.most:g} {unit}"
         if beyond:
             told = f"> {rule.most:g} {unit}: {listed([f'{case} {-value:.4g}' for value, case in beyond])}"
-        return Finding("failed" if beyond else "passed", f"{rule.name} {told}")
+        return Finding("failed" if beyond else "passed", f"{rule.title} {told}")
     most, of = rule.most, ""
     if rule.relative:
         if baseline is None and (rule.origin == "ini" or coverage.shard):
@@ -449,7 +455,7 @@ def _ceiling(
         most, of = rule.most * mean(spent), f" ({rule.most:g} x {mean(spent):.4g})"
     value = mean(list(spending.values()))
     holds = value <= most + TOLERANCE
-    told = f"{rule.name} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
+    told = f"{rule.title} {value:.4g} {'<=' if holds else '>'} {most:.4g}{of} {unit} a case ({counted(len(spending), 'case')})"
     return Finding("passed" if holds else "failed", told)
 
 

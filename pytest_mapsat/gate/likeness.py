@@ -136,17 +136,19 @@ def slim(card: Scorecard) -> Scorecard:
             [
                 _one(
                     Label,
-                    requirement=one.requirement,
-                    kind=one.kind,
-                    outcome=one.outcome,
-                    value=one.value,
-                    blame=one.blame,
-                    why=UNDECIDED * one.undecided,
+                    requirement=item.requirement,
+                    kind=item.kind,
+                    outcome=item.outcome,
+                    value=item.value,
+                    blame=item.blame,
+                    why=UNDECIDED * item.undecided,
                 )
-                for one in card.labels
+                for item in card.labels
             ]
         ),
-        "requirements": tuple([_one(CardRequirement, id=one.id, kind=one.kind, text="") for one in card.requirements]),
+        "requirements": tuple(
+            [_one(CardRequirement, id=item.id, kind=item.kind, text="") for item in card.requirements]
+        ),
         "calls": _one(CallCounts, total=card.calls.total),
         "spent": _one(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),

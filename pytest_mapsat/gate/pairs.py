@@ -305,7 +305,14 @@ def changed_cases(
     """Return the cases that changed: those that fail now first, then the others that got worse, most in the first of the metrics first."""
     changes = [change for pair in pairs if (change := _change(pair, metrics, baseline_rule, new_rule)) is not None]
     first = metrics[0] if metrics else PASS_RATE
-    changes.sort(key=lambda one: (_ORDER.index(one.direction), not one.flipped, _fall(one, first), one.id))
+    changes.sort(
+        key=lambda pair_change: (
+            _ORDER.index(pair_change.direction),
+            not pair_change.flipped,
+            _fall(pair_change, first),
+            pair_change.id,
+        )
+    )
     return tuple(changes)
 
 

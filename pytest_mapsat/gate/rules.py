@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from pytest_mapsat.metrics import PASS_RATE
@@ -57,15 +57,22 @@ class Rule:
         metric: what the rule is about.
         domain: the domain whose cases count; empty for the whole suite.
         origin: where it was given, which decides what happens on part of the suite.
+        written: the left side as it was written: ``navigation.satisfied``; empty where nobody wrote it.
     """
 
     metric: str
     domain: str = ""
     origin: Origin = "command line"
+    written: str = field(default="", compare=False, kw_only=True)
+
+    @property
+    def title(self) -> str:
+        """What messages call the left side: as it was written."""
+        return self.written or self.name
 
     @property
     def name(self) -> str:
-        """The left side as it was written: ``navigation.ar``."""
+        """The left side with the metric's own name: ``navigation.ar``."""
         return f"{self.domain}.{self.metric}" if self.domain else self.metric
 
 
@@ -165,7 +172,7 @@ def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Thresho
     minimum = _share(_UNDER, left, number)
     if minimum == 0:
         raise UsageError(f"{_UNDER}: {left} is {shown(number)}: a floor of 0 always holds, expected more than 0")
-    return Threshold(metric, domain, origin, minimum, _level(left, level) if at else None)
+    return Threshold(metric, domain, origin, minimum, _level(left, level) if at else None, written=left)
 
 
 def _ceiling(piece: str, origin: Origin) -> Ceiling:
@@ -214,7 +221,7 @@ def _drop(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Drop:
     most = _share(_DROPS, left, number)
     if most == 1:
         raise UsageError(f"{_DROPS}: {left} is {shown(number)}: nothing falls by more than 1, expected less")
-    return Drop(metric, domain, origin, most, bool(at))
+    return Drop(metric, domain, origin, most, bool(at), written=left)
 
 
 def _pieces(option: str, texts: Iterable[str | tuple[str, str]], expected: str) -> Iterator[tuple[str, Origin]]:

@@ -284,11 +284,11 @@ def read_batch(path: Path, requests: Iterable[Request], cache: Cache) -> Taken:
             answers.pop(key, None)
             twice = f"custom_id {key} stands on line {first} too, with another answer; neither counts"
             problems.append(Problem(name, number, twice))
-    known = {key for key in asked if cache.find(asked[key]) is not None}
-    taken = [key for key in answers if key not in known]
+    answered = {key for key in asked if cache.find(asked[key]) is not None}
+    taken = [key for key in answers if key not in answered]
     for key in taken:
         cache.keep(asked[key], answers[key])
-    return Taken(len(taken), len(known), tuple(problems))
+    return Taken(len(taken), len(answered), tuple(problems))
 
 
 def _result(row: Json, asked: Mapping[str, Request]) -> tuple[str, Answer]:

@@ -107,8 +107,8 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     seconds = perf_counter() - started
     if outcome is None:
         gone = cancelled is not None and cancelled.is_set()
-        said = "the call was cancelled" if gone else f"did not answer in {timeout:.3g} s"
-        raise ModelError("cancelled" if gone else "timeout", f"{request.model}: {said}", purpose=request.purpose)
+        reason = "the call was cancelled" if gone else f"did not answer in {timeout:.3g} s"
+        raise ModelError("cancelled" if gone else "timeout", f"{request.model}: {reason}", purpose=request.purpose)
     if isinstance(outcome, BaseException):
         raise _fault(litellm, outcome, request)
     return Response(outcome.model_dump(mode="json"), _price(litellm, outcome, request.model), seconds)
@@ -207,19 +207,22 @@ def _fault(litellm: ModuleType, error: BaseException, request: Request) -> Model
     if isinstance(error, KeyboardInterrupt | SystemExit):
         raise error
     named = ((getattr(litellm, name, None) or getattr(litellm.exceptions, name, None), kind) for name, kind in _KINDS)
-    kind: Kind = next((kind for known, kind in named if known is not None and isinstance(error, known)), "unavailable")
+    kind: Kind = next(
+        (kind for error_class, kind in named if error_class is not None and isinstance(error, error_class)),
+        "unavailable",
+    )
     status = getattr(error, "status_code", None)
     text = str(error)
-    told = next((known for words, known in _TOLD if words.search(text)), None)
+    told = next((error_class for words, error_class in _TOLD if words.search(text)), None)
     if told is not None and kind in ("rejected", "unavailable"):
         kind = told
     elif kind == "unavailable" and isinstance(status, int) and status in _CLIENT_ERRORS:
         kind = "rejected"
-    said = " ".join(redacted(text).removeprefix("litellm.").split())
-    said = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
+    reason = " ".join(redacted(text).removeprefix("litellm.").split())
+    reason = reason if len(reason) <= _SHOWN else reason[: _SHOWN - 3] + "..."
     advice = f"; {_ADVICE[kind]}" if kind in _ADVICE else ""
     wait = _retry_after(error)
-    return ModelError(kind, f"{request.model}: {said}{advice}", purpose=request.purpose, retry_after=wait)
+    return ModelError(kind, f"{request.model}: {reason}{advice}", purpose=request.purpose, retry_after=wait)
 
 
 def _retry_after(error: BaseException) -> float | None:
@@ -292,16 +295,18 @@ def _usage(response: Json, cost: float | None) -> Usage:
     """Return what the response says it used; a count of 0 for what went in stands for none at all."""
     used = response.get("usage") if isinstance(response, Mapping) else None
     counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")] if isinstance(used, Mapping) else []
-    known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and count >= 0]
-    if len(known) != 2 or known[0] == 0:  # noqa: PLR2004  in and out
+    tokens = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and count >= 0]
+    if len(tokens) != 2 or tokens[0] == 0:  # noqa: PLR2004  in and out
         return Usage()
-    return Usage(input_tokens=known[0], output_tokens=known[1], cost=cost)
+    return Usage(input_tokens=tokens[0], output_tokens=tokens[1], cost=cost)
 
 
 def _refusal(message: Mapping[str, Json]) -> str:
     extra = message.get("provider_specific_fields")
     places = [message, extra] if isinstance(extra, Mapping) else [message]
-    return next((said for place in places if isinstance(said := place.get("refusal"), str) and said.strip()), "")
+    return next(
+        (refusal for place in places if isinstance(refusal := place.get("refusal"), str) and refusal.strip()), ""
+    )
 
 
 def _calls(given: Json) -> tuple[ToolCall, ...] | None:

@@ -110,9 +110,9 @@ class LiteLLMClient:
 
     def _why_not_cached(self, request: Request) -> str:
         near = self.cache.nearest(request) if self.cache is not None else ""
-        said = f"--mapsat-cache=only: no answer of {request.model} to this is in the cache"
-        said += f"; the nearest entry {near}" if near else ", which has none to anything like it"
-        return f"{said}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
+        reason = f"--mapsat-cache=only: no answer of {request.model} to this is in the cache"
+        reason += f"; the nearest entry {near}" if near else ", which has none to anything like it"
+        return f"{reason}; fill it with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
 
     def _ask_model(self, request: Request, seconds: float, cancelled: Event) -> Answer:
         used, attempt = 0.0, 1

@@ -208,8 +208,8 @@ def _parameter(name: str, value: str, spec: str) -> Any:
     kind = _PARAMETERS.get(name)
     if kind is None:
         hint = did_you_mean(name, _PARAMETERS)
-        known = ", ".join(_PARAMETERS)
-        raise UsageError(f"{spec}: no parameter {name!r}; there are {known}" + (f" ({hint})" if hint else ""))
+        names = ", ".join(_PARAMETERS)
+        raise UsageError(f"{spec}: no parameter {name!r}; there are {names}" + (f" ({hint})" if hint else ""))
     try:
         return kind(value)
     except ValueError:

@@ -94,13 +94,13 @@ class Membership(Noun):
     order: int = Field(ge=0)
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, other: Json) -> bool:
     """Return whether two values are the same: 25 and 25.0 are, true and 1 are not, the order of keys does not count."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(same(*pair) for pair in zip(one, other, strict=True))
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+    if isinstance(first, Mapping) and isinstance(other, Mapping):
+        return first.keys() == other.keys() and all(same(value, other[key]) for key, value in first.items())
+    if isinstance(first, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(first) == len(other) and all(same(*pair) for pair in zip(first, other, strict=True))
+    return isinstance(first, bool) == isinstance(other, bool) and bool(first == other)
 
 
 def lighten(noun: Noun) -> None:
@@ -112,9 +112,9 @@ def lighten(noun: Noun) -> None:
     for value in noun.__dict__.values():
         if type(value) in _PLAIN:
             continue
-        for one in value if isinstance(value, tuple) else (value,):
-            if type(one) not in _PLAIN and isinstance(one, Noun):
-                lighten(one)
+        for item in value if isinstance(value, tuple) else (value,):
+            if type(item) not in _PLAIN and isinstance(item, Noun):
+                lighten(item)
 
 
 @cache
@@ -229,7 +229,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def did_you_mean(found: object, known: Iterable[object]) -> str:
+def did_you_mean(word: object, choices: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
-    near = get_close_matches(str(found), [str(name) for name in known], n=1, cutoff=0.6)
+    near = get_close_matches(str(word), [str(name) for name in choices], n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else ""

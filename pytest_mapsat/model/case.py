@@ -73,8 +73,8 @@ class Visible(Noun):
     def _checkable(cls, schema: JsonObject) -> JsonObject:
         if schema and schema.get("type") != "object":
             raise ValueError("structured output is an object: a schema of them begins with type: object")
-        if schema and (found := schema_problem(schema)) is not None:
-            place, wrong = found
+        if schema and (problem := schema_problem(schema)) is not None:
+            place, wrong = problem
             raise ValueError(f"{'.'.join(map(str, place))}: {wrong}")
         return schema
 
@@ -102,9 +102,9 @@ class Evidence(Noun):
     @model_validator(mode="after")
     def _consistent(self) -> Evidence:
         pairs = (("count", "total"), ("early", "late"), ("long_ratio", "short_ratio"))
-        for one, other in pairs:
-            if (getattr(self, one) is None) != (getattr(self, other) is None):
-                raise ValueError(f"evidence gives {one} and {other} together or not at all")
+        for first, other in pairs:
+            if (getattr(self, first) is None) != (getattr(self, other) is None):
+                raise ValueError(f"evidence gives {first} and {other} together or not at all")
         if self.count is not None and self.total is not None and self.count > self.total:
             raise ValueError(f"evidence counts {self.count} of {self.total}")
         strengths = [name for name in ("count", "ratio", "relevance") if getattr(self, name) is not None]

@@ -68,7 +68,7 @@ def schema_problem(schema: Json, place: Place = ()) -> tuple[Place, str] | None:
         (("properties", name), part) for name, part in schema.get("properties", {}).items()
     ]
     inner += [((name,), schema[name]) for name in ("items", "additionalProperties") if _is_schema(schema.get(name))]
-    return next((found for path, part in inner if (found := schema_problem(part, (*place, *path)))), None)
+    return next((problem for path, part in inner if (problem := schema_problem(part, (*place, *path)))), None)
 
 
 def unknown_types(schema: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
@@ -168,8 +168,8 @@ class _Reading:
             return
         types = schema.get("type")
         names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
-        known = all(isinstance(name, str) and name in _TYPES for name in names)
-        if names and known and not any(_TYPES[name](value) for name in names):
+        are_types = all(isinstance(name, str) and name in _TYPES for name in names)
+        if names and are_types and not any(_TYPES[name](value) for name in names):
             yield f"{at}found {shown(value)}, expected {' or '.join(map(_a, names))}"
             return
         self._depth += 1

@@ -100,18 +100,18 @@ class Usage(Noun):
 def total_usage(parts: Iterable[Usage]) -> Usage:
     """Return what several calls spent together; what one of them does not tell is not known of the sum."""
     listed = list(parts)
-    tokens_in = _total([one.input_tokens for one in listed])
-    tokens_out = _total([one.output_tokens for one in listed])
+    tokens_in = _total([usage.input_tokens for usage in listed])
+    tokens_out = _total([usage.output_tokens for usage in listed])
     return Usage(
         input_tokens=None if tokens_in is None else int(tokens_in),
         output_tokens=None if tokens_out is None else int(tokens_out),
-        cost=_total([one.cost for one in listed]),
+        cost=_total([usage.cost for usage in listed]),
     )
 
 
 def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if len(numbers) == len(values) else None
 
 
 class Step(Noun):

@@ -221,12 +221,12 @@ _Note = Annotated[str, StringConstraints(max_length=10_000)]
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 
 
-def _is_mark(found: Any) -> Any:
-    numeric = isinstance(found, int | float) and not isinstance(found, bool)
-    if found in ("passed", "failed") if isinstance(found, str) else numeric and found in SOFT_LEVELS:
-        return found
+def _is_mark(value: Any) -> Any:
+    numeric = isinstance(value, int | float) and not isinstance(value, bool)
+    if value in ("passed", "failed") if isinstance(value, str) else numeric and value in SOFT_LEVELS:
+        return value
     raise ValueError(
-        f"found {found!r:.80}, expected passed, failed, or a soft requirement's level (0, 0.25, 0.5, 0.75, 1)"
+        f"found {value!r:.80}, expected passed, failed, or a soft requirement's level (0, 0.25, 0.5, 0.75, 1)"
     )
 
 

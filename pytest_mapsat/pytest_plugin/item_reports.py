@@ -98,7 +98,9 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     settings += [("-p", name) for name in option.plugins or () if not name.startswith("no:")]
     # What an ini file adds to the command line, it adds again.
     typed = tuple(map(str, config.invocation_params.args))
-    said = [(name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)]
+    typed_settings = [
+        (name, value) for name, value in settings if value and any(word.endswith(value) for word in typed)
+    ]
     given = frozenset(
         name for name, option in OPTIONS.items() if option.typed and config.getoption(option.dest) is not None
     )
@@ -106,7 +108,7 @@ def again_of(config: pytest.Config, request: RunRequest, place: str) -> str:
     isolate = next((word for word in typed if word.startswith("--mapsat-isolate")), "")
     if isolate:
         command += f" {shlex.quote(isolate)}"
-    return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in said)])
+    return " ".join([command, *(f"{name} {shlex.quote(value)}" for name, value in typed_settings)])
 
 
 def place_failure(
@@ -272,14 +274,14 @@ class Gathered:
         """Take over episodes of a worker; their turns are in the journal."""
         # gw10 stands behind gw9.
         number = int("".join(filter(str.isdigit, worker)) or 0)
-        for one in ended:
-            card = one.card
+        for episode in ended:
+            card = episode.card
             if self.tally is not None:
                 self.tally.add(card)
             key = (card.id, card.trial, card.agent, number, card.attempt)
             kept = without_turns(card)
             lighten(kept)
-            self._ended[key] = Ended(kept, one.place, one.line)
+            self._ended[key] = Ended(kept, episode.place, episode.line)
 
     def in_order(self) -> list[Ended]:
         """Return the episodes in their order, attempts numbered through over all workers."""
@@ -287,12 +289,12 @@ class Gathered:
         last: tuple[object, ...] = ()
         attempt = 0
         for key in sorted(self._ended):
-            one = self._ended[key]
+            episode = self._ended[key]
             attempt = attempt + 1 if key[:3] == last else 1
             last = key[:3]
-            if one.card.attempt != attempt:
-                one = Ended(one.card.model_copy(update={"attempt": attempt}), one.place, one.line)
-            ordered.append(one)
+            if episode.card.attempt != attempt:
+                episode = Ended(episode.card.model_copy(update={"attempt": attempt}), episode.place, episode.line)
+            ordered.append(episode)
         return ordered
 
 
@@ -303,13 +305,13 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
         MapsatError: there is no line of one of them.
         OSError: the journal cannot be read.
     """
-    for one in episodes:
-        line = one.line
-        if line is None and one.place is not None and journal is not None:
-            line = journal.read(one.place)
+    for episode in episodes:
+        line = episode.line
+        if line is None and episode.place is not None and journal is not None:
+            line = journal.read(episode.place)
         if line is None:
-            raise MapsatError(f"the dialogue of case {one.card.id} is lost: there was no journal to keep it")
-        yield with_attempt(line, one.card.attempt)
+            raise MapsatError(f"the dialogue of case {episode.card.id} is lost: there was no journal to keep it")
+        yield with_attempt(line, episode.card.attempt)
 
 
 def why_none(report: pytest.TestReport) -> str | None:

@@ -198,7 +198,8 @@ class Progress:
         flights = self._flights.under_way()
         if flights:
             return [
-                UnderWay(f"{one.case}{f' trial {one.trial}' * (one.trial > 1)}", now - one.since) for one in flights
+                UnderWay(f"{flight.case}{f' trial {flight.trial}' * (flight.trial > 1)}", now - flight.since)
+                for flight in flights
             ]
         return [
             UnderWay(nodeid.partition("::case[")[2].removesuffix("]"), now - since)

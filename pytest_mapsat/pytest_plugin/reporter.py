@@ -216,7 +216,7 @@ class Reporter:
             self._ledger.card(report.nodeid)
             # Where a case may pass though a trial failed, the reports are changed on our own side.
             if (self._passes is None or (expected and not marked)) and any(
-                one.card.outcome == "failed" for one in ended
+                episode.card.outcome == "failed" for episode in ended
             ):
                 self._failed[report.nodeid] = None
         elif (reason := why_none(report)) is not None:
@@ -238,8 +238,8 @@ class Reporter:
         for root in output["roots"]:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
-        for said, count in output["told"]:
-            self._ahead_told[said] += count
+        for note, count in output["told"]:
+            self._ahead_told[note] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -247,8 +247,8 @@ class Reporter:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Note why the run ends."""
-        said = scrubbed(str(excinfo.value))
-        self._why = self._why or f"interrupted{f', {said}' if said else ''}"
+        reason = scrubbed(str(excinfo.value))
+        self._why = self._why or f"interrupted{f', {reason}' if reason else ''}"
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -290,8 +290,8 @@ class Reporter:
         try:
             step()
         except Exception as error:  # noqa: BLE001  (the end of a session raises nothing)
-            said = getattr(error, "strerror", None) or str(error) or "no message"
-            self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(said)}")
+            reason = getattr(error, "strerror", None) or str(error) or "no message"
+            self._faults.append(f"{what}: {type(error).__name__}: {scrubbed(reason)}")
 
     def _conclude(self) -> None:
         options = self.settings.request.options
@@ -310,7 +310,7 @@ class Reporter:
         outcome = Outcome(accounting, _partial_reasons(self.config, options.shard), tuple(self._broken))
         used = self.suites.used()
         metrics = metrics_of(used, self.metric_sets, options.metrics)
-        cards = [one.card for one in self._cards]
+        cards = [card.card for card in self._cards]
         self._run = assemble(
             cards, used, self.settings.request, outcome, timing, metrics=metrics, baselines=self.beginning.baselines
         )
@@ -333,7 +333,7 @@ class Reporter:
 
     def _keep_answers(self) -> None:
         kinds: tuple[ProvenanceKind, ...] = ("recorded", "simulated", "miss")
-        with_gaps = [one for one in self._cards if any(one.card.sandbox.get(kind) for kind in kinds)]
+        with_gaps = [card for card in self._cards if any(card.card.sandbox.get(kind) for kind in kinds)]
         whose = "of your own tools" if self.settings.tools else "of a model, to be looked over,"
         self._own_answers = kept_lines(*keep_answers(self._lines(with_gaps), self.suites.of_cases()), whose)
 
@@ -394,8 +394,8 @@ class Reporter:
     def _notes(self) -> Iterator[str]:
         """Give what else there is to say of the run."""
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
-        for said, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
-            yield f"at once  {count} {printable(said)}"
+        for note, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
+            yield f"at once  {count} {printable(note)}"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from worth_a_word(self._run)

@@ -171,9 +171,9 @@ class MapsatSession:
 
     def case(self, param: CaseParam) -> Case:
         """Load and validate a case."""
-        known = None if self._ahead is None else self._ahead.case(param)
+        played_case = None if self._ahead is None else self._ahead.case(param)
         try:
-            return self.load(param) if known is None else known
+            return self.load(param) if played_case is None else played_case
         except (SuiteError, HookError) as error:
             raise pytest.fail.Exception(str(error), pytrace=False) from None
 
@@ -331,7 +331,7 @@ class MapsatSession:
             return report
         del item.stash[ENDED]
         if self.reporter is None:
-            report.__dict__["mapsat"] = [packed(one) for one in ended]
+            report.__dict__["mapsat"] = [packed(episode) for episode in ended]
         else:
             self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
         return report

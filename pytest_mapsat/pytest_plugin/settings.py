@@ -163,8 +163,8 @@ def _read(name: str, text: str, reader: Callable[[str], _T]) -> _T:
     try:
         return reader(text)
     except (ValueError, UsageError) as error:
-        said = f"mapsat_{name}" if not OPTIONS[name].typed else f"--mapsat-{name}"
-        raise pytest.UsageError(f"{said}: {error}") from None
+        written = f"mapsat_{name}" if not OPTIONS[name].typed else f"--mapsat-{name}"
+        raise pytest.UsageError(f"{written}: {error}") from None
 
 
 def _value(config: pytest.Config, name: str) -> Any:
@@ -254,17 +254,17 @@ def _votes(config: pytest.Config, judge: str) -> int:
 def _trials(config: pytest.Config) -> tuple[str, int]:
     """Return the pass rule, which is empty where all trials have to pass, and the number of trials."""
     text: str = _value(config, "trials")
-    found = re.fullmatch(r"([1-9][0-9]{0,5}/)?([1-9][0-9]{0,5})", text)
-    if found is None:
+    match = re.fullmatch(r"([1-9][0-9]{0,5}/)?([1-9][0-9]{0,5})", text)
+    if match is None:
         raise pytest.UsageError(f"--mapsat-trials: found {text!r}, expected N, or K/N as in 3/4")
-    rule, trials = text if found[1] else "", int(found[2])
+    rule, trials = text if match[1] else "", int(match[2])
     PassRule.parse(rule, trials)
     return rule, trials
 
 
 def _shard(text: str) -> str:
-    found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
-    if text and (found is None or int(found[1]) > int(found[2])):
+    match = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
+    if text and (match is None or int(match[1]) > int(match[2])):
         raise ValueError(f"found {text!r}, expected I/N as in 2/8, I from 1 to N")
     return text
 
@@ -389,9 +389,9 @@ def _passed(config: pytest.Config, name: str) -> dict[str, str]:
     """Return a variable that is passed on. One that is not set is an error where it was typed: the agent would look for it."""
     option = f"--mapsat-isolate=env:{name}"
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,255}", name):
-        found = name.partition("=")[0] + "=..." if "=" in name else repr(name)
+        shown_name = name.partition("=")[0] + "=..." if "=" in name else repr(name)
         raise pytest.UsageError(
-            f"--mapsat-isolate=env: found {found}, expected the name of a variable; its value is that of the environment"
+            f"--mapsat-isolate=env: found {shown_name}, expected the name of a variable; its value is that of the environment"
         )
     if name == "PYTEST_CURRENT_TEST":
         raise pytest.UsageError(f"{option}: it names the case, which no agent is told")

@@ -193,8 +193,8 @@ class Suites:
             }
             name = name.removesuffix("]")
             if (other := places.get(name)) != path:
-                known = [one for one, where in places.items() if where == path]
-                hint = did_you_mean(name, known) if other is None else f"it stands in {shown_path(other)}"
+                ids = [case for case, where in places.items() if where == path]
+                hint = did_you_mean(name, ids) if other is None else f"it stands in {shown_path(other)}"
                 yield f"{printable(place)} has no case {shown(name)}{f', {hint}' if hint else ''}"
 
     def _asked_for(self) -> list[Suite]:
@@ -349,9 +349,9 @@ class Suites:
         for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):
             theirs = self.samples.get(other.root)
             for entry in taken:
-                found = other.listed(entry.id)
-                if found is not None and (theirs is None or found.id in theirs):
-                    message = f"the id {entry.id!r} is taken: {found.path}:{found.line} of another suite has it"
+                entry_of_other = other.listed(entry.id)
+                if entry_of_other is not None and (theirs is None or entry_of_other.id in theirs):
+                    message = f"the id {entry.id!r} is taken: {entry_of_other.path}:{entry_of_other.line} of another suite has it"
                     raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
         return taken
 
@@ -363,10 +363,10 @@ class Suites:
 
     def _register_domains(self, domains: Iterable[tuple[str, str]]) -> None:
         """Make a marker of each domain, once."""
-        known = {line.partition(":")[0] for line in self.config.getini("markers")}
+        markers = {line.partition(":")[0] for line in self.config.getini("markers")}
         for name, description in domains:
-            if name not in known:
-                known.add(name)
+            if name not in markers:
+                markers.add(name)
                 self.config.addinivalue_line("markers", f"{name}: {description or 'a domain of benchmark cases'}")
 
     def _without_overlaps(self, arguments: list[str]) -> list[str]:
@@ -392,13 +392,13 @@ class Suites:
             raise pytest.UsageError(f"{path}: the suite has no cases: expected YAML or JSONL files below {root.name}")
 
 
-def _named(name: str, known: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
+def _named(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
     """Return the case and trial of a name between the brackets of a node id, which other parameters may be joined to."""
-    if name in known:
-        return known[name]
+    if name in places:
+        return places[name]
     parts = name.split("-")
     cuts = [("-".join(parts[first:last])) for first in range(len(parts)) for last in range(len(parts), first, -1)]
-    return next((known[cut] for cut in sorted(cuts, key=len, reverse=True) if cut in known), (name, 1))
+    return next((places[cut] for cut in sorted(cuts, key=len, reverse=True) if cut in places), (name, 1))
 
 
 def _refuse_not_utf8(place: str) -> None:

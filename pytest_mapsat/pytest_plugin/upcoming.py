@@ -290,11 +290,13 @@ class Upcoming:
 
     def told(self) -> list[tuple[str, int]]:
         """Return what the summary says of it: sentences, with how many items or agents each is about."""
-        said = [
+        notes = [
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
             for name, count in self._in_turn.items()
         ]
-        return [*said, ("left behind in a reply when the run ended", self._left_behind)] if self._left_behind else said
+        return (
+            [*notes, ("left behind in a reply when the run ended", self._left_behind)] if self._left_behind else notes
+        )
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -350,9 +352,9 @@ class Upcoming:
         if self._queue is not None:
             with self._queue.lock() as waiting:
                 places = [place for place in waiting if isinstance(place, int)]
-            known = [*self._now, *(self._items[place] for place in places)]
+            items = [*self._now, *(self._items[place] for place in places)]
             # The half at the end is what others may take.
-            return known[: (len(known) + 1) // 2] if self._stolen else known
+            return items[: (len(items) + 1) // 2] if self._stolen else items
         if self._place >= len(self._items) or self._items[self._place] is not self._now[0]:
             self._place = self._items.index(self._now[0]) if self._now[0] in self._items else len(self._items)
         return self._items[self._place : self._place + HELD * self._width]

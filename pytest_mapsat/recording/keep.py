@@ -80,8 +80,12 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
     with _alone(root):
         suite = open_suite(root)
         suite.refuse_odd_files()
-        placed = [one for case in sorted(suite.recording_spans()) for one in suite.placed_recordings(case)]
-        whole = [one.recording for one in placed if one.path == kept.path]
+        placed = [
+            kept_recording
+            for case in sorted(suite.recording_spans())
+            for kept_recording in suite.placed_recordings(case)
+        ]
+        whole = [kept_recording.recording for kept_recording in placed if kept_recording.path == kept.path]
         fresh = [recording for recording in sorted(recordings, key=_order) if recording.tool in suite.tools]
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)

@@ -279,7 +279,7 @@ def unlike(value: Json, examples: Sequence[Json], place: str = "result") -> str:
             return f"{place} has the key {strange[0]!r}, which no recorded answer has"
         if lacking := sorted(set.intersection(*map(set, objects)) - set(value)):
             return f"{place} lacks the key {lacking[0]!r}, which all recorded answers have"
-        inside = (unlike(value[key], [one[key] for one in objects if key in one], f"{place}.{key}") for key in value)
+        inside = (unlike(value[key], [item[key] for item in objects if key in item], f"{place}.{key}") for key in value)
     elif isinstance(value, list):
         members = [member for example in examples if isinstance(example, list) for member in example]
         inside = (unlike(member, members, f"{place}[{at}]") for at, member in enumerate(value) if members)

@@ -85,8 +85,8 @@ def requirement_change(requirement: RequirementChange) -> str:
 def unlike_texts(comparison: Comparison) -> list[str]:
     """Return in words how two runs are not alike."""
     return [
-        f"{printable(one.what)}: was {printable(one.baseline) or 'nothing'}, is {printable(one.new) or 'nothing'}"
-        for one in comparison.unlike
+        f"{printable(difference.what)}: was {printable(difference.baseline) or 'nothing'}, is {printable(difference.new) or 'nothing'}"
+        for difference in comparison.unlike
     ]
 
 
@@ -175,17 +175,17 @@ def _some(names: Sequence[str], most: int = 3) -> str:
 
 
 def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:
-    known = [change for change in comparison.changes if change.difference is not None]
-    told = [change for change in known if full or change.direction in _STYLES]
+    changes = [change for change in comparison.changes if change.difference is not None]
+    told = [change for change in changes if full or change.direction in _STYLES]
     label = "metrics"
     for change in told:
         row = _row(change)
         where = f"{row.where} " if row.where else ""
-        chance = f", by chance {row.chance}" if row.chance else ""
+        chance = f" (p {'' if row.chance.startswith('<') else '= '}{row.chance})" if row.chance else ""
         text = f"{where}{row.metric} {row.baseline} → {row.new}, {row.difference}: {row.direction}{chance}"
         yield from _labelled(label, text, width, _STYLES.get(change.direction, ""))
         label = ""
-    if not told and known:
+    if not told and changes:
         yield from _labelled(label, "no metric is shown to have changed", width)
 
 

@@ -31,8 +31,8 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
     yield Line(cut(f"{view.card_name(card)}: {view.outcome_title(card.outcome)}", width), "bold")
     if card.reason:
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
-    known = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
-    yield from _row([f"{view.metric_word(name)} {text}" for name, text in known if text], width)
+    metrics = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
+    yield from _row([f"{view.metric_word(name)} {text}" for name, text in metrics if text], width)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -40,8 +40,8 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         paragraphs = turn.text.splitlines() or ["(nothing)"]
         for place, paragraph in enumerate(paragraphs):
             yield from _part("" if place else turn.role, paragraph, width, "" if turn.role == "user" else "bold")
-        said = quoted([quote for label in card.labels for quote in label.quotes if quote.turn == number])
-        yield from _part("quoted", said, width) if said and full else ()
+        words = quoted([quote for label in card.labels for quote in label.quotes if quote.turn == number])
+        yield from _part("quoted", words, width) if words and full else ()
     yield from _end(card, width)
     yield Line("")
     for label in sorted(
@@ -80,8 +80,8 @@ def _label(card: Scorecard, label: Label, width: int, *, full: bool) -> Iterator
     yield from _part(state, f"{label.requirement} ({kind}){words}", width, _STATES.get(label.outcome, ""))
     if label.outcome == "passed" and not part and not full:
         return
-    if said := quoted(label.quotes):
-        yield from _part("", said, width, lead="said    ")
+    if quoted_words := quoted(label.quotes):
+        yield from _part("", quoted_words, width, lead="said    ")
     if label.why:
         yield from _part("", label.why, width, lead="why     ")
     if label.wanted:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from pytest_mapsat.model import (
     ASSERTED_AS,
     MSB_METRICS,
+    UNDECIDED,
     Case,
     Label,
     Metric,
@@ -123,9 +124,11 @@ class _Text:
 
     def scores(self, metrics: Sequence[Metric]) -> None:
         """Add the metrics; one and its value stay on one line."""
-        spans = {name: view.metric_text(self._card, name) for name in (one.name for one in metrics if one.gated)}
-        known = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
-        self.add("  ".join(known) or "no metric could be computed")
+        spans = {
+            name: view.metric_text(self._card, name) for name in (metric.name for metric in metrics if metric.gated)
+        }
+        values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
+        self.add("  ".join(values) or "no metric could be computed")
         self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
 
     def label(self, label: Label) -> None:
@@ -142,15 +145,15 @@ class _Text:
                 self.add(f"rests on {tool.name}, which {'answered' if 'ok' in statuses else fate}", 4, 8)
         if requirement is not None and requirement.source != "unstated":
             notes = "; ".join(evidence.text for evidence in requirement.evidence if evidence.text)
-            self._part("known", f"from the {requirement.source}" + (f": {notes}" if notes else ""))
+            self._part("because", f"the {requirement.source} says" + (f": {notes}" if notes else " so"))
 
     def head(self, label: Label) -> Requirement | None:
         """Name the requirement, say how far it was met, and return it; None where the case no longer has it."""
         every = {requirement.id: requirement for requirement in self._case.truth.requirements}
         requirement = every.get(label.requirement)
-        text = printable(requirement.text) if requirement else "(a requirement that the case no longer has)"
         how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
-        self.add(f"{_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}: {text}")
+        self.add(f"{_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}")
+        self._part("rule", requirement.text if requirement else "(a requirement that the case no longer has)")
         return requirement
 
     def said(self, label: Label) -> None:
@@ -172,11 +175,12 @@ class _Text:
         ]
         if names:
             self.lines.append("")
-            self.add(f"also missed, not asserted: {', '.join(names)}")
+            self.add(f"also missed, without failing the item: {', '.join(names)}")
         for label in self._card.labels:
             if label.requirement in self._card.unknown:
                 self.lines.append("")
-                self.add(f"not known: {label.requirement} ({label.kind}): {printable(label.why)}")
+                why = printable(label.why).removeprefix(f"{UNDECIDED}: ")
+                self.add(f"undecided: {label.requirement} ({label.kind}): {why}")
         fault = self._card.trajectory.fault
         if fault is not None and fault.detail:
             self.lines.append("")

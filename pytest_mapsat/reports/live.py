@@ -107,8 +107,8 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
     }
     shown: list[str] = []
     for name in _KEPT:
-        tried = [one for one in parts if parts[one] and (one in shown or one == name)]
-        if cell_width(_GAP.join(parts[one] for one in tried)) < width:
+        tried = [part for part in parts if parts[part] and (part in shown or part == name)]
+        if cell_width(_GAP.join(parts[part] for part in tried)) < width:
             shown = tried
     return _GAP.join(parts[name] for name in shown)
 

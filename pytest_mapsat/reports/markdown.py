@@ -73,8 +73,8 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
     yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {counts_text(comparison)}."]
     if comparison.unlike:
         yield [
-            f"- {code(one.what)} was {code(one.baseline) or 'nothing'}, is {code(one.new) or 'nothing'}"
-            for one in comparison.unlike
+            f"- {code(difference.what)} was {code(difference.baseline) or 'nothing'}, is {code(difference.new) or 'nothing'}"
+            for difference in comparison.unlike
         ]
     if not comparison.comparable:
         yield ["Nothing is compared: these are runs of different things."]
@@ -87,7 +87,7 @@ def _comparison(comparison: Comparison) -> Iterator[list[str]]:
     rows = [row for row in change_rows(comparison.changes) if not row.where or row.direction in _ARROWS]
     if rows:
         yield [
-            "| | baseline | now | difference | by chance | |",
+            "| | baseline | now | difference | p | |",
             "| :-- | --: | --: | --: | --: | :-- |",
             *(
                 f"| {_metric(row.metric)}{f' {code(row.where, in_table=True)}' if row.where else ''} | {row.baseline} | {row.new} | {row.difference} | {row.chance} | "
@@ -175,7 +175,7 @@ def _row(name: str, cells: Sequence[str]) -> str:
 
 def _lost(run: Run) -> list[str]:
     lost = run.accounting.lost
-    lines = [f"- lost: {code(one.id)} trial {one.trial}: {code(one.reason)}" for one in lost[:_LOST]]
+    lines = [f"- lost: {code(loss.id)} trial {loss.trial}: {code(loss.reason)}" for loss in lost[:_LOST]]
     return [*lines, *([f"- and {len(lost) - _LOST} more lost"] if len(lost) > _LOST else [])]
 
 

@@ -83,22 +83,22 @@ def figures(runs: Sequence[tuple[str, Run]], profile: Run | None = None) -> list
     """
     metrics = _metrics([run for _, run in runs])
     source = "Metrics by source of the implicit requirements (figure 5b)"
-    found = [
+    drawn = [
         _tool_calls(runs),
         _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)"),
         _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source),
     ]
-    return found if profile is None else [*found, _of_profile(runs[0][1], profile)]
+    return drawn if profile is None else [*drawn, _of_profile(runs[0][1], profile)]
 
 
-def write_figures(found: Sequence[Figure], folder: Path) -> list[Path]:
+def write_figures(drawn: Sequence[Figure], folder: Path) -> list[Path]:
     """Write figures into a folder, and return the files.
 
     Raises:
         MapsatError: one cannot be written.
     """
     paths = []
-    for name, text in chain.from_iterable(figure.files().items() for figure in found):
+    for name, text in chain.from_iterable(figure.files().items() for figure in drawn):
         try:
             with replacing(folder / name) as file:
                 file.write(text.encode("utf-8", errors="replace"))

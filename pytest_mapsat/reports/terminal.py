@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, USER, Aggregate, Run, Usage
+from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, UNDECIDED, USER, Aggregate, Run, Usage
 
 from .changes import change_lines, rule_lines
 from .text import Line, cell_width, cut, labelled, printable
@@ -86,7 +86,7 @@ class _Summary:
         """Say what ran, and what changed."""
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in manifest.suites) or "none"
-        about = f"suite  {suites} · user {printable(manifest.user)} · judge {printable(manifest.judge.spec)}"
+        about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
         self.lines += [Line(cut(f"agent  {printable(manifest.agent)}", width)), Line(cut(about, width))]
         if sample := sample_text(manifest):
             self.lines.append(Line(cut(f"sample {sample}", width)))
@@ -136,7 +136,9 @@ class _Summary:
     def _cells(self, columns: Sequence[str]) -> list[list[str]]:
         """Return the head and the lines of the table."""
         count = len({row.id for row in self._rows})
-        cells = [[f"{count} case{'s' * (count != 1)}", *map(metric_title, columns)]]
+        trials = max((row.trials for row in self._rows), default=1)
+        head = f"{count} case{'s' * (count != 1)}" + (f" x {trials}" if trials > 1 else "")
+        cells = [[head, *map(metric_title, columns)]]
         cells.append(["all", *self._means(self._rows, self._run.summary, columns)])
         for domain, means in sorted(self._run.groups.get("domain", {}).items()):
             some = [row for row in self._rows if domain in (row.cards[0].domains or ("none",))]
@@ -171,16 +173,19 @@ class _Summary:
             if not number:
                 self.lines.append(Line("─" * cell_width(line)))
         if dropped := [head for place, head in enumerate(rows[0]) if place not in kept]:
-            self._say("", f"no room for {', '.join(dropped)}")
+            self._say("", f"the terminal is too narrow to show {', '.join(dropped)}")
 
     def _legend(self) -> None:
-        """Say what the first column is made of, what a range means, and where not every case counts."""
+        """Say what the columns are made of, what a range means, and where not every case counts."""
         run, gated = self._run, gated_metrics(self._run)
         if {"ar", "ecr", "iisr"} <= set(gated):
-            self._say("", "satisfied (AR) = asked x unasked; per turn (SES) falls with each reply")
+            self._say("", "satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case")
+            self._say("", "per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)")
+        if any(len(card.domains) > 1 for card in run.cases):
+            self._say("", "a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
             count = len({card.id for card in run.cases})
-            text = f"a range: {undecided} of {count} cases have undecided labels (mapsat review RUN)"
+            text = f"a range: undecided labels in {undecided} of {count} cases, failed or passed (mapsat review RUN)"
             self._say("", text, "yellow")
         counting: dict[str, list[str]] = {}
         for name in gated:
@@ -190,12 +195,14 @@ class _Summary:
                     f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items())
                 )
                 counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
-        if counting:
-            parts = (f"{', '.join(names)} over {cases}" for cases, names in counting.items())
-            self._say("", f"not all cases count everywhere: {'; '.join(parts)}", "yellow")
+        for counts, names in counting.items():
+            self._say("", f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):
             labels, cases = suspects.total(), len(suspects)
-            text = f"{labels} label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} may have failed; mapsat review RUN shows them first"
+            text = (
+                f"{labels} undecided label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} look failed; "
+                "mapsat review RUN shows them first"
+            )
             self._say("suspect  ", text, "yellow")
         headlines = ((metric.name, run.summary.get(metric.name)) for metric in run.manifest.metrics if metric.headline)
         intervals = [
@@ -204,7 +211,7 @@ class _Summary:
             if mean and mean.low is not None and mean.high is not None
         ]
         if intervals:
-            self._say("95 % interval: ", ", ".join(intervals))
+            self._say("95 % interval over cases: ", ", ".join(intervals))
 
     # -- what happened in the episodes -----------------------------------------------------
 
@@ -214,9 +221,14 @@ class _Summary:
         self._people()
         self._spent()
         self._list("worst", self._worst())
-        self._list("open", self._open())
+        self._list("review", self._open())
         summary = self._run.summary
-        if means := [f"{name} {mean_text(summary[name])}" for name in summary if name.startswith(("pass@", "pass^"))]:
+        share = {"pass@": "any of {} passes", "pass^": "all {} pass"}
+        if means := [
+            f"{share[name[:5]].format(name[5:])} ({name}) {mean_text(summary[name])}"
+            for name in summary
+            if name[:5] in share
+        ]:
             self._say("trials   ", "; ".join(means))
         if flaky := [_flaky(row) for row in self._rows if row.flaky]:
             self._say("flaky    ", _first(flaky, _FLAKY), "yellow")
@@ -237,9 +249,9 @@ class _Summary:
         labels = [label for card in cards for label in card.labels]
         if unclaimed := self._sum("nothing_claimed"):
             facts = sum(label.kind == "fact" and label.outcome == "passed" for label in labels)
-            text += f"; {unclaimed} of {facts} facts passed because nothing was claimed"
+            text += f"; {unclaimed} of the {facts} facts that passed had no claim to check"
         if idle := sum(label.idle for label in labels):
-            text += f"; {idle} requirement{'s' * (idle > 1)} passed although nothing had to change"
+            text += f"; {idle} requirement{'s' * (idle > 1)} passed because nothing had to change"
         if unchecked := self._sum("unchecked_rules"):
             text += f"; {unchecked} rules of tools are prose that no check reads"
         self._say("dialogue ", text)
@@ -283,7 +295,7 @@ class _Summary:
         for row, value in scored[:_WORST]:
             card = row.told
             reason = f"{'' if card.reason else 'missed: '}{reason_of(card, 'nothing that was judged')}"
-            trials = f"  {row.passed} of {row.trials} trials" if row.trials > 1 else ""
+            trials = f"  {row.passed} of {row.trials} trials passed" if row.trials > 1 else ""
             yield f"{row_name(row)}  {metric_word(name)} {value:.2f}{trials}  {reason}"
 
     def _open(self) -> Iterator[str]:
@@ -292,7 +304,11 @@ class _Summary:
         cards = [card for card in self._run.cases if name in card.bounds]
         cards.sort(key=lambda card: (not card.unknown, card.key))
         for card in cards[:_WORST]:
-            whys = "; ".join(f"{label.requirement}: {label.why}" for label in card.labels if label.bounded)
+            whys = "; ".join(
+                f"{label.kind} {label.requirement} is undecided: {label.why.removeprefix(f'{UNDECIDED}: ')}"
+                for label in card.labels
+                if label.bounded
+            )
             span = span_text(*card.bounds[name])
             yield f"{card_name(card)}  {metric_word(name)} {span}  {printable(card.reason or whys)}"
 
@@ -324,8 +340,10 @@ class _Summary:
         if more := sum(len(names) for _, names in reasons[_STOPPED:]):
             self.lines.append(Line(f"{'':8} and {more} more for other reasons", "red"))
         lost = self._run.accounting.lost
-        for number, one in enumerate(lost[:_LOST]):
-            self._say(f"{'' if number else 'lost':8} ", printable(f"{one.id} trial {one.trial}: {one.reason}"), "red")
+        for number, loss in enumerate(lost[:_LOST]):
+            self._say(
+                f"{'' if number else 'lost':8} ", printable(f"{loss.id} trial {loss.trial}: {loss.reason}"), "red"
+            )
         if len(lost) > _LOST:
             self.lines.append(Line(f"{'':8} and {len(lost) - _LOST} more", "red"))
 
@@ -333,9 +351,9 @@ class _Summary:
         """Give the decision and its reasons; ``brief``: the first of them."""
         gate = self._run.gate
         style = {"passed": "green", "failed": "red", "inconclusive": "yellow", "invalid": "red"}[gate.outcome]
-        outcome = gate.outcome.upper()
+        outcome = gate.outcome.upper() + (", exit status 1" if gate.outcome == "inconclusive" else "")
         if gate.outcome == "passed" and not gate.thresholds:
-            style, outcome = "", "no gate"
+            style, outcome = "", "none"
         for number, reason in enumerate((gate.reasons or ("",))[: 1 if brief else None]):
             told = printable(reason) if number else outcome + (f": {printable(reason)}" if reason else "")
             self._say(f"{'' if number else 'gate':9}", told, "yellow" if reason.startswith("warning: ") else style)
@@ -353,11 +371,11 @@ def _fits(rows: Sequence[Sequence[str]], width: int) -> bool:
 
 def _sums(parts: Sequence[Usage]) -> str:
     """Say what some episodes spent in all; the ones that do not say how much are counted beside."""
-    known = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
+    counted_parts = [part for part in parts if part.input_tokens is not None and part.output_tokens is not None]
     costs = [part.cost for part in parts if part.cost is not None]
-    text = f"{sum(part.input_tokens or 0 for part in known):,} tokens in, {sum(part.output_tokens or 0 for part in known):,} out"
+    text = f"{sum(part.input_tokens or 0 for part in counted_parts):,} tokens in, {sum(part.output_tokens or 0 for part in counted_parts):,} out"
     text += f", ${math.fsum(costs):.4f}" if costs else ""
-    unknown = len(parts) - min(len(known), len(costs) if costs else len(known))
+    unknown = len(parts) - min(len(counted_parts), len(costs) if costs else len(counted_parts))
     return text + (f" ({unknown} of {len(parts)} episodes do not say all)" if unknown else "")
 
 

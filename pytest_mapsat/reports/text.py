@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
 def visible(text: str) -> str:
     """Return a text of several lines with what would steer its reader's eye shown as escapes: control characters, and marks that turn the direction of writing."""
-    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def harmless(line: str) -> str:
@@ -106,8 +106,8 @@ def side_by_side(pairs: Sequence[tuple[str, str]], width: int, *, indent: str = 
             wrap(printable(left), left_room),
             wrap(printable(right), width - cell_width(indent) - len(_BETWEEN) - left_room),
         )
-        for one, other in zip_longest(*columns, fillvalue=""):
-            yield f"{indent}{one}{' ' * (left_room - cell_width(one))}{_BETWEEN}{other}".rstrip()
+        for cell, other in zip_longest(*columns, fillvalue=""):
+            yield f"{indent}{cell}{' ' * (left_room - cell_width(cell))}{_BETWEEN}{other}".rstrip()
 
 
 def _rows(text: str, room: int, *, first: int) -> list[str]:
@@ -142,8 +142,10 @@ def _pieces(text: str) -> list[str]:
     word = ""
     for char in text:
         if cell_width(char) == 2 and char not in _CLOSING:  # noqa: PLR2004 (a wide character)
-            opening = word if word and all(one in _OPENING for one in word) else ""
-            pieces += [one for one in (word[: len(word) - len(opening)], opening + char) if one]
+            opening = word if word and all(char_of_word in _OPENING for char_of_word in word) else ""
+            pieces += [
+                char_of_word for char_of_word in (word[: len(word) - len(opening)], opening + char) if char_of_word
+            ]
             word = ""
         elif char in _CLOSING and not word and pieces and not pieces[-1].endswith(" "):
             pieces[-1] += char

@@ -79,23 +79,23 @@ def sample_text(manifest: RunManifest) -> str:
         return ""
     several = len(manifest.suites) > 1
     sizes = (
-        f"{manifest.options.sample} of {one.cases} cases{f' of {one.name}' if several else ''}"
-        for one in manifest.suites
+        f"{manifest.options.sample} of {suite.cases} cases{f' of {suite.name}' if several else ''}"
+        for suite in manifest.suites
     )
     return printable(f"{', '.join(sizes)} {manifest.options.drawn}")
 
 
 def metric_names(run: Run, card: Scorecard) -> list[str]:
     """Return the names of an episode's metrics, in the order in which they are shown."""
-    known = _known_metrics(run)
-    return [*(name for name in known if name in card.metrics), *sorted(set(card.metrics) - set(known))]
+    metrics = _known_metrics(run)
+    return [*(name for name in metrics if name in card.metrics), *sorted(set(card.metrics) - set(metrics))]
 
 
 def shown_metrics(run: Run) -> list[str]:
     """Return the names of the means that have a value, in the order in which they are shown: the rates of passed items last."""
-    known = _known_metrics(run)
-    others = sorted(set(run.summary) - set(known), key=lambda name: (name != PASS_RATE, name))
-    return [name for name in (*known, *others) if mean_text(run.summary.get(name))]
+    metrics = _known_metrics(run)
+    others = sorted(set(run.summary) - set(metrics), key=lambda name: (name != PASS_RATE, name))
+    return [name for name in (*metrics, *others) if mean_text(run.summary.get(name))]
 
 
 def _known_metrics(run: Run) -> list[str]:
@@ -118,9 +118,9 @@ def metric_title(name: str) -> str:
 
 def dimension_order(names: Iterable[str]) -> list[str]:
     """Return the dimensions of groups in the order in which they are shown."""
-    found = set(names)
-    known = [name for name in _DIMENSIONS if name in found]
-    return [*known, *sorted(found - {*known, "tool"}), *(["tool"] if "tool" in found else [])]
+    present = set(names)
+    first = [name for name in _DIMENSIONS if name in present]
+    return [*first, *sorted(present - {*first, "tool"}), *(["tool"] if "tool" in present else [])]
 
 
 def dimension_title(name: str) -> str:
@@ -202,10 +202,10 @@ def missed(card: Scorecard) -> list[Label]:
 
 def requirements(card: Scorecard) -> dict[str, CardRequirement]:
     """Return the case's requirements by id; those that an older file has labels of only, without words."""
-    given = {one.id: one for one in card.requirements}
+    given = {item.id: item for item in card.requirements}
     bare = {
-        one.requirement: CardRequirement(id=one.requirement, kind=one.kind, text=_about(one, card))
-        for one in card.labels
+        item.requirement: CardRequirement(id=item.requirement, kind=item.kind, text=_about(item, card))
+        for item in card.labels
     }
     return {**bare, **given}
 
@@ -241,9 +241,9 @@ def headline(run: Run) -> tuple[str, str]:
     if gate.outcome == "passed" and not gate.thresholds:
         passed = counts["passed"]
         return (f"All {total} passed" if passed == total else f"{passed} of {total} passed, none failed"), "passed"
-    said = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
+    titles = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
     state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")
-    return said.get(gate.outcome, "The run is invalid"), state
+    return titles.get(gate.outcome, "The run is invalid"), state
 
 
 def answered_by(step: Step) -> str:

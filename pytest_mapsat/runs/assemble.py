@@ -125,7 +125,7 @@ def _coverage(cards: Sequence[Scorecard], suites: Sequence[Suite], request: RunR
         domains |= {entry.id: entry.domains for entry in entries_of(suite, request.options)}
         unread += _unread(suite)
     lost = outcome.accounting.lost
-    met = {card.id for card in cards} | {one.id for one in lost}
+    met = {card.id for card in cards} | {loss.id for loss in lost}
     left = {domain for case, names in domains.items() if case not in met for domain in names}
     whole = {domain for names in domains.values() for domain in names} - left
     return Coverage(

@@ -388,8 +388,10 @@ def _answered(wrong: str, ask: Callable[[], Any]) -> Any:
 def _refuse_other_versions(client: Any, option: str) -> None:
     mine = version(_PACKAGE)
     # A function of the standard library, which every worker can find.
-    for worker, found in sorted(client.run(version, _PACKAGE, on_error="return").items()):
-        if isinstance(found, Exception):
+    for worker, version_there in sorted(client.run(version, _PACKAGE, on_error="return").items()):
+        if isinstance(version_there, Exception):
             raise UsageError(f"{option}: the worker {worker} has no {_PACKAGE}; this is {mine}: install it there")
-        if found != mine:
-            raise UsageError(f"{option}: the worker {worker} has {_PACKAGE} {found}, this is {mine}: install the same")
+        if version_there != mine:
+            raise UsageError(
+                f"{option}: the worker {worker} has {_PACKAGE} {version_there}, this is {mine}: install the same"
+            )

@@ -150,7 +150,7 @@ class Episodes:
         if self.shared:
             self._asked[asker, key] += 1
             turn = self._asked[asker, key]
-            kept = [one for source, one in self._kept.get(key, ()) if source is wanted.source]
+            kept = [kept_card for source, kept_card in self._kept.get(key, ()) if source is wanted.source]
             if turn <= len(kept):
                 return kept[turn - 1]
         self._attempts[key] += 1
@@ -159,10 +159,10 @@ class Episodes:
         card = run() if before is None else before
         if (card.agent, card.attempt, card.nodeid) != (wanted.agent, attempt, nodeid):
             card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
-        one = self._journalled(card, again=before is not None)
+        kept_card = self._journalled(card, again=before is not None)
         if self.shared:
-            self._kept.setdefault(key, []).append((wanted.source, one))
-        return one
+            self._kept.setdefault(key, []).append((wanted.source, kept_card))
+        return kept_card
 
     def has(self, wanted: Wanted) -> bool:
         """Return whether the episode need not be run: an earlier run has it, or this one."""
@@ -252,7 +252,7 @@ class Ledger:
                 case, trial = named(nodeid)
                 reason = self._reasons.get(nodeid) or self._unheard(nodeid, why)
                 lost += [Lost(id=case, trial=trial, reason=reason)] * missing
-        lost.sort(key=lambda one: (one.id, one.trial, one.reason))
+        lost.sort(key=lambda loss: (loss.id, loss.trial, loss.reason))
         return Accounting(collected=self.collected, deselected=self.deselected, lost=tuple(lost))
 
     def _unheard(self, nodeid: str, why: str) -> str:
@@ -342,8 +342,8 @@ class Finished:
         )
 
     def _refuse(self, differs: Iterable[str]) -> None:
-        if said := "\n".join(f"  {one}" for one in differs):
-            raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{said}")
+        if difference_lines := "\n".join(f"  {difference}" for difference in differs):
+            raise UsageError(f"--mapsat-resume={shown_path(self.path)}: that run was another one\n{difference_lines}")
 
 
 def _within(before: RunOptions, now: RunOptions) -> bool:

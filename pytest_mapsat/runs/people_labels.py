@@ -141,8 +141,8 @@ def agreement_of(run: Run, suites: Sequence[Suite], labels: Path) -> Agreement:
     cases = {
         case: suite.load(entry) for case, (suite, entry) in places.items() if any(card.id == case for card in run.cases)
     }
-    found = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
-    held = tuple(JudgedDialogue(cases[card.id], card, truth) for card, truth in found if truth)
+    judged = _by_answers(run, cases, _answers_at(labels)) if is_labels(labels) else _by_verdicts(run, cases, labels)
+    held = tuple(JudgedDialogue(cases[card.id], card, truth) for card, truth in judged if truth)
     if not held:
         raise UsageError(f"--labels {shown_path(labels)}: none of it is about a dialogue of the run")
     return Agreement(held, len(run.cases) - len(held))
@@ -168,8 +168,8 @@ def _by_answers(
             yield card, {}
             continue
         own = [turn.text for turn in answer.turns if turn.role == "agent"] if answer.text is None else [answer.text]
-        said = [turn.text for turn in card.trajectory.replies]
-        yield card, answer.labels if own[-1:] == said[-1:] else {}
+        replies = [turn.text for turn in card.trajectory.replies]
+        yield card, answer.labels if own[-1:] == replies[-1:] else {}
 
 
 def _by_verdicts(run: Run, cases: Mapping[str, Case], path: Path) -> Iterable[tuple[Scorecard, Mapping[str, Mark]]]:
@@ -275,20 +275,20 @@ class Review:
         """
         asked: dict[tuple[DialogueKey, str], Question] = {}
         for card in self.run.cases:
-            case, said = self._cases[card.id], DialogueKey.of(card.trajectory)
+            case, dialogue_key = self._cases[card.id], DialogueKey.of(card.trajectory)
             labels = {label.requirement: label for label in card.labels} if _has_reply(case, card) else {}
             for requirement in case.truth.requirements:
                 label = labels.get(requirement.id)
                 if label is None or label.outcome not in {"unevaluated", "failed"}:
                     continue
-                if self._decisions.on(requirement, said) is None:
-                    asked.setdefault((said, requirement.id), Question(case, card, requirement, label))
+                if self._decisions.on(requirement, dialogue_key) is None:
+                    asked.setdefault((dialogue_key, requirement.id), Question(case, card, requirement, label))
         return sorted(asked.values(), key=lambda question: _STATES.index(question.state))
 
     def decide(self, question: Question, outcome: Mark, why: str) -> None:
         """Keep a person's answer to a question."""
-        said = DialogueKey.of(question.card.trajectory)
-        self._take(_label_on(question.requirement, said, outcome, by=self.by, why=why))
+        dialogue_key = DialogueKey.of(question.card.trajectory)
+        self._take(_label_on(question.requirement, dialogue_key, outcome, by=self.by, why=why))
 
     def _take(self, *decisions: PeopleLabels) -> None:
         """Keep decisions: in their files at once, then here."""
@@ -318,7 +318,7 @@ class Review:
             if (problem := self._refusal(placed, cards)) is not None:
                 problems.append(problem)
                 continue
-            said = DialogueKey.of(cards[_key(noun)].trajectory)
+            dialogue_key = DialogueKey.of(cards[_key(noun)].trajectory)
             requirements = {requirement.id: requirement for requirement in self._cases[noun.case].truth.requirements}
             for name, outcome in noun.labels.items():
                 problem = _misfit(placed, name, outcome, requirements)
@@ -328,10 +328,10 @@ class Review:
                 if problem is not None:
                     problems.append(problem)
                     continue
-                standing = self._decisions.on(requirements[name], said)
+                standing = self._decisions.on(requirements[name], dialogue_key)
                 if standing is None or standing.outcome != outcome:
                     by, why = noun.by or self.by, noun.why.get(name, "")
-                    new[said, name] = _label_on(requirements[name], said, outcome, by=by, why=why)
+                    new[dialogue_key, name] = _label_on(requirements[name], dialogue_key, outcome, by=by, why=why)
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
         self._take(*new.values())
@@ -362,26 +362,26 @@ class Review:
         Raises:
             SuiteError: the answers that the suite has cannot be used.
         """
-        known = {(one.noun.case, one.noun.id) for suite in self.suites for one in read_answers(suite)}
+        present = {(item.noun.case, item.noun.id) for suite in self.suites for item in read_answers(suite)}
         for card in self.run.cases:
             case, suite = self._cases[card.id], self._suites[card.id]
-            said, named = DialogueKey.of(card.trajectory), dialogue_name(card)
+            dialogue_key, named = DialogueKey.of(card.trajectory), dialogue_name(card)
             decided = {
                 requirement.id: decision.outcome
                 for requirement in case.truth.requirements
-                if (decision := self._decisions.on(requirement, said)) is not None
+                if (decision := self._decisions.on(requirement, dialogue_key)) is not None
             }
             if not decided:
                 continue
             judged = _judged(case, card) | decided
             if card.trajectory.source == "answers":
                 yield f"{named}: holds its labels where it stands; change them there"
-            elif missing := [one.id for one in case.truth.required if one.id not in judged]:
+            elif missing := [item.id for item in case.truth.required if item.id not in judged]:
                 yield f"{named}: not kept with its dialogue: {', '.join(missing)} still open"
             else:
                 answer = _answer(case, card, judged, judged.keys() - decided.keys())
-                if (case.id, answer.id) not in known:
-                    known.add((case.id, answer.id))
+                if (case.id, answer.id) not in present:
+                    present.add((case.id, answer.id))
                     path = suite.root / LABELS / "dialogues.jsonl"
                     append_lines(path, [answer.model_dump(mode="json", by_alias=True, exclude_unset=True)])
                     yield f"{named}: added to {shown_path(path)}" + (f" ({answer.note})" if answer.note else "")
@@ -389,20 +389,20 @@ class Review:
 
 def _has_reply(case: Case, card: Scorecard) -> bool:
     """Return whether there is a reply to judge: somebody else did not break the episode, and the agent said something."""
-    said = any(turn.text.strip() for turn in card.trajectory.replies)
-    return said and unjudgeable(case, card.trajectory, "", "") is None
+    has_words = any(turn.text.strip() for turn in card.trajectory.replies)
+    return has_words and unjudgeable(case, card.trajectory, "", "") is None
 
 
-def _label_on(requirement: Requirement, said: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
+def _label_on(requirement: Requirement, dialogue_key: DialogueKey, outcome: Mark, *, by: str, why: str) -> PeopleLabels:
     """Return a person's label of a requirement in a dialogue, tied to its words, replies and evidence."""
     return PeopleLabels(
-        case=said.case,
+        case=dialogue_key.case,
         labels={requirement.id: outcome},
         by=by,
         why={requirement.id: why} if why else {},
         wording={requirement.id: wording_digest(requirement)},
-        reply=said.reply,
-        evidence=said.evidence,
+        reply=dialogue_key.reply,
+        evidence=dialogue_key.evidence,
     )
 
 
@@ -418,7 +418,7 @@ def _judged(case: Case, card: Scorecard) -> dict[str, Mark]:
 
 def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collection[str]) -> PeopleLabels:
     """Return a dialogue as a labelled answer: every call with its result, and the labels; ``own``: those that only the judge gave."""
-    trajectory, said = card.trajectory, DialogueKey.of(card.trajectory)
+    trajectory, dialogue_key = card.trajectory, DialogueKey.of(card.trajectory)
     order = [requirement.id for requirement in case.truth.requirements if requirement.id in marks]
     turns = tuple(map(_plain, trajectory.turns))
     if turns[0].role != "user":  # a run file may hold a dialogue without its query
@@ -426,7 +426,7 @@ def _answer(case: Case, card: Scorecard, marks: Mapping[str, Mark], own: Collect
     note = f"not reviewed, the judge's own: {', '.join(name for name in order if name in own)}" if own else ""
     return PeopleLabels(
         case=case.id,
-        id=f"reviewed-{digest([said.reply, said.evidence], 12)}",
+        id=f"reviewed-{digest([dialogue_key.reply, dialogue_key.evidence], 12)}",
         by="person",
         turns=turns,
         labels={name: marks[name] for name in order},

@@ -114,18 +114,18 @@ def open_suites(paths: Sequence[Path], sandboxes: Sequence[SandboxHook] | None =
 def changed_suites(run: Run, suites: Sequence[Suite], changes: Changes) -> tuple[str, ...]:
     """Return in words how the suites, and the decisions given, differ from those of the run; empty where they do not."""
     now = {info.name: info for info in suite_infos(suites)}
-    said = []
+    warnings = []
     for before in run.manifest.suites:
         after = now.get(before.name)
         if after is None:
-            said.append(f"the run is of the suite {before.name!r}, which is not among those given")
+            warnings.append(f"the run is of the suite {before.name!r}, which is not among those given")
         elif after.fingerprint != before.fingerprint:
-            said.append(
+            warnings.append(
                 f"the suite {before.name!r} has changed since the run was saved: labels may differ for that alone"
             )
     if run.manifest.decisions and changes.decisions is None:
-        said.append("the run was judged with a file of labels that is not given now: --labels names it")
-    return tuple(said)
+        warnings.append("the run was judged with a file of labels that is not given now: --labels names it")
+    return tuple(warnings)
 
 
 def regrade(
@@ -154,21 +154,23 @@ def regrade(
         SuiteError: a case cannot be loaded.
     """
     request = changes.of(run.manifest.request)
-    known = gather_metric_sets() if metric_sets is None else metric_sets
+    available = gather_metric_sets() if metric_sets is None else metric_sets
     places = places_of(run, suites)
     used = [suite for suite in suites if any(places[card.id][0] is suite for card in run.cases)] or list(suites)
-    refuse_undeclared(request.options, used, known)  # a bad threshold is told before anything is judged
-    metrics = metrics_of(used, known, request.options.metrics)
+    refuse_undeclared(request.options, used, available)  # a bad threshold is told before anything is judged
+    metrics = metrics_of(used, available, request.options.metrics)
 
     def judge(suite: Suite) -> Judge:
-        besides = labels_asked(metric_sets_of(suite, known, request.options.metrics))
+        besides = labels_asked(metric_sets_of(suite, available, request.options.metrics))
         votes, decisions = request.options.judge_votes, changes.decisions
         return judge_of(
             suite, request.judge, root=root, decisions=decisions, client=client, votes=votes, besides=besides
         )
 
     judges = {suite.root: judge(suite) for suite in suites}
-    cards = [_regraded(card, *places[card.id], judges, known=known, options=request.options) for card in run.cases]
+    cards = [
+        _regraded(card, *places[card.id], judges, available=available, options=request.options) for card in run.cases
+    ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
     return assemble(cards, used, request, outcome, run.timing, metrics=metrics, baselines=baselines)
@@ -178,8 +180,8 @@ def _missing(run: Run) -> str:
     """Say how many of the episodes that a run accounts for are not in its file; empty where none is missing."""
     accounting = run.accounting
     expected = accounting.collected - accounting.deselected - len(accounting.lost)
-    found = len({card.key[:3] for card in run.cases})
-    return f"the file holds {found} of the {expected} episodes that it accounts for" if found < expected else ""
+    run_keys = len({card.key[:3] for card in run.cases})
+    return f"the file holds {run_keys} of the {expected} episodes that it accounts for" if run_keys < expected else ""
 
 
 def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
@@ -227,7 +229,7 @@ def _regraded(
     entry: CaseEntry,
     judges: Mapping[Path, Judge],
     *,
-    known: Mapping[str, MetricSet],
+    available: Mapping[str, MetricSet],
     options: RunOptions,
 ) -> Scorecard:
     case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
@@ -237,7 +239,7 @@ def _regraded(
         judges[suite.root],
         asserted=options.asserted_kinds,
         tools=suite.tools,
-        metric_sets=metric_sets_of(suite, known, options.metrics),
+        metric_sets=metric_sets_of(suite, available, options.metrics),
         success=suite.manifest.success,
         line=entry.line,
         **{name: getattr(card, name) for name in _KEPT},
@@ -261,14 +263,14 @@ class BatchDoor:
 
     def ask(self, request: Request, *, timeout: float | None = None, cancelled: Event | None = None) -> Answer:  # noqa: ARG002
         """Return the kept answer. Raises ModelError where there is none."""
-        key, found = request.key(), self.cache.find(request)
+        key, answer = request.key(), self.cache.find(request)
         with self._lock:
             self.asked[key] = request
-            if found is None:
+            if answer is None:
                 self.lacking[key] = request
-        if found is None:
+        if answer is None:
             raise ModelError("not_cached", f"no answer of {request.model} to this has been read yet", purpose="judge")
-        return found
+        return answer
 
 
 @dataclass(frozen=True)
@@ -387,8 +389,8 @@ def _refuse_unfinished(parts: Mapping[str, Run]) -> None:
 
 def _refuse_other(parts: Mapping[str, Run]) -> None:
     """Refuse parts that were asked for something else, or are of other suites. Raises UsageError."""
-    (first, one), *others = parts.items()
-    expected = _facts_of(one)
+    (first, item), *others = parts.items()
+    expected = _facts_of(item)
     differs = [
         f"{name}: {key} is {facts[key]}, {first} has {expected[key]}"
         for name, run in others
@@ -397,7 +399,7 @@ def _refuse_other(parts: Mapping[str, Run]) -> None:
         if facts[key] != expected[key]
     ]
     if differs:
-        raise UsageError("these are not parts of one run\n" + "\n".join(f"  {one}" for one in differs[:_NAMED]))
+        raise UsageError("these are not parts of one run\n" + "\n".join(f"  {item}" for item in differs[:_NAMED]))
 
 
 def _facts_of(run: Run) -> dict[str, Any]:
@@ -448,21 +450,23 @@ def _cards(parts: Mapping[str, Run]) -> list[Scorecard]:
 
 
 def _lost(parts: Mapping[str, Run]) -> list[Lost]:
-    lost = [one for run in parts.values() for one in run.accounting.lost]
-    return sorted(lost, key=lambda one: (one.id, one.trial, one.reason))
+    lost = [loss for run in parts.values() for loss in run.accounting.lost]
+    return sorted(lost, key=lambda loss: (loss.id, loss.trial, loss.reason))
 
 
 def _left_out(parts: Mapping[str, Run]) -> tuple[str, ...]:
     """Return why the whole is only part of the suite: what all parts leave out, other than for being shards."""
-    reasons = [tuple(one for one in run.manifest.partial if not one.startswith(_SHARD)) for run in parts.values()]
-    return reasons[0] if all(one == reasons[0] for one in reasons) else ()
+    reasons = [
+        tuple(reason for reason in run.manifest.partial if not reason.startswith(_SHARD)) for run in parts.values()
+    ]
+    return reasons[0] if all(reason == reasons[0] for reason in reasons) else ()
 
 
 def _refuse_holes(
     cards: Iterable[Scorecard], lost: Iterable[Lost], suites: Sequence[Suite], options: RunOptions
 ) -> None:
     """Refuse a whole from which an episode of the suites is missing. Raises UsageError."""
-    there = {(card.id, card.trial) for card in cards} | {(one.id, one.trial) for one in lost}
+    there = {(card.id, card.trial) for card in cards} | {(loss.id, loss.trial) for loss in lost}
     places_in(suites)  # refuses suites that cannot be told apart
     cases = [entry.id for suite in suites for entry in entries_of(suite, options)]
     missing = list(_unplayed(cases, there, options.trials))

@@ -58,10 +58,10 @@ def parse_asserted(text: str) -> tuple[Asserted, ...]:
         return ("none",)
     unknown = sorted(words - set(_KINDS))
     if unknown or not words:
-        found = unknown[0] if unknown else text
-        hint = did_you_mean(found, (*_KINDS, "all", "none"))
+        wrong_word = unknown[0] if unknown else text
+        hint = did_you_mean(wrong_word, (*_KINDS, "all", "none"))
         raise ValueError(
-            f"found {found!r}, expected {', '.join(_KINDS)} (comma between), all, or none"
+            f"found {wrong_word!r}, expected {', '.join(_KINDS)} (comma between), all, or none"
             + (f"; {hint}" if hint else "")
         )
     return asserted_kinds(words)
@@ -141,7 +141,7 @@ def project_files(root: Path) -> list[Path]:
         root: the project's folder.
     """
     ours = Path(__file__).resolve().parents[1]
-    found = []
+    files = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or name.rpartition(".")[2].startswith("test_"):
@@ -149,19 +149,19 @@ def project_files(root: Path) -> list[Path]:
         path = Path(file)
         inside = path.is_relative_to(root) and not path.is_relative_to(ours)
         if inside and "site-packages" not in path.parts and path.suffix == ".py":
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _files_unloaded(name: str) -> list[Path]:
     """Return the files of a module that is not loaded in this process, and is not loaded here: what its process loads is the agent's."""
-    found = None
+    module_spec = None
     with suppress(ImportError, ValueError, AttributeError):
-        found = importlib.util.find_spec(name.partition(".")[0])
-    folders = found.submodule_search_locations if found else None
-    if found is None or not (folders or found.has_location):
+        module_spec = importlib.util.find_spec(name.partition(".")[0])
+    folders = module_spec.submodule_search_locations if module_spec else None
+    if module_spec is None or not (folders or module_spec.has_location):
         return []
-    return _python_files(folders or ()) or [Path(found.origin or "")]
+    return _python_files(folders or ()) or [Path(module_spec.origin or "")]
 
 
 def _python_files(folders: Iterable[str]) -> list[Path]:

@@ -308,9 +308,12 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
     return tuple(
         [
             CardRequirement(
-                id=one.id, kind=one.kind, text=one.text, source="" if one.source == "unstated" else one.source
+                id=requirement.id,
+                kind=requirement.kind,
+                text=requirement.text,
+                source="" if requirement.source == "unstated" else requirement.source,
             )
-            for one in case.truth.by_kind
+            for requirement in case.truth.by_kind
         ]
     )
 
@@ -328,16 +331,16 @@ def in_profile_setting(case: Case, suite: Suite) -> Case:
     if not profiles:
         return case
     sandbox = make_sandbox(case, suite)
-    found: dict[str, dict[str, JsonObject]] = {}
+    results: dict[str, dict[str, JsonObject]] = {}
     for name, arguments in _profile_calls(case, suite, profiles):
         answer = sandbox.call(name, arguments)
         if answer.status == "ok":
-            kept = found.setdefault(name, {})
+            kept = results.setdefault(name, {})
             kept.setdefault(canonical_json(answer.result), {"arguments": arguments, "result": answer.result})
-    profile = {name: list(found[name].values()) for name in sorted(found)}
+    profile = {name: list(results[name].values()) for name in sorted(results)}
     gone = {expected.key for expected in case.truth.tools if expected.name in profiles}
     left = tuple(
-        expected.model_copy(update={"after": tuple(one for one in expected.after if one not in gone)})
+        expected.model_copy(update={"after": tuple(tool_id for tool_id in expected.after if tool_id not in gone)})
         for expected in case.truth.tools
         if expected.name not in profiles
     )
@@ -386,26 +389,26 @@ def keep_answers(lines: Iterable[bytes], suites: Mapping[str, Suite]) -> tuple[l
     """
     from pytest_mapsat.recording import keep_recordings, recorded_steps, unanswered_steps  # noqa: PLC0415 (only where asked for)
 
-    found: dict[Path, list[Recording]] = {}
+    by_suite: dict[Path, list[Recording]] = {}
     unanswered: list[str] = []
     for line in lines:
         trajectory = Scorecard.model_validate_json(line).trajectory
         suite = suites.get(trajectory.case)
         if suite is not None:
-            found.setdefault(suite.root, []).extend(recorded_steps(trajectory, suite.tools))
+            by_suite.setdefault(suite.root, []).extend(recorded_steps(trajectory, suite.tools))
             unanswered += unanswered_steps(trajectory)
-    kept = [keep_recordings(root, recordings) for root, recordings in sorted(found.items())]
+    kept = [keep_recordings(root, recordings) for root, recordings in sorted(by_suite.items())]
     return kept, list(dict.fromkeys(unanswered))
 
 
 def kept_lines(kept: Sequence[Keeping], unanswered: Sequence[str], whose: str = "of your own tools") -> list[str]:
     """Return the lines that tell what became of the answers of own tools, or of a model in their place."""
     lines = []
-    for one in kept:
-        known = f", {one.known} already there" if one.known else ""
-        answers = "answer" if one.added == 1 else "answers"
-        lines.append(f"{one.added} {answers} {whose} added to {one.path.name}{known}")
-        lines += [f"not kept: {problem}" for problem in one.problems]
+    for kept_answers in kept:
+        present = f", {kept_answers.known} already there" if kept_answers.known else ""
+        answers = "answer" if kept_answers.added == 1 else "answers"
+        lines.append(f"{kept_answers.added} {answers} {whose} added to {kept_answers.path.name}{present}")
+        lines += [f"not kept: {problem}" for problem in kept_answers.problems]
     more = len(unanswered) - _REASONS_TOLD
     lines += [f"no answer: {reason}" for reason in unanswered[:_REASONS_TOLD]]
     return [*lines, *([f"and {more} more without an answer"] if more > 0 else [])]

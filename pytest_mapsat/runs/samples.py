@@ -86,10 +86,10 @@ def _value(entry: CaseEntry, name: str) -> str:
 
 def _refuse_unknown(by: Sequence[str], entries: Iterable[CaseEntry], suite: Suite) -> None:
     """Refuse attributes that no case has. Raises UsageError."""
-    known = {*_FIELDS, *(name for entry in entries for name in entry.attributes)}
+    names = {*_FIELDS, *(name for entry in entries for name in entry.attributes)}
     for name in by:
-        if name not in known:
-            hint = did_you_mean(name, sorted(known)) or f"there is {', '.join(sorted(known))}"
+        if name not in names:
+            hint = did_you_mean(name, sorted(names)) or f"there is {', '.join(sorted(names))}"
             raise UsageError(
                 f"sample: by: in suite.yaml: no case of the suite {suite.manifest.name} has the attribute {name!r} ({hint})"
             )

@@ -175,8 +175,8 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
     ]
     if not cards:
         raise SuiteError(Problem(shown_path(path), 0, "the journal holds no episode that has ended"))
-    known = [note["collected"] for note in journal.notes if isinstance(note.get("collected"), int)]
-    of = f" of {known[-1]}" if known else ""
+    collected = [note["collected"] for note in journal.notes if isinstance(note.get("collected"), int)]
+    of = f" of {collected[-1]}" if collected else ""
     manifest = RunManifest(
         versions={},
         suites=journal_suites(path, journal.notes),
@@ -221,10 +221,10 @@ def _broken(path: Path, error: ValidationError) -> SuiteError:
 
 def attempts_of(episodes: Iterable[tuple[str, Scorecard]]) -> dict[tuple[str, int, str], list[Scorecard]]:
     """Return the scorecards by case, trial and agent, attempts in order; of one that was copied the last counts."""
-    found: dict[tuple[str, int, str], dict[tuple[int, str], Scorecard]] = {}
+    attempts: dict[tuple[str, int, str], dict[tuple[int, str], Scorecard]] = {}
     for worker, card in episodes:
-        found.setdefault((card.id, card.trial, card.agent), {})[card.attempt, worker] = card
-    return {key: [some[place] for place in sorted(some)] for key, some in found.items()}
+        attempts.setdefault((card.id, card.trial, card.agent), {})[card.attempt, worker] = card
+    return {key: [some[place] for place in sorted(some)] for key, some in attempts.items()}
 
 
 _MOST_BASELINES = 2

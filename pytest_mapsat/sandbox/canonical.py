@@ -172,18 +172,18 @@ def moment(value: str | float | None) -> str | None:
         if _EPOCH.fullmatch(text):
             figure = int(text)
             return datetime.fromtimestamp(figure if figure < _SECONDS_BELOW else figure // 1000, UTC).isoformat()
-        if found := _MOMENT.fullmatch(text):
-            day = date(int(found["year"]), int(found["month"]), int(found["day"]))
-            if not found["hour"]:
+        if match := _MOMENT.fullmatch(text):
+            day = date(int(match["year"]), int(match["month"]), int(match["day"]))
+            if not match["hour"]:
                 return day.isoformat()
-            clock = f"{found['hour']}:{found['minute']}:{found['second'] or '00'}{(found['zone'] or '').upper()}"
+            clock = f"{match['hour']}:{match['minute']}:{match['second'] or '00'}{(match['zone'] or '').upper()}"
             at = datetime.fromisoformat(f"{day}T{clock}")
             return (at if at.tzinfo is None else at.astimezone(UTC)).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
-    found = _CLOCK.fullmatch(text)
-    is_clock = found is not None and int(found["hour"]) <= 24 and int(found["minute"]) < 60  # noqa: PLR2004 - a clock
-    return f"T{int(found['hour']):02}:{found['minute']}:{found['second'] or '00'}" if found and is_clock else None
+    match = _CLOCK.fullmatch(text)
+    is_clock = match is not None and int(match["hour"]) <= 24 and int(match["minute"]) < 60  # noqa: PLR2004 - a clock
+    return f"T{int(match['hour']):02}:{match['minute']}:{match['second'] or '00'}" if match and is_clock else None
 
 
 _WHOLE = re.compile(r"(\d{4})(?:[-/.年](\d{1,2})[-/.月](\d{1,2})|(\d{2})(\d{2})(?!\d))", re.ASCII)

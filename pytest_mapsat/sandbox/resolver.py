@@ -350,7 +350,9 @@ class Resolver:
         if len(served) > 1:
             agree = Counter(candidate.entry.result_digest for candidate in served)
             conflicting = len(agree)
-            by_digest = [(one.removed, -agree[one.entry.result_digest], one.entry.result_digest, one) for one in served]
+            by_digest = [
+                (item.removed, -agree[item.entry.result_digest], item.entry.result_digest, item) for item in served
+            ]
             chosen = min(by_digest, key=lambda standing: (*standing[:3], standing[3].entry.key))[3]
         if not chosen.found and not chosen.removed and conflicting == 1:
             return Answer(fresh(chosen.result), "ok", chosen.entry.provenance)
@@ -358,7 +360,7 @@ class Resolver:
             kind=chosen.kind,
             recording=chosen.entry.key,
             differences=tuple(
-                _difference(one, call, chosen.entry.call, _NOTES.get(one.kind, "")) for one in chosen.found
+                _difference(item, call, chosen.entry.call, _NOTES.get(item.kind, "")) for item in chosen.found
             ),
             candidates=conflicting,
             note=f"{chosen.removed} of the recorded items lie outside what was asked" if chosen.removed else "",
@@ -391,15 +393,17 @@ class Resolver:
 
     def _nearest(self, call: Call, entries: Iterable[Entry]) -> _Candidate:
         """Return the recording with the fewest obstacles; among equals the most alike in words, then on the ground."""
-        candidates = [(len(one.blocked), len(one.found), one) for one in (self._candidate(call, e) for e in entries)]
+        candidates = [
+            (len(rival.blocked), len(rival.found), rival) for rival in (self._candidate(call, e) for e in entries)
+        ]
         fewest = min(candidate[:2] for candidate in candidates)
 
         def remoteness(candidate: _Candidate) -> tuple[float, float, str]:
-            unlike = sum(1 - (_score(one, call, candidate.entry.call) or 0) for one in candidate.found)
-            distance = sum(one.distance or 0 for one in candidate.found)
+            unlike = sum(1 - (_score(rival, call, candidate.entry.call) or 0) for rival in candidate.found)
+            distance = sum(rival.distance or 0 for rival in candidate.found)
             return round(unlike, 6), round(distance, 1), candidate.entry.key
 
-        return min((one for *obstacles, one in candidates if tuple(obstacles) == fewest), key=remoteness)
+        return min((rival for *obstacles, rival in candidates if tuple(obstacles) == fewest), key=remoteness)
 
     def _why_uncut(self, call: Call, candidate: _Candidate) -> str:
         try:

@@ -174,9 +174,9 @@ class Common:
         for index, first in enumerate(names):
             line = filling.document.lines.at(("truth", "use", index))
             if first not in self.requirements:
-                known = did_you_mean(first, self.requirements) or _known(self.requirements)
+                hint = did_you_mean(first, self.requirements) or _known(self.requirements)
                 message = f"truth.use[{index}]: the suite has no common requirement {shown(first)}"
-                filling.problems.append(Problem(filling.path, line, message, known))
+                filling.problems.append(Problem(filling.path, line, message, hint))
                 continue
             waiting = [first]
             while waiting:

@@ -303,13 +303,13 @@ def _nouns_of(annotation: Any) -> set[type[Noun]]:
 
 
 def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
-    known = tool.parameters.get("properties", {})
+    declared = tool.parameters.get("properties", {})
     # Expected tools and planned calls are read by metrics: a slip there passes no item.
     severity: Severity = "warning" if isinstance(noun, ExpectedTool | PlannedCall) else "error"
     for where, name in _named_parameters(noun):
-        if name not in known and name.partition(".")[0] not in known:
+        if name not in declared and name.partition(".")[0] not in declared:
             message = f"the tool {tool.name} has no parameter {shown(name)}"
-            hint = did_you_mean(name, known) or "no call can ever fulfil this"
+            hint = did_you_mean(name, declared) or "no call can ever fulfil this"
             yield Remark(severity, "unknown-parameter", (*place, *where), message, hint)
     if isinstance(noun, ExpectedTool):
         matches, field = noun.match, "match"
@@ -317,7 +317,7 @@ def _parameters(noun: Noun, place: Place, tool: Tool) -> Iterator[Remark]:
         matches, field = noun.arguments, "with"
     else:
         return
-    matches = {path: match for path, match in matches.items() if path in known or path.partition(".")[0] in known}
+    matches = {path: match for path, match in matches.items() if path in declared or path.partition(".")[0] in declared}
     for wrong in impossible(matches, tool.parameters):
         message = f"no call of {tool.name} can fulfil {wrong.place[0]}: {wrong.message}"
         yield Remark(severity, "never-matches", (*place, field, *wrong.place), message, wrong.hint)

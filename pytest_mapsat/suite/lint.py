@@ -160,10 +160,10 @@ class _Linter:
                 message = f"the suite has no tool {shown(recording.tool)}: it is never served"
                 hint = did_you_mean(recording.tool, self._suite.tools)
                 self._tell("warning", "unknown-tool", place, message, hint)
-            known = recording.arguments if tool is None else tool.parameters.get("properties", {})
-            for name in sorted(recording.arguments.keys() - known.keys()):
+            parameters = recording.arguments if tool is None else tool.parameters.get("properties", {})
+            for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
-                self._tell("warning", "unknown-parameter", place, message, did_you_mean(name, known))
+                self._tell("warning", "unknown-parameter", place, message, did_you_mean(name, parameters))
             earlier = first.setdefault(request_key(recording, tool), placed_recording)
             where = f"{shown_path(earlier.path)}:{earlier.line}"
             if earlier is placed_recording:

@@ -113,8 +113,8 @@ def _unfit(
                 message = f"like: there is no overlay {shown(other)}"
                 yield _problem(spot, message, did_you_mean(other, overlays))
         if overlay.table and overlay.table not in tables:
-            known = did_you_mean(overlay.table, tables) or f"there is {', '.join(tables) or 'none'}"
-            yield _problem(spot, f"table: there is no table {shown(overlay.table)}", known)
+            hint = did_you_mean(overlay.table, tables) or f"there is {', '.join(tables) or 'none'}"
+            yield _problem(spot, f"table: there is no table {shown(overlay.table)}", hint)
         elif overlay.where:
             added = [row for other, _ in placed if other.table == overlay.table for row in other.add]
             for column, value in unmet(overlay, tables[overlay.table], added):

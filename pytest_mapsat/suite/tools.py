@@ -175,10 +175,10 @@ class _Block:
                 yield f"no row of the table {table} has a column {shown(column)}", hint
 
     def _parameters(self, *names: str | None) -> Iterator[_Wrong]:
-        known = self._tool.parameters.get("properties", {})
+        declared = self._tool.parameters.get("properties", {})
         for name in dict.fromkeys(filter(None, names)):
-            if name not in known:
-                yield f"the tool has no parameter {shown(name)}", did_you_mean(name, known)
+            if name not in declared:
+                yield f"the tool has no parameter {shown(name)}", did_you_mean(name, declared)
 
     def _knows_routes(self, name: str, mode: str) -> Iterator[_Wrong]:
         other = self._tools.get(name)

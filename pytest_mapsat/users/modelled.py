@@ -80,13 +80,13 @@ class ModelUser:
         spent: list[Usage] = []
         problems: list[str] = []
         for _ in range(2):
-            said = self._asked(messages, spent)
-            problems = ["the reply is no JSON object"] if said is None else self._wrong(said, turns)
-            if said is not None and not problems:
-                return _move(said, spent)
+            move = self._asked(messages, spent)
+            problems = ["the reply is no JSON object"] if move is None else self._wrong(move, turns)
+            if move is not None and not problems:
+                return _move(move, spent)
             again = prompt("user_again", self._language).fill(problems="; ".join(problems))
-            if said is not None:
-                messages.append({"role": "assistant", "content": said.text})
+            if move is not None:
+                messages.append({"role": "assistant", "content": move.text})
             messages.append({"role": "user", "content": again})
         raise UserBrokenError(f"the user {self._voice.model} broke its rules twice: {'; '.join(problems)}")
 
@@ -160,7 +160,7 @@ class Chooser:
             self._spent.append(answer.usage)
             fits = (answer.data or {}).get("fits")
             if isinstance(fits, list) and all(number in range(1, len(answers) + 1) for number in fits):
-                return [one for number, one in enumerate(answers, start=1) if number in fits]
+                return [prepared for number, prepared in enumerate(answers, start=1) if number in fits]
             messages += [
                 {"role": "assistant", "content": answer.text},
                 {"role": "user", "content": f'"fits": 1 - {len(answers)}'},

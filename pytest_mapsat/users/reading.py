@@ -75,9 +75,9 @@ _LATIN = re.compile(r"[a-z0-9]")
 
 
 @lru_cache(maxsize=4096)
-def words(said: str) -> str:
+def words(sentence: str) -> str:
     """Return a text for comparison: folded, every run of other than letters and digits as one space."""
-    return _NOT_WORD.sub(" ", fold_phrase(said)).strip()
+    return _NOT_WORD.sub(" ", fold_phrase(sentence)).strip()
 
 
 def mentions(sentence: str, phrase: str) -> bool:
@@ -143,10 +143,10 @@ def read(message: str, language: str = "en") -> Reading:
         if words(sentence):
             kind = "question" if number in requests else _kind(sentence, asks.get(number))
             sentences.append(sentence)
-            said = _with_list(document, span, sentence) if kind in ("question", "open") else sentence
-            kinds.setdefault(kind, []).append(said)
+            sentence_text = _with_list(document, span, sentence) if kind in ("question", "open") else sentence
+            kinds.setdefault(kind, []).append(sentence_text)
             if number in requests:
-                go_ahead.append(said)
+                go_ahead.append(sentence_text)
     return Reading(
         sentences=tuple(sentences),
         questions=tuple(kinds.get("question", ())),
@@ -163,9 +163,9 @@ def learn_to_read(language: str) -> None:
     read("", language)
 
 
-def wants_something(said: str) -> bool:
+def wants_something(message: str) -> bool:
     """Return whether the user's own words ask for anything; such words never end a dialogue."""
-    return PATTERNS["wants_something"].search(fold_phrase(said).rstrip("。.!~ ")) is not None
+    return PATTERNS["wants_something"].search(fold_phrase(message).rstrip("。.!~ ")) is not None
 
 
 def _kind(sentence: str, offer: str | None) -> str:
@@ -223,8 +223,8 @@ def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
     return (*times, *_days(said, now), *figures)
 
 
-def _days(said: str, now: str) -> Iterator[Fact]:
-    lower = said.lower()
+def _days(message: str, now: str) -> Iterator[Fact]:
+    lower = message.lower()
     for match in _WEEKDAY.finditer(lower):
         yield Fact("day", (float(_PLACES[match[1] or match[2]]),), Span(*match.span()))
     today = _weekday(now)

@@ -125,25 +125,25 @@ class Script:
         elif self.confirms:
             yield f"{stock.asked_go_ahead}: {stock.agrees if self.confirms == 'yes' else stock.declines}"
 
-    def facts(self, said: str) -> tuple[Fact, ...]:
+    def facts(self, text: str) -> tuple[Fact, ...]:
         """Return the times, days and figures that a text states."""
-        return facts_of(said[-_READ_CHARS:], self.language, self.now)
+        return facts_of(text[-_READ_CHARS:], self.language, self.now)
 
-    def invented(self, message: str, known: Sequence[str]) -> Iterator[Slip]:
+    def invented(self, message: str, texts: Sequence[str]) -> Iterator[Slip]:
         """Yield the figures, times and quoted names of a message that stand nowhere, in whatever form.
 
         Args:
             message: the user's words.
-            known: all that the user may know: what it was told of itself, and the dialogue.
+            texts: all that the user may know: what it was told of itself, and the dialogue.
         """
-        said = "\n".join(known)
+        all_text = "\n".join(texts)
         own = facts_of(message, self.language)
         stated = [Span(*match.span()) for match in _STATED.finditer(message)]
         # A bare number in words ("one") is often none, and a day may be meant by what nobody said.
         in_words = [fact for fact in own if not any(map(str.isdigit, _text(message, fact.span)))]
         stated += [fact.span for fact in in_words if fact.unit not in ("count", "day")]
-        new = [span for span in stated if _text(message, span) not in said]
-        held = [fact for text in (known if new else ()) for fact in self.facts(text)]
+        new = [span for span in stated if _text(message, span) not in all_text]
+        held = [fact for text in (texts if new else ()) for fact in self.facts(text)]
         for span in new:
             here = [fact for fact in own if fact.span.start < span.end and span.start < fact.span.end]
             if not any(fact.agrees(other) for fact in here for other in held):
@@ -191,15 +191,15 @@ class Script:
         """Return whether a message has the words of an answer, or all its facts."""
         if words(answer.say) in words(message):
             return True
-        wanted, said = self.facts(answer.say), self.facts(message)
-        return bool(wanted) and all(any(fact.agrees(other) for other in said) for fact in wanted)
+        wanted, both_facts = self.facts(answer.say), self.facts(message)
+        return bool(wanted) and all(any(fact.agrees(other) for other in both_facts) for fact in wanted)
 
     def _other_fact(self, message: str, answer: ScriptedAnswer) -> str:
         """Return the words of a fact that is of the kind of an answer's and no fact of the script; empty where there is none."""
         kinds = {fact.unit for fact in self.facts(answer.say)} - {"count"}
-        known = [fact for say in self.said for fact in self.facts(say)]
+        script_facts = [fact for say in self.said for fact in self.facts(say)]
         for fact in facts_of(message, self.language, self.now):
-            if fact.unit in kinds and not any(fact.agrees(other) for other in known):
+            if fact.unit in kinds and not any(fact.agrees(other) for other in script_facts):
                 return _text(message, fact.span)
         return ""
 
@@ -207,8 +207,8 @@ class Script:
         """Return whether a message surely lacks an answer: it declines, or states no fact where the answer has one that was not said."""
         if PATTERNS["declines"].search(fold_phrase(message)):
             return True
-        said = [fact for text in before for fact in self.facts(text)]
-        new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in said)]
+        earlier_facts = [fact for text in before for fact in self.facts(text)]
+        new = [fact for fact in self.facts(answer.say) if not any(fact.agrees(other) for other in earlier_facts)]
         return bool(new) and not self.facts(message)
 
 
@@ -236,8 +236,8 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
         if turn.role != "user" or index == 0 or not turn.text.strip():
             continue
         ends = index == len(turns) - 1
-        known = [*_known(case), *(earlier.text for earlier in turns[:index])]
-        slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, known)]
+        texts = [*_known(case), *(earlier.text for earlier in turns[:index])]
+        slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, texts)]
         for slip in slips:
             label = _label(slip, index, turn.text)
             labels.setdefault(label.requirement, label)

@@ -112,8 +112,8 @@ class ScriptedUser:
         """Take what was asked for out of what is still to be said."""
         asked = (*message.questions, *message.open_ended)
         answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
-        known = () if self._confirms is None else message.go_ahead
-        questions = [question for question in message.questions if question not in known]
+        go_ahead = () if self._confirms is None else message.go_ahead
+        questions = [question for question in message.questions if question not in go_ahead]
         strange = [
             question for question in questions if not any(_is_asked(answer, [question]) for answer in self._script)
         ]
@@ -122,8 +122,8 @@ class ScriptedUser:
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
         elif strange and self._script:
             self._notes += [f"no prepared answer is for: {question}" for question in strange]
-        said = {answer.say for answer in answers}
-        self._unsaid = [answer for answer in self._unsaid if answer.say not in said]
+        sayings = {answer.say for answer in answers}
+        self._unsaid = [answer for answer in self._unsaid if answer.say not in sayings]
         self._said += answers
         return answers
 
@@ -147,8 +147,8 @@ class ScriptedUser:
         words_of_decision, agreed = decision or ("", None)
         last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        said = dict.fromkeys(filter(None, (*(answer.say for answer in answers), *last)))
-        return UserMove(self._stock.joint.join(said), agreed=agreed)
+        sayings = dict.fromkeys(filter(None, (*(answer.say for answer in answers), *last)))
+        return UserMove(self._stock.joint.join(sayings), agreed=agreed)
 
     def _without_answer(self, message: Reading) -> UserMove:
         if message.actions:
@@ -189,8 +189,8 @@ def _names(message: Reading, wanted: str, language: str) -> bool:
     """
     asking = "\n".join(message.go_ahead)
     whole = asking if PATTERNS["instead"].search(asking) else "\n".join(message.sentences)
-    asking, whole = (PATTERNS["not_to_be_had"].sub(" ", said) for said in (asking, whole))
-    facts, in_sentence, in_message = (facts_of(said, language) for said in (wanted, asking, whole))
+    asking, whole = (PATTERNS["not_to_be_had"].sub(" ", text) for text in (asking, whole))
+    facts, in_sentence, in_message = (facts_of(text, language) for text in (wanted, asking, whole))
     for fact in facts:
         clocks = [other for other in in_sentence if fact.unit == other.unit == "clock"]
         if not any(_is_same(fact, other) for other in clocks or in_message):

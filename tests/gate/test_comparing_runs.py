@@ -42,10 +42,8 @@ def test_a_regression_in_one_domain_fails_and_names_domain_requirement_and_cases
     found = compared(baseline, worse_in(baseline, "search"), "ar:0.02")
     assert found.outcome == "failed"
     rule, flips = found.rules
-    assert flips.reason == "10 cases passed before and fail now, 0 may: c001, c004, c007 and 7 more"
-    assert rule.reason == (
-        "ar 0.700 -> 0.567 is down by more than 0.02: -0.133 (10 of 30 cases differ; chance goes as far down with probability below 0.001)"
-    )
+    assert flips.reason == "10 cases passed before and fail now (allowed: 0): c001, c004, c007 and 7 more"
+    assert rule.reason == ("ar 0.700 -> 0.567 fell by more than 0.02: -0.133 (10 of 30 cases differ; p < 0.001)")
     assert found.where == ("search: 10 of 10 cases got worse (c001, c004, c007 ...); requirements: open",)
     changed = {(one.group, one.metric): one.direction for one in found.changes}
     assert changed["", "ar"] == changed["search", "ar"] == "worse"
@@ -113,7 +111,7 @@ def test_a_few_cases_that_all_fell_are_no_proof():
     baseline = [card(f"c{n}", 1.0) for n in range(3)]
     (rule,) = compared(baseline, [card(f"c{n}", 0.0) for n in range(3)], "ar:0.02").rules
     assert rule.outcome == "inconclusive"
-    assert "probability 0.125" in rule.reason
+    assert "p = 0.125" in rule.reason
     six = compared([card(f"c{n}", 1.0) for n in range(6)], [card(f"c{n}", 0.0) for n in range(6)], "ar:0.02")
     assert six.outcome == "failed"
 
@@ -279,7 +277,7 @@ def test_a_fall_that_chance_explains_is_inconclusive_and_says_what_would_have_be
     found = against(runs_of(baseline), runs_of(new), "ar:0.02")
     (rule,) = found.rules
     assert (found.varies, rule.outcome, found.inconclusive) == (True, "inconclusive", "pass")
-    assert "is down by more than 0.02, but chance may go as far: -0.083 (2 of 6 cases differ; " in rule.reason
+    assert "fell by more than 0.02, which may be chance: -0.083 (2 of 6 cases differ; " in rule.reason
     assert rule.settle[0].startswith(
         f"a drop of {rule.smallest:.3f} would have been seen four times in five with 4 trials"
     )
@@ -315,7 +313,7 @@ def test_a_case_that_passed_in_every_trial_and_fails_in_every_one_fails_the_comp
     baseline = {f"c{n}": "11111" for n in range(20)}
     found = against(runs_of(baseline), runs_of({**baseline, "c7": "00000"}), "ar:0.2")
     assert [(rule.rule, rule.outcome) for rule in found.rules] == [("ar:0.2", "passed"), ("flips:0", "failed")]
-    assert found.rules[1].reason == "1 case passed in every trial and fails now, 0 may: c7"
+    assert found.rules[1].reason == "1 case passed in every trial and fails now (allowed: 0): c7"
     assert against(runs_of(baseline), runs_of({**baseline, "c7": "00000"}), "flips:1").outcome == "passed"
     assert against(runs_of(baseline), runs_of({**baseline, "c7": "00001"})).outcome == "passed"
 
@@ -333,24 +331,24 @@ def of_words(passes, words, **fields):
 def test_one_flip_in_one_trial_fails_where_words_differ_only_with_the_results():
     found = against(of_words("111100", "abcdef"), of_words("111000", "abcdef"))
     assert (found.varies, found.outcome) == (False, "failed")
-    assert found.rules[0].reason == "1 case passed before and fails now, 0 may: c3"
+    assert found.rules[0].reason == "1 case passed before and fails now (allowed: 0): c3"
     assert against(of_words("111100", "abcdef"), of_words("111000", "abcdeX")).outcome == "failed"
 
 
 def test_flips_in_one_trial_fail_where_no_case_with_other_words_ends_as_before():
     found = against(of_words("111", "abc"), of_words("000", "xyz"))
     assert (found.varies, found.outcome) == (None, "failed")
-    assert found.rules[0].reason == "3 cases passed before and fail now, 0 may: c0, c1, c2"
+    assert found.rules[0].reason == "3 cases passed before and fail now (allowed: 0): c0, c1, c2"
 
 
 def test_one_flip_in_one_trial_is_a_warning_where_words_differ_though_the_results_do_not():
     runs = of_words("111100", "abcdef"), of_words("111000", "uvwxyz")
     found = against(*runs)
     assert (found.varies, found.outcome) == (None, "inconclusive")
-    assert found.rules[0].reason == "1 case passed before and fails now, 0 may: c3"
+    assert found.rules[0].reason == "1 case passed before and fails now (allowed: 0): c3"
     assert found.rules[0].settle == (
         "one trial of each case is too few to tell the change from chance: the words of 6 of 6 dialogues differ, as in c0, which ends as before",
-        "chance does so with probability 0.500; two trials of each case or more tell (--mapsat-trials=2), or a rule flips:0, which fails in any case",
+        "by chance alone this happens with p = 0.500; two trials of each case or more tell (--mapsat-trials=2), or a rule flips:0, which fails in any case",
     )
     assert against(*runs, "flips:0").outcome == "failed"
     twice = against(*(runs_of({f"c{n}": mark * 2 for n, mark in enumerate(run)}) for run in ("111100", "111000")))
@@ -375,7 +373,7 @@ def test_of_an_agent_that_says_the_same_word_by_word_every_drop_is_its_own():
     new = [*baseline[:8], card("c8", 0.5, dialogue="x"), card("c9", 0.5, dialogue="y")]
     found = compared(baseline, new, "ar:0.02")
     assert (found.varies, found.outcome) == (False, "failed")
-    assert found.rules[0].reason == "ar 1.000 -> 0.900 is down by more than 0.02: -0.100 (2 of 10 cases differ)"
+    assert found.rules[0].reason == "ar 1.000 -> 0.900 fell by more than 0.02: -0.100 (2 of 10 cases differ)"
     assert found.rules[0].p is None
 
 
@@ -446,8 +444,8 @@ def test_more_undecided_cases_than_before_are_told_and_a_rule_fails_on_them():
     new = [*baseline[:8], *(card(f"c{n}", (0.5, 1.0), outcome="unevaluated", unknown=("z",)) for n in (8, 9))]
     found = compared(baseline, new, "ar:0.2", "undecided:0.1")
     assert [rule.outcome for rule in found.rules] == ["passed", "failed"]
-    assert found.rules[1].reason == "undecided 0.000 -> 0.200 of 10 cases is up by more than 0.1"
-    assert found.warnings[0].startswith("2 cases with undecided labels, 0 before")
+    assert found.rules[1].reason == "undecided 0.000 -> 0.200 of 10 cases rose by more than 0.1"
+    assert found.warnings[0].startswith("2 cases with undecided labels that decide the item, 0 before")
 
 
 def test_a_common_part_of_less_than_half_is_not_compared():

@@ -6,7 +6,7 @@ import pytest
 def test_the_cases_of_the_default_suite_become_items_that_pass(project: pytest.Pytester) -> None:
     result = project.runpytest("--mapsat-agent=good:agent", "-v")
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "gate     no gate: *"])
+    result.stdout.fnmatch_lines(["benchmark_cases/nav/a.yaml::case?nav-one? PASSED*", "gate     none: *"])
 
 
 def test_an_agent_that_breaks_a_hard_requirement_fails_its_items(project: pytest.Pytester) -> None:

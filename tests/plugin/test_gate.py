@@ -51,7 +51,7 @@ def test_a_domain_of_the_ini_file_may_be_that_of_another_suite(project: pytest.P
     result = project.runpytest(GOOD)
     assert result.ret == ret
     if domain == "booking":
-        result.stdout.fnmatch_lines(["gate*INCONCLUSIVE*booking.ar is undecided: no case of domain 'booking' has*"])
+        result.stdout.fnmatch_lines(["gate*INCONCLUSIVE*booking.ar is undecided: no case*"])
 
 
 @pytest.mark.parametrize("part", [("-k", "nav-one"), ("-m", "navigation"), ("benchmark_cases/nav",)])
@@ -114,7 +114,9 @@ def test_a_case_that_no_check_can_judge_is_skipped_and_undecided_and_not_lost(pr
     result = project.runpytest(GOOD, "-rs")
     result.assert_outcomes(passed=3, skipped=1)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["gate*INCONCLUSIVE*1 of 4 cases undecided*blind*", "SKIPPED*c.yaml*unevaluated*z1*"])
+    result.stdout.fnmatch_lines(
+        ["gate*INCONCLUSIVE*1 of 4 cases is undecided*", "*blind; requirement z1*", "SKIPPED*c.yaml*unevaluated*z1*"]
+    )
 
 
 def test_undecided_cases_can_be_allowed(project: pytest.Pytester) -> None:
@@ -128,7 +130,7 @@ def test_undecided_cases_can_be_allowed(project: pytest.Pytester) -> None:
 def test_without_a_threshold_there_is_no_gate_to_pass(project: pytest.Pytester) -> None:
     result = project.runpytest(GOOD)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["gate     no gate: no threshold was given*"])
+    result.stdout.fnmatch_lines(["gate     none: no threshold was given*"])
 
 
 def test_the_gate_never_raises_the_status_of_a_run_that_collected_nothing(project: pytest.Pytester) -> None:

@@ -13,9 +13,9 @@ cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more
          than 0.02
 metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300:
-         worse, by chance 0.012
+         worse (p = 0.012)
          domain navigation satisfied 1.000 → 0.250, −0.750:
-         worse, by chance < 0.001
+         worse (p < 0.001)
 flipped  charge-now  passed → failed
            open-now (hard): passed → failed
              before  “Blue Bay”
@@ -24,18 +24,14 @@ flipped  charge-now  passed → failed
 baseline old:agent, town 1 abc
 cases    3 cases in both runs: 1 worse
 rule     ar:0.02 failed: AR is down by 0.30 to 0.40, more than 0.02
-metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse, by chance 0.012
-         domain navigation satisfied 1.000 → 0.250, −0.750: worse, by chance < 0.001
+metrics  satisfied 0.900 → 0.50 to 0.60, −0.400 to −0.300: worse (p = 0.012)
+         domain navigation satisfied 1.000 → 0.250, −0.750: worse (p < 0.001)
 flipped  charge-now  passed → failed
            open-now (hard): passed → failed
              before  “Blue Bay”
              now     “Old Mill”""",
 }
-GOLDEN[80] = (
-    GOLDEN[120]
-    .replace("by chance 0.012", "by chance\n         0.012")
-    .replace("by chance < 0", "by chance <\n         0")
-)
+GOLDEN[80] = GOLDEN[120]
 
 
 def text(lines):
@@ -73,7 +69,7 @@ def test_a_quiet_run_says_the_gate_and_a_loud_one_every_change():
     assert usual.count("flipped") == 10
     assert "and 5 more cases" in usual
     assert full.count("flipped") == 15
-    assert "tools 0.900 → 0.900, 0.000: unclear, by chance 0.800" in full
+    assert "tools 0.900 → 0.900, 0.000: unclear (p = 0.800)" in full
     assert "tools 0.900 → 0.900" not in usual
 
 

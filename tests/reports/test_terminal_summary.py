@@ -25,7 +25,7 @@ RUN = run_of(
 GOLDEN = {
     60: """\
 agent  my:agent
-suite  town 1 · user scripted · judge checks
+suite  town 1 · user: scripted · judge: checks
 
 5 cases         passed  satisfied    unasked   per turn
 ───────────────────────────────────────────────────────
@@ -33,28 +33,32 @@ all                3/5  0.59-0.80  0.59-0.80  0.59-0.80
 navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83
 search             2/2  0.60-0.75  0.60-0.75  0.60-0.75
 餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50
-no room for asked, facts, tools
-satisfied (AR) = asked x unasked; per turn (SES) falls with
-each reply
-a range: 2 of 5 cases have undecided labels (mapsat review
-RUN)
-95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
+the terminal is too narrow to show asked, facts, tools
+satisfied (AR) = asked x unasked: requests met x unspoken
+needs met, per case
+per turn (SES) = satisfied x brevity (0.5 with as many
+replies as expected)
+a case counts in each of its domains
+a range: undecided labels in 2 of 5 cases, failed or passed
+(mapsat review RUN)
+95 % interval over cases: satisfied 0.210-1.000, per turn
+                          0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
 dialogue 5 replies of the agent, 0 of them questions
 worst    nav-2  satisfied 0.50  hard z2 failed: Old Mill is…
-open     nav-3  satisfied 0.25 to 1.00  hard z1 is undecide…
-         find-2  satisfied 0.20 to 0.50  z1: undecided: 'th…
+review   nav-3  satisfied 0.25 to 1.00  hard z1 is undecide…
+         find-2  satisfied 0.20 to 0.50  hard z1 is undecid…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case,
          which --mapsat-allow-undecided lets pass
-         1 of 5 cases undecided (undecided 1: nav-3; z1 of
-         nav-3: 'the mill' may be Old Mill or New Mill), 1
-         allowed
+         1 of 5 cases is undecided, allowed: 1 (undecided 1:
+         nav-3; requirement z1: 'the mill' may be Old Mill
+         or New Mill)
 """,
     80: """\
 agent  my:agent
-suite  town 1 · user scripted · judge checks
+suite  town 1 · user: scripted · judge: checks
 
 5 cases         passed  satisfied      asked    unasked      facts   per turn
 ─────────────────────────────────────────────────────────────────────────────
@@ -62,21 +66,23 @@ all                3/5  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80  0.59-0.80
 navigation         1/3  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83  0.58-0.83
 search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75
 餐饮与美食推荐     1/1  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50  0.20-0.50
-no room for tools
-satisfied (AR) = asked x unasked; per turn (SES) falls with each reply
-a range: 2 of 5 cases have undecided labels (mapsat review RUN)
-95 % interval: satisfied 0.210-1.000, per turn 0.210-1.000
+the terminal is too narrow to show tools
+satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case
+per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)
+a case counts in each of its domains
+a range: undecided labels in 2 of 5 cases, failed or passed (mapsat review RUN)
+95 % interval over cases: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
 dialogue 5 replies of the agent, 0 of them questions
 worst    nav-2  satisfied 0.50  hard z2 failed: Old Mill is closed at that hour
-open     nav-3  satisfied 0.25 to 1.00  hard z1 is undecided: 'the mill' may be…
-         find-2  satisfied 0.20 to 0.50  z1: undecided: 'the mill' may be Old M…
+review   nav-3  satisfied 0.25 to 1.00  hard z1 is undecided: 'the mill' may be…
+         find-2  satisfied 0.20 to 0.50  hard z1 is undecided: 'the mill' may b…
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case, which
          --mapsat-allow-undecided lets pass
-         1 of 5 cases undecided (undecided 1: nav-3; z1 of nav-3: 'the mill' may
-         be Old Mill or New Mill), 1 allowed
+         1 of 5 cases is undecided, allowed: 1 (undecided 1: nav-3; requirement
+         z1: 'the mill' may be Old Mill or New Mill)
 """,
 }
 
@@ -105,7 +111,9 @@ def test_a_narrow_table_drops_columns_and_never_a_digit(width):
         cells = full.split()[1:]
         assert row.split()[-len(shown) :] == [cells[place] for place in places]
     dropped = [head for head in every if head not in shown]
-    assert (f"no room for {', '.join(dropped)}" in " ".join(text_of(RUN, width).split())) == bool(dropped)
+    assert (
+        f"the terminal is too narrow to show {', '.join(dropped)}" in " ".join(text_of(RUN, width).split())
+    ) == bool(dropped)
 
 
 def test_columns_stand_below_each_other_though_chinese_names_are_wide():
@@ -131,13 +139,13 @@ def test_two_digits_never_make_a_mean_whole():
 
 
 def test_everything_that_was_measured_is_shown_when_more_is_asked_for():
-    assert "brevity" not in text_of(RUN, 120)
-    assert "brevity" in text_of(RUN, 140, full=True)
+    assert "brevity" not in text_of(RUN, 120).split("\n")[3]
+    assert "brevity" in text_of(RUN, 140, full=True).split("\n")[3]
 
 
 def test_without_thresholds_there_is_no_gate_to_pass():
     lines = summary_lines(run_of(card("a")), width=80, colour=True)
-    assert lines[-1] == ("gate     no gate: no threshold was given: only the items decide", "")
+    assert lines[-1] == ("gate     none: no threshold was given, so the test results alone decide", "")
 
 
 def test_lost_items_are_listed_ten_at_most():
@@ -187,7 +195,7 @@ def test_how_probably_any_or_all_of_several_trials_pass_is_told_beside_flaky_cas
     failed = {"outcome": "failed", "blame": "agent"}
     cards = [card("a"), card("a", trial=2), card("b"), card("b", trial=2, **failed)]
     lines = text_of(run_of(*cards)).split("\n")
-    assert "trials   pass@2 1.000; pass^2 0.500" in lines
+    assert "trials   any of 2 passes (pass@2) 1.000; all 2 pass (pass^2) 0.500" in lines
     assert "flaky    b (1 of 2 trials passed)" in lines
     assert not any(line.startswith("trials") for line in text_of(run_of(card("a"))).split("\n"))
 

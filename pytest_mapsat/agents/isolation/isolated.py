@@ -222,8 +222,8 @@ class IsolatedConversation(Conversation):
         if not self._turn:
             self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
         self._turn += 1
-        said = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
-        self._process.send({"message": message, "form": form, "context": self._context(), "said": said})
+        messages = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
+        self._process.send({"message": message, "form": form, "context": self._context(), "said": messages})
         while True:
             told = self._process.receive()
             if isinstance(told, Ready | Unusable) or told.turn != self._turn:
@@ -245,9 +245,9 @@ class IsolatedConversation(Conversation):
             return {"result": None, "refused": str(refusal)}
 
 
-def _reply_of(said: Said) -> object:
+def _reply_of(message: Said) -> object:
     """Return the reply as the agent might have returned it: nothing of it is known to be what it should."""
-    return Reply(said.text, said.thoughts, said.usage, said.output)
+    return Reply(message.text, message.thoughts, message.usage, message.output)
 
 
 def _detail(text: str) -> str:

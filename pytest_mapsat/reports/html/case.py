@@ -150,8 +150,15 @@ class CaseView:
     def requirements(self) -> tuple[RequirementView, ...]:
         """All requirements, those that need a look first."""
         labels = {label.requirement: label for label in self.card.labels}
-        every = [_requirement(one, labels.get(one.id), self.card) for one in view.requirements(self.card).values()]
-        return tuple(sorted(every, key=lambda one: _READ["none" if one.label is None else one.label.outcome]))
+        every = [
+            _requirement(requirement, labels.get(requirement.id), self.card)
+            for requirement in view.requirements(self.card).values()
+        ]
+        return tuple(
+            sorted(
+                every, key=lambda requirement: _READ["none" if requirement.label is None else requirement.label.outcome]
+            )
+        )
 
     @cached_property
     def turns(self) -> tuple[TurnView, ...]:
@@ -211,11 +218,11 @@ class RowView:
     @property
     def open(self) -> bool:
         """Whether a label of it is open."""
-        return any(one.open for one in self.views)
+        return any(case_view.open for case_view in self.views)
 
     def span(self, metric: str) -> Bounds | None:
         """Return the least and the most that a metric comes to over its episodes; None where nothing is known of it."""
-        spans = [span for one in self.views if (span := one.card.bounds_of(metric)) is not None]
+        spans = [span for case_view in self.views if (span := case_view.card.bounds_of(metric)) is not None]
         if not spans:
             return None
         return math.fsum(low for low, _ in spans) / len(spans), math.fsum(high for _, high in spans) / len(spans)
@@ -255,9 +262,12 @@ def told_views(rows: Sequence[RowView], dialogues: Dialogues | None) -> dict[int
     told = {place: row.views for place, row in enumerate(rows) if counts[place] - len(row.views) < TOLD}
     if dialogues is None:
         return told
-    numbers = sorted(one.number for views in told.values() for one in views)
+    numbers = sorted(case_view.number for views in told.values() for case_view in views)
     whole = dict(zip(numbers, dialogues(numbers), strict=True))
-    return {place: tuple(replace(one, card=whole[one.number]) for one in views) for place, views in told.items()}
+    return {
+        place: tuple(replace(case_view, card=whole[case_view.number]) for case_view in views)
+        for place, views in told.items()
+    }
 
 
 # -- what lists show of an episode -------------------------------------------------------------
@@ -273,7 +283,10 @@ def opening(card: Scorecard) -> Scorecard:
         _silent(*[getattr(label, name) for name in _ENDED]) if label.requirement in met else label
         for label in card.labels
     ]
-    requirements = [_untold(one.id, one.kind) if one.id in met else one for one in card.requirements]
+    requirements = [
+        _untold(requirement.id, requirement.kind) if requirement.id in met else requirement
+        for requirement in card.requirements
+    ]
     kept = card.model_copy(
         update={
             "trajectory": card.trajectory.model_copy(update={"turns": tuple(turns)}),
@@ -365,5 +378,5 @@ def _tokens(given: int | None, returned: int | None) -> str:
     return " / ".join(parts) + (" tokens" if parts else "")
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def _count(number: int, noun: str, many: str) -> str:
+    return f"{number} {noun if number == 1 else many}"

@@ -102,18 +102,18 @@ class _Found:
 
 def drawing_of(trajectory: Trajectory) -> Drawing | None:
     """Return the drawing of an episode; None where its calls hold no two points."""
-    found = _Found()
+    places = _Found()
     for call in trajectory.calls:
-        found.read_result(call.result)
+        places.read_result(call.result)
     for call in trajectory.calls:
-        found.read_arguments(call)
-    if len(found.places) < 2:  # noqa: PLR2004
+        places.read_arguments(call)
+    if len(places.places) < 2:  # noqa: PLR2004
         return None
     text = "\n".join(turn.text for turn in trajectory.replies).casefold()
-    said = {point for point, name in found.places.items() if name and name.casefold() in text}
+    named_points = {point for point, name in places.places.items() if name and name.casefold() in text}
     # What a reply names comes first, so that it is never what is left out.
-    points = sorted(found.places, key=lambda point: point not in said)
-    return _drawn(found, points[:_PLACES], said, more=max(0, len(points) - _PLACES))
+    points = sorted(places.places, key=lambda point: point not in named_points)
+    return _drawn(places, points[:_PLACES], named_points, more=max(0, len(points) - _PLACES))
 
 
 def _point(value: Any) -> Point | None:
@@ -143,8 +143,8 @@ def _line(value: Any) -> list[Point]:
 # -- on the canvas -----------------------------------------------------------------------------
 
 
-def _drawn(found: _Found, points: Sequence[Point], said: set[Point], *, more: int) -> Drawing:
-    shown = [*points, *(point for way in found.ways for point in way)]
+def _drawn(places: _Found, points: Sequence[Point], named_points: set[Point], *, more: int) -> Drawing:
+    shown = [*points, *(point for way in places.ways for point in way)]
     middle = math.radians(math.fsum(lat for _, lat in shown) / len(shown))
 
     def metres(point: Point) -> Point:
@@ -163,11 +163,12 @@ def _drawn(found: _Found, points: Sequence[Point], said: set[Point], *, more: in
     power = 10.0 ** math.floor(math.log10(longest))
     length = max(step * power for step in (1, 2, 5) if step * power <= longest * (1 + 1e-9))
     markers = (
-        Marker(number, found.places[point], *place(point), said=point in said) for number, point in enumerate(points, 1)
+        Marker(number, places.places[point], *place(point), said=point in named_points)
+        for number, point in enumerate(points, 1)
     )
     return Drawing(
         markers=tuple(markers),
-        ways=tuple(" ".join(f"{x},{y}" for x, y in map(place, way)) for way in found.ways),
+        ways=tuple(" ".join(f"{x},{y}" for x, y in map(place, way)) for way in places.ways),
         scale_x=round(length * scale, 1),
         scale_text=f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m",  # noqa: PLR2004
         more=more,
