@@ -22,7 +22,7 @@ from pytest_mapsat.sandbox import fits
 from pytest_mapsat.text import agrees, asks_go_ahead, fold_phrase
 
 from .context import Context
-from .findings import Finding, every, matches_in_words, times_in_words
+from .findings import Finding, count_in_words, every, matches_in_words
 
 #: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
 _WORD = re.compile(r"[#\w][\w.-]*\w|\w")
@@ -48,7 +48,7 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
         passed = False
     subject = _subject(tool, check.arguments)
     how = _how(check)
-    wanted = f"call of {tool}{how}, {times_in_words(check.least, check.at_most)}"
+    wanted = _wanted(check, tool)
     missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
     if check.after is not None:
@@ -87,14 +87,24 @@ def _never_called(check: Calls, tool: str, context: Context) -> Finding:
         fits, how = _both(fits, made.precedes(check.before)), f"{how} before a call of {_in_words(check.before)}"
     low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high else True
-    return Finding(passed, _counted(tool, how, low, high, made), f"no call of {tool}{how}")
+    return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
 
 
 def _how(check: Calls) -> str:
-    """Return which calls of its tool a check counts, in words behind "call"; nothing where all count."""
-    asked = [matches_in_words(check.arguments)] if check.arguments else []
-    asked += [] if check.answered == "any" else ["an answer" if check.answered else "no answer"]
-    return f" with {' and '.join(asked)}" if asked else ""
+    """Return which calls of its tool a check counts, in words behind "called"; nothing where all count."""
+    asked = [f"with {matches_in_words(check.arguments)}"] if check.arguments else []
+    asked += [] if check.answered == "any" else ["answered" if check.answered else "unanswered"]
+    return f" {' and '.join(asked)}" if asked else ""
+
+
+def _wanted(check: Calls, tool: str) -> str:
+    """Return how many calls a check asks for; nothing where any number will do."""
+    if not check.least and check.at_most is None:
+        return ""
+    count = count_in_words(check.least, check.at_most)
+    kind = "" if check.answered == "any" else "answered " if check.answered else "unanswered "
+    call = "call" if count.endswith("one") else "calls"
+    return f"{count} {kind}{call} of {_in_words(CallPattern(tool=tool, arguments=check.arguments))}"
 
 
 def calls(check: Calls, context: Context) -> Finding:
@@ -115,21 +125,23 @@ def _steps(check: Calls, context: Context) -> Finding:
     )
     how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
     alone = " and no others" if check.match == "exact" or check.extra == "forbid" else ""
-    wanted = f"{', '.join(map(_in_words, check.steps)) or 'no call'}{f', {how}' if check.steps else ''}{alone if check.steps else ''}"
+    wanted = (
+        f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
+    )
     pairs = _aligned(check, possible, made.steps)
     missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
     extra = [_call(made.steps[call]) for step, call in pairs if call is not None and step is None]
     told = [f"not called: {', '.join(missing)}"] if missing else []
     told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
-        why = "the calls are as expected" if passed else "it cannot be told whether the calls are as expected"
+        why = "the calls are as expected" if passed else "it is unclear whether the calls are as expected"
         return Finding(passed, why, wanted)
     lines = tuple(
         ("" if step is None else _in_words(check.steps[step]), "" if call is None else _call(made.steps[call]))
         for step, call in pairs
     )
     return Finding(
-        False, "; ".join(told) or "called in another order", wanted, compared=(("expected", "called"), *lines)
+        False, "; ".join(told) or "the calls came in another order", wanted, compared=(("expected", "called"), *lines)
     )
 
 
@@ -308,18 +320,18 @@ def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
 
 def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Finding:
     """Judge whether each call that fits is in its place: after or before another."""
-    wanted = f"each {subject} {place}"
+    wanted = f"each {subject} comes {place}"
     wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
     if wrong:
         return Finding(False, f"{_call(wrong[0])} does not come {place}", wanted)
     if any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
-        return Finding(None, "it cannot be told where each of them stands", wanted)
+        return Finding(None, "it is unclear in which order these calls came", wanted)
     return Finding(True, "", wanted)
 
 
 def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     """Judge whether the user had agreed to each call that fits."""
-    wanted = f"each {subject} after the user agreed to it"
+    wanted = f"the user agrees to each {subject} before it is made"
     verdicts = [(fit, *_agreement(at, made)) for at, fit in enumerate(fits) if fit is not False]
     failed = [why for fit, passed, why in verdicts if fit and passed is False]
     if failed:
@@ -407,14 +419,15 @@ def _call(step: Step) -> str:
 
 
 def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
-    """Return how many calls of a tool there are, how many of them count, and what became of them: ``2 calls of book, none with seats equal to 4``."""
+    """Return how often a tool was called, how many of the calls count, and what became of them: ``book was called twice, but never with seats equal to 4``."""
     calls = [step for step in made.steps if step.tool == tool]
     if not calls:
-        return f"no call of {tool}"
-    unsure = f", unclear for {high - low}" if high > low else ""
+        return f"{tool} was never called"
+    unsure = f", unclear for {high - low} of them" if high > low else ""
     counts: Counter[str] = Counter(step.status for step in calls)
     fates = {"refused": "refused", "error": "answered with an error", "miss": "missed"}
     told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
-    made_in_all = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'} of {tool}"
-    counting = f", {low or 'none'}{how}" if how else ""
-    return f"{made_in_all}{counting}{unsure}{f'; {told}' if told else ''}"
+    times = "once" if len(calls) == 1 else "twice" if len(calls) == 2 else f"{len(calls)} times"  # noqa: PLR2004
+    share = "" if low == len(calls) else f" {low} of them" if low else " but not" if len(calls) == 1 else " but never"
+    counting = f",{share}{how}" if how else ""
+    return f"{tool} was called {times}{counting}{unsure}{f'; {told}' if told else ''}"

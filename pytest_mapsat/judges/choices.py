@@ -28,20 +28,24 @@ from .findings import (
     SHOWN_AT_MOST,
     Finding,
     absent,
+    all_of,
     cite,
     cited,
     clock_of,
+    count_in_words,
     every,
+    first_few,
     matches_in_words,
     one_of,
-    times_in_words,
+    quoted,
     unclear,
 )
 from .things import Entity, Recommendation, key_of
 
-_OPEN = "which may be proposed or not"
+_OPEN = "and it is unclear whether the reply recommends it"
 _UNKNOWN = "which looks like a name that no tool returned"
-_LEFT_OPEN = "the reply may say it in words that are not understood"
+_LEFT_OPEN = "unless other words say it"
+_BY_OTHER_WORDS = "which other words of the reply may recommend"
 
 
 def recommends(check: Recommends, context: Context) -> Finding:
@@ -69,7 +73,7 @@ def _of_results(check: Recommends, context: Context) -> Finding:
     """
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
-    wanted = f"{'only ' if check.only else ''}{_thing(check.any_of, check.where)} recommended"
+    wanted = f"{'everything' if check.only else 'something'} recommended {_holds(check.any_of, check.where)}"
     known = _entities(check.any_of, check.where, check.of_tool, context)
     found = [standing for key, standing in context.standings(check.turn).items() if key in known]
     finding = _recommended(check, found, known, context, wanted)
@@ -102,23 +106,19 @@ def _recommended(
     if deciding:
         return Finding(
             deciding is good,
-            _why(_thing(check.any_of, check.where), deciding, deciding is good),
+            _why(check, deciding, known, context, fit=deciding is good),
             wanted,
             _quotes(deciding),
         )
     if unsure:
-        return unclear(
-            _quotes(unsure), f"of which it cannot be told whether it is {_thing(check.any_of, check.where)}", wanted
-        )
+        return unclear(_quotes(unsure), f"and it is unclear whether it {_holds(check.any_of, check.where)}", wanted)
     harmless = check.only
     turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
     unknown = context.unknown(check.turn) if good and not turning else ()
     if turning or unknown:
         return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
-        return Finding(
-            bool(good), _why(_thing(check.any_of, check.where), proposed, bool(good)), wanted, _quotes(proposed)
-        )
+        return Finding(bool(good), _why(check, proposed, known, context, fit=bool(good)), wanted, _quotes(proposed))
     return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.of_tool))
 
 
@@ -162,37 +162,34 @@ def _none_proposed(check: Recommends, found: Sequence[Recommendation], context: 
     stances = {mention.stance for one in found for _, mention in one.mentions}
     doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
     if found and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
-        return unclear(_quotes(found), "which may be proposed in words that are not understood", wanted)
+        return unclear(_quotes(found), _BY_OTHER_WORDS, wanted)
     if found:
-        why = f"{cited(_quotes(found))}, and no such thing is proposed"
+        why = f"{cited(_quotes(found))}, but no reply recommends {'it' if len(found) == 1 else 'them'}"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
     nothing = not (
         _entities(check.any_of, check.where, check.of_tool, context)
         or (context.entities and _proposes(context, check.turn))
     )
     if context.silent(check.turn) or (nothing and not _named(check.any_of, context, check.turn)):
-        return absent(check.if_absent, "nothing that a tool returned is recommended", wanted)
+        return absent(check.if_absent, "no reply recommends anything that a tool returned", wanted)
     named = (
         []
         if _entities(check.any_of, check.where, check.of_tool, context)
         else _named(check.any_of, context, check.turn)
     )
     if not context.named.isdisjoint(one.key for one in named):
-        return unclear(
-            _quotes(named), f"of which no result tells whether it is {_thing(check.any_of, check.where)}", wanted
-        )
+        return unclear(_quotes(named), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
     if named:
-        why = f"{cited(_quotes(named))}, which is nothing that a tool returned"
+        why = f"{cited(_quotes(named))}, which no tool returned"
         return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
-    return unclear((), _LEFT_OPEN, wanted)
+    return unclear((), f"no reply recommends what is asked for, {_LEFT_OPEN}", wanted)
 
 
 def _none_of(check: Recommends, context: Context) -> Finding:
     """No recommended thing is one of ``none_of``, and none has all attributes of ``none_where``."""
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
-    thing = _thing(check.none_of, check.none_where)
-    wanted = f"{thing} not recommended"
+    wanted = f"nothing recommended {_holds(check.none_of, check.none_where, 'or')}"
     known = _entities(check.none_of, check.none_where, check.of_tool, context)
     held: list[tuple[Recommendation, bool | None]] = []
     for key, standing in context.standings(check.turn).items():
@@ -208,14 +205,14 @@ def _none_of(check: Recommends, context: Context) -> Finding:
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
-            return Finding(False, _why(thing, [standing], True), wanted, _quotes([standing]))
+            return Finding(False, _why_forbidden(check, standing), wanted, _quotes([standing]))
     open_ = [standing for standing, is_it in held if is_it is not False]
     unknown = () if open_ else context.unknown(check.turn)
     if open_ or unknown:
-        what = _UNKNOWN if unknown else f"unclear whether {thing} is recommended"
+        what = _UNKNOWN if unknown else f"unclear whether {wanted.replace('nothing', 'something', 1)}"
         return unclear(unknown or _quotes(open_), what, wanted)
     proposed = any(standing.proposed for standing in context.standings(check.turn).values())
-    return Finding(True, f"none of the things recommended is {thing}", wanted, nothing_claimed=not proposed)
+    return Finding(True, wanted, wanted, nothing_claimed=not proposed)
 
 
 def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
@@ -223,7 +220,9 @@ def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  t
 
     An option that seems to be turned down is no failure by itself: words that are not understood may propose it.
     """
-    wanted = one_of(check.any_of) + (f", and not {one_of(check.none_of)}" if check.none_of else "")
+    wanted = f"a reply recommends {one_of(check.any_of)}" + (
+        f", and not {one_of(check.none_of)}" if check.none_of else ""
+    )
     options, over = _named(check.any_of, context, check.turn), _named(check.none_of, context, check.turn)
     over = [one for one in over if one.key not in {option.key for option in options}]
     wrong = [one for one in over if one.proposed]
@@ -231,7 +230,8 @@ def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  t
     if _doubtful(wrong, chosen) or (wrong and not any(one.plainly for one in wrong)):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
-        return Finding(False, cited(_quotes(wrong)), wanted, _quotes(wrong))
+        why = f"{cited(_quotes(wrong))}, which should not be recommended"
+        return Finding(False, why, wanted, _quotes(wrong))
     firmly = any(one.firmly for one in chosen)
     open_ = [one for one in over if one.proposed is None and not (one.described and firmly)]
     if chosen and not open_:
@@ -239,11 +239,11 @@ def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  t
     open_ += [] if chosen else [one for one in options if one.proposed is None]
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
-    why = f"no reply proposes {one_of(check.any_of)}"
+    why = f"no reply recommends {one_of(check.any_of)}"
     if options and _refused(options, context, check.turn):
         return Finding(False, f"{cited(_quotes(options))}, and {why}", wanted, _quotes(options), absent=True)
     if options:
-        return unclear(_quotes(options), "which may be proposed in words that are not understood", wanted)
+        return unclear(_quotes(options), _BY_OTHER_WORDS, wanted)
     return _unsaid(check.turn, why, wanted, context)
 
 
@@ -261,21 +261,22 @@ def _turned_down(one: Recommendation) -> bool:
 
 def _ruled_out(check: Recommends, context: Context) -> Finding:
     """One of ``turned_down`` is denied or turned down, and none is proposed."""
-    wanted = f"{one_of(check.turned_down)} not to be had"
+    wanted = f"a reply turns down {one_of(check.turned_down)}"
     found = _named(check.turned_down, context, check.turn)
     proposed = [one for one in found if one.proposed]
     if any(one.plainly for one in proposed):
-        return Finding(False, cited(_quotes(proposed)), wanted, _quotes(proposed))
+        why = f"{cited(_quotes(proposed))}, and recommends it"
+        return Finding(False, why, wanted, _quotes(proposed))
     if proposed:
         return unclear(_quotes(proposed), _OPEN, wanted)
     against = [one for one in found if _turned_down(one)]
     if any(one.proposed is False for one in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
     if found:
-        return unclear(_quotes(found), "unclear whether it is available", wanted)
+        return unclear(_quotes(found), "and it is unclear whether the reply turns it down", wanted)
     why = f"no reply speaks of {one_of(check.turned_down)}"
     if context.refuses(check.turn):
-        return unclear((), f"{why}, and what one refuses may be meant", wanted)
+        return unclear((), f"{why}, unless it is what one of them refuses", wanted)
     return _unsaid(check.turn, why, wanted, context)
 
 
@@ -286,16 +287,15 @@ def _all_of(check: Recommends, context: Context) -> Finding:
     """
     least = min(check.at_least or len(check.all_of), len(check.all_of))
     most = len(check.all_of) if check.at_most is None else check.at_most
-    few = "all" if least == len(check.all_of) else f"at least {least}"
-    wanted = f"{few if most >= len(check.all_of) else times_in_words(least, most).removesuffix(' times')} of {one_of(n[0] for n in check.all_of)}"
+    count = "all" if least == len(check.all_of) else count_in_words(least, most if most < len(check.all_of) else None)
+    wanted = f"a reply recommends {count} of {all_of(names[0] for names in check.all_of)}"
     each = [_named(names, context, check.turn) for names in check.all_of]
     there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
     open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
     unnamed = sum(not found for found in each)
     missing = [names[0] for names, found in zip(check.all_of, each, strict=True) if not any(o.proposed for o in found)]
-    why = f"{len(there)} of {len(check.all_of)} are proposed" + (
-        f"; not proposed: {one_of(missing)}" if missing else ""
-    )
+    why = f"the reply recommends {len(there) or 'none'} of {len(check.all_of)}"
+    why += f"; missing: {all_of(missing)}" if missing else ""
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
     beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
@@ -303,7 +303,7 @@ def _all_of(check: Recommends, context: Context) -> Finding:
         return Finding(False, why, wanted, _quotes(there), absent=len(there) <= most)
     if len(there) >= least and len(there) + len(open_) <= most:
         return Finding(True, why, wanted, _quotes(there))
-    return unclear(_quotes(open_), _OPEN if open_ else f"{why}; {_LEFT_OPEN}", wanted)
+    return unclear(_quotes(open_), _OPEN if open_ else f"{why}, {_LEFT_OPEN}", wanted)
 
 
 def _is_beside(one: Recommendation) -> bool:
@@ -312,14 +312,14 @@ def _is_beside(one: Recommendation) -> bool:
 
 def _in_order(check: Recommends, context: Context) -> Finding:
     """All things are proposed, in the given order."""
-    wanted = " before ".join(shown(names[0]) for names in check.in_order)
+    wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
     missing = [
         names[0] for names, found in zip(check.in_order, each, strict=True) if not any(o.proposed for o in found)
     ]
     if missing:
         open_ = [one for found in each for one in found if one.proposed is None]
-        why = f"no reply proposes {one_of(missing)}"
+        why = f"no reply recommends {one_of(missing)}"
         return unclear(_quotes(open_), _OPEN, wanted) if open_ else _unsaid(check.turn, why, wanted, context)
     ranks = [_rank([one for one in found if one.proposed]) for found in each]
     quotes = tuple(document.quote(first.span) for document, first, _ in ranks)
@@ -327,15 +327,17 @@ def _in_order(check: Recommends, context: Context) -> Finding:
     if None not in times:
         for index, (before, after) in enumerate(pairwise(time for time in times if time is not None)):
             if before >= after:
-                why = f"{cite(quotes[index + 1])}, at {clock_of(after)}, before {cite(quotes[index])}, at {clock_of(before)}"
+                why = (
+                    f"{cite(quotes[index])} for {clock_of(before)}, but {cite(quotes[index + 1])} for {clock_of(after)}"
+                )
                 return Finding(False, why, wanted, quotes)
-        return Finding(True, "their times stand in this order", wanted, quotes)
+        return Finding(True, "their times are in this order", wanted, quotes)
     if all((a[0].turn, a[1].span) < (b[0].turn, b[1].span) for a, b in pairwise(ranks)):
-        return Finding(True, "the first mentions stand in this order", wanted, quotes)
+        return Finding(True, "the reply first names them in this order", wanted, quotes)
     for index, (one, other) in enumerate(pairwise(ranks)):
         if _listed(one) and _listed(other) and other[2].span < one[1].span and other[0] is one[0]:
-            return Finding(False, f"{cite(quotes[index + 1])} before {cite(quotes[index])}", wanted, quotes)
-    return unclear(quotes, "of which the order is open", wanted)
+            return Finding(False, f"{cite(quotes[index + 1])} before {quoted(quotes[index])}", wanted, quotes)
+    return unclear(quotes, "and their order is unclear", wanted)
 
 
 def _rank(found: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
@@ -447,16 +449,50 @@ def _unsaid(turn: WhichReply, why: str, wanted: str, context: Context) -> Findin
     """Return what it means that no words are found that speak of something: a failure only where there are none that could."""
     if context.silent(turn):
         return Finding(False, why, wanted)
-    return unclear((), f"{why}; {_LEFT_OPEN}", wanted)
+    return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
 
 
-def _thing(names: Sequence[str], where: Mapping[str, Match]) -> str:
-    named = one_of(names) if names else "a thing"
-    return named + (f" with {matches_in_words(where)}" if where else "")
+def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and") -> str:
+    """Return what a thing must be or have, as words that follow it: ``is 'Old Mill' and has rating at least 4.5``."""
+    parts = [f"is {one_of(names)}"] if names else []
+    parts += [f"has {matches_in_words(where)}"] if where else []
+    return f" {joint} ".join(parts) or "comes from a tool"
 
 
-def _why(thing: str, deciding: Sequence[Recommendation], fit: bool) -> str:
-    return f"{cited(_quotes(deciding))}, which is {'' if fit else 'not '}{thing}"
+def _why(
+    check: Recommends,
+    deciding: Sequence[Recommendation],
+    known: Mapping[str, Sequence[Entity]],
+    context: Context,
+    *,
+    fit: bool,
+) -> str:
+    """Return that things are what the check describes, or are not; of a single one also what it has instead."""
+    if fit or len(deciding) > 1:
+        which = "which" if len(deciding) == 1 else "each of which" if fit else "none of which"
+        return f"{cited(_quotes(deciding))}, {which} {_holds(check.any_of, check.where)}"
+    key = deciding[0].key
+    if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
+        return f"{cited(_quotes(deciding))}, which is not {one_of(check.any_of)}"
+    lacking = _lacking([entity.record for entity in known[key]], check.where, context.calls)
+    return f"{cited(_quotes(deciding))}, which does not have {matches_in_words(check.where)}{lacking}"
+
+
+def _why_forbidden(check: Recommends, standing: Recommendation) -> str:
+    named = any(key_of(name, (standing.key,)) for name in check.none_of)
+    why = "" if named else f": it {_holds((), check.none_where)}"
+    return f"{cited(_quotes([standing]))}, which should not be recommended{why}"
+
+
+def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[Step]) -> str:
+    """Return what a thing has in place of the attributes that are asked for: ``: its hours are '09:00-18:00'``."""
+    told = []
+    for path, match in where.items():
+        if records and _has(records, {path: match}, calls) is False:
+            values = dict.fromkeys(shown(value) for record in records for value in values_at(record, path))
+            plural = path.endswith("s") and not path.endswith(("ss", "us", "is"))
+            told.append(f"its {path} {'are' if plural else 'is'} {first_few(list(values), ' or ') or 'not given'}")
+    return f": {' and '.join(told)}" if told else ""
 
 
 def _quotes(found: Iterable[Recommendation]) -> tuple[Quote, ...]:
@@ -465,7 +501,5 @@ def _quotes(found: Iterable[Recommendation]) -> tuple[Quote, ...]:
 
 
 def _undeclared(tool: str | None) -> Finding:
-    where = f"the tool {tool}" if tool else "no tool of the suite"
-    return Finding(
-        None, f"{where} does not declare where in its results things with names stand (entities)", broken=True
-    )
+    who = f"the tool {tool} does not declare" if tool else "no tool of the suite declares"
+    return Finding(None, f"{who} where its results name things (entities)", broken=True)

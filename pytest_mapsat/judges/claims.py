@@ -229,17 +229,17 @@ class _Scale:
 
     def _figure(self, said: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
         if said.unit == FOREIGN:
-            return "undecided", "it is in another currency than the suite's", ()
+            return "undecided", "it is not in the suite's currency", ()
         meeting = [one for one in self._evidence.figures if _may_be(said, one) and agrees(said, one.value, one.high)]
         if any(one.source.origin != "tool" and USER in one.subject for one in meeting):
             return "supported", "the user or the context says it", meeting
         own = [one for one in meeting if said.subject and {*said.subject} <= {*one.subject}]
         if own:
-            return "supported", "the evidence has it of this thing", own
+            return "supported", "the evidence has it for this thing", own
         if not said.subject and len({frozenset(one.subject) for one in meeting if self._names(one)}) == 1:
-            return "supported", "of what the reply names, the evidence has it of one thing", meeting
+            return "supported", "the evidence has it for one thing only that the reply names", meeting
         if meeting:
-            return "undecided", "the evidence has it, and it is not sure that it is said of the same thing", meeting
+            return "undecided", "the evidence has it, perhaps for something else", meeting
         others = [one for key in said.subject for one in self._evidence.figures_of(key) if _may_be(said, one)]
         why = self._explained.of(said, ())
         if not why and sort_of(said.unit) in ("duration", "price") and said.role in _TOLD_ROLES:
@@ -257,19 +257,19 @@ class _Scale:
         alike = [one for one in meeting if said.role is None or one.role in (None, said.role)]
         own = [one for one in alike if said.subject and {*said.subject} <= {*one.subject}]
         if own:
-            return "supported", "the evidence has it of this thing", own
+            return "supported", "the evidence has it for this thing", own
         if said.role and not said.subject and len({one.subject for one in alike if self._names(one)}) == 1:
-            return "supported", "of what the reply names, the evidence has it of one thing", alike
+            return "supported", "the evidence has it for one thing only that the reply names", alike
         if said.role in _HOURS and len(said.subject) == 1:
             beside = {key for one in self._document.mentions if one.sentence == said.sentence for key in one.keys}
             others = self._evidence.times_of(said.subject[0], role=said.role)
             if others and not any(beside & {*one.subject} for one in meeting):
-                return "contradicted", "the evidence has another one of this thing", others
+                return "contradicted", "the evidence has another one for this thing", others
         if said.role == "arrival" and self._explained.of(said, ()) == "derived":
-            return "supported", "it is when a way that the evidence has ends", ()
+            return "supported", "a known way ends at this time", ()
         return (
             "undecided",
-            "the evidence has it of something else" if meeting else "no evidence says this time",
+            "the evidence has it for something else" if meeting else "no evidence says this time",
             meeting,
         )
 
@@ -285,8 +285,8 @@ class _Scale:
         if meeting:
             return "supported", "the evidence has it", meeting
         if said.kind == "address" and own and all(_other_number(said.value, one.value) for one in own):
-            return "contradicted", "the evidence has another one of this thing", own
-        return "undecided", "the evidence has no such thing, or of something else", own
+            return "contradicted", "the evidence has another one for this thing", own
+        return "undecided", "the evidence does not have it, or only for something else", own
 
     def _phone(self, said: Identifier) -> Answer:
         known = [one for one in self._evidence.identities if one.kind == "phone"]
@@ -296,7 +296,7 @@ class _Scale:
         if any(one in own for one in meeting) or any(one.source.origin != "tool" for one in meeting):
             return "supported", "the evidence has it", meeting
         if own:
-            return "contradicted", "the evidence has another one of this thing", own
+            return "contradicted", "the evidence has another one for this thing", own
         if meeting:
             reachable = {key for one in known for key in one.subject if key in self._standings}
             proposed = {key for key, standing in self._standings.items() if standing.proposed}
@@ -304,7 +304,7 @@ class _Scale:
             settled = owners & proposed or (reachable and reachable <= owners)
             return ("supported" if settled else "undecided"), "the evidence has it", meeting
         if len(said.value) < _FEWEST_DIGITS or not self._evidence.complete:
-            return "undecided", "the evidence has no such number of this thing", ()
+            return "undecided", "the evidence has no such number for this thing", ()
         return "unsupported", "no tool, no context and no word of the user has such a number", ()
 
     def _point(self, said: Identifier) -> Answer:
@@ -313,7 +313,7 @@ class _Scale:
         near = [one for one in points if place and distance_m(*place, one.lon, one.lat) <= _SAME_POINT_M]
         if near and (not said.subject or any({*said.subject} & {*one.subject} for one in near)):
             return "supported", "the evidence has it", ()
-        return "undecided", "the evidence has no such point of this thing", ()
+        return "undecided", "the evidence has no such point for this thing", ()
 
 
 def _may_be(said: Quantity, one: KnownFigure) -> bool:
@@ -402,26 +402,31 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
     asked_for = [one for one in context.claims if _asked_for(one, sorts) and _concerns(one, about)]
     claims = [one for one in asked_for if one.matters]
-    named = " or ".join(sorts) if sorts else "any kind"
-    wanted = f"claims ({named}) borne out by tool results, the context or the user's words"
+    named = f" about {' or '.join(sorts)}" if sorts else ""
+    wanted = f"every claim{named} rests on tool results, the context or the user's words"
     wrong = [one for one in claims if one.wrong]
     if wrong:
         shown = "; ".join(f"{cite(_quote(one))}: {one.verdict}, {one.reason}" for one in wrong[:SHOWN_AT_MOST])
         return Finding(False, shown, wanted, _quotes(wrong))
     open_ = [one for one in claims if one.verdict != "supported"]
     if open_:
-        return unclear(map(_quote, open_), f"which no evidence surely bears out: {open_[0].reason}", wanted)
+        return unclear(map(_quote, open_), f"which no evidence clearly supports: {open_[0].reason}", wanted)
     unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
     if unknown and claims:
-        return unclear(unknown, "which looks like a name that no evidence has", wanted)
+        return unclear(unknown, "which looks like a name that the evidence does not have", wanted)
     rivals = [one for one in asked_for if _has_rival(one, context)]
     if rivals and not claims:
-        return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned of the kind", wanted)
+        return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned", wanted)
     if not claims:
-        return Finding(True, f"no reply makes a claim ({named}), so nothing is claimed", wanted, nothing_claimed=True)
+        return Finding(True, f"no reply makes a claim{named}, so nothing is claimed", wanted, nothing_claimed=True)
     if all(one.claim.sort in _COMMON for one in claims):
-        return unclear(map(_quote, claims), "which the evidence has, perhaps of something else", wanted)
-    return Finding(True, f"{len(claims)} claims ({named}) are supported by the evidence", wanted, _quotes(claims))
+        return unclear(map(_quote, claims), "which the evidence has, perhaps for something else", wanted)
+    return Finding(
+        True,
+        f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'}{named}",
+        wanted,
+        _quotes(claims),
+    )
 
 
 def _asked_for(one: Judged, sorts: Collection[str]) -> bool:

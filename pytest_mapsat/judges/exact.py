@@ -52,7 +52,7 @@ def state(check: EndState, context: Context) -> Finding:
     if slip := _slip(check, fitting, context):
         return _broken(slip, wanted)
     if None in held:
-        return Finding(None, f"it cannot be told which rows of {check.table} are meant", wanted)
+        return Finding(None, f"it is unclear which rows of {check.table} are meant", wanted)
     here = f"{_rows(len(fitting))} of {check.table}{_where(check.where)} at the end"
     if len(fitting) < low or (high is not None and len(fitting) > high):
         return Finding(False, here, wanted, compared=_changes_of(check.table, context))
@@ -71,7 +71,7 @@ def _having(
         why = [f"{check.table} {row.get(key, '')}: {name} is {_cell(row, name)}" for row, name, _ in lacking]
         return Finding(False, "; ".join(why[:SHOWN_AT_MOST]), wanted, compared=_changes_of(check.table, context))
     if None in held:
-        return Finding(None, f"it cannot be told whether the {here} have what they must", wanted)
+        return Finding(None, f"it is unclear whether the {here} have what they must", wanted)
     idle = all(change.table != check.table for change in end.changes)
     return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
 
@@ -95,7 +95,7 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Conte
 
 def unchanged(check: Unchanged, context: Context) -> Finding:
     """No row has changed, but for what is exempt."""
-    wanted = "no change" + (f" but of {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
+    wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
     try:
         end = context.end
         for exempt in check.exempt:
@@ -109,7 +109,7 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
         lines = _side_by_side(other)
         return Finding(False, f"{_rows(len(other))} changed that should not have: {named}", wanted, compared=lines)
     if any(not any(exempts) for _, exempts in standing):
-        return Finding(None, "it cannot be told whether the changed rows are those that may change", wanted)
+        return Finding(None, "it is unclear whether the changed rows are those that may change", wanted)
     if not end.changes:
         idle = not check.exempt
         return Finding(True, "nothing changed" + (", and nothing had to change" if idle else ""), wanted, idle=idle)
@@ -118,7 +118,7 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
 
 def same_end(check: SameEnd, context: Context) -> Finding:
     """The episode ends as the reference does."""
-    wanted = "the end that the reference calls lead to"
+    wanted = "the episode ends as it does after the reference calls"
     try:
         reference, changes = context.reference, context.end.changes
     except MapsatError as error:
@@ -214,7 +214,7 @@ def output(check: Output, context: Context) -> Finding:
     if (True in held) if some else all(held):
         return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)
     if None in held and not (False in held and not some):
-        return Finding(None, f"it cannot be told whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
+        return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
     wrong = [value for value, holds in zip(values, held, strict=True) if holds is False]
     return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
 
@@ -242,7 +242,7 @@ def matches(check: Matches, context: Context) -> Finding:
             start, end = found.span()
             quote = Quote(turn=index, start=start, end=end, text=turn.text[start:end])
             return Finding(True, cited([quote]), wanted, (quote,))
-    return Finding(False, f"no text of {_reply_in_words(check.turn)} matches", wanted)
+    return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)
 
 
 def _given(which: WhichReply, context: Context) -> list[JsonObject]:

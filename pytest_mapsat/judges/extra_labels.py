@@ -170,7 +170,7 @@ def origin(step: Step, tool: Tool | None, known: Known) -> Finding:
     """
     wanted = "arguments that come from the user, the context, an earlier result or a default"
     found = dict(_each(step.arguments, tool, known))
-    for verdict, why in ((False, "which was told nowhere"), (None, "unclear where it comes from")):
+    for verdict, why in ((False, "which nobody told the agent"), (None, "and it is unclear where it comes from")):
         names = [name for name, held in found.items() if held is verdict]
         if names:
             listed = ", ".join(f"{name} is {shown(step.arguments[name])}" for name in names)
@@ -421,7 +421,7 @@ def _aligned(
     context: Context,
 ) -> Finding:
     """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""
-    wanted = "claims that are borne out, and only what fits recommended"
+    wanted = "the evidence supports what the reply says of it, and the reply recommends it only if it fits"
     wrong = [one for one in claims if one.wrong]
     if wrong:
         return Finding(
@@ -435,7 +435,7 @@ def _aligned(
         else {}
     )
     if True in broken and standing is not None and standing.proposed:
-        return Finding(False, f"it is recommended, and breaks {broken[True]}", wanted)
+        return Finding(False, f"the reply recommends it, and it breaks {broken[True]}", wanted)
     if True in broken or None in broken:
         return Finding(
             None, f"unclear whether it is recommended, or whether {broken.get(True) or broken[None]} allows it", wanted
@@ -445,7 +445,11 @@ def _aligned(
         return Finding(
             None, f"{cite(undecided.claim.document.quote(undecided.claim.span))}: {undecided.reason}", wanted
         )
-    return Finding(True, f"{len(claims)} claims of it are borne out, and it breaks no check", wanted)
+    return Finding(
+        True,
+        f"the evidence supports {len(claims)} {'claim' if len(claims) == 1 else 'claims'} about it, and it breaks no check",
+        wanted,
+    )
 
 
 def _quoted(finding: Finding, key: str, document: Document) -> Finding:

@@ -116,7 +116,7 @@ def number(check: Number, context: Context) -> Finding:
     if unit == MONEY and all(one.belongs is False for one in said):
         foreign = [document.quote(one.span) for document, one in _foreign(check, context)]
         if foreign:
-            why = f"which is in another currency than the suite's, {context.vocabulary.currency}"
+            why = f"which is not in the suite's currency, {context.vocabulary.currency}"
             return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
     missing = not any(one.outcome == "fits" for one in said) if check.quantifier == "any" else not said
     if known and missing and check.if_absent == "fail":
@@ -238,10 +238,10 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
     others = [one for one in said if one.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
-        return unclear(_quotes(others), f"which seems to be {_read_as(others)}", wanted)
+        return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
     strange = [one for one in said if one.figure.stance != "denied" and _is_strange(one, check, context)]
     if strange and check.if_absent != "fail":
-        return unclear(_quotes(strange), "which nothing known has, and may be the one that is meant", wanted)
+        return unclear(_quotes(strange), "which matches nothing known, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
 
 
@@ -249,8 +249,8 @@ def _read_as(said: Sequence[_Said]) -> str:
     """Return in words what figures of other roles were read as."""
     roles = dict.fromkeys(one.figure.role for one in said[:SHOWN_AT_MOST])
     if None in roles:
-        return "a figure of something else"
-    return f"one of {' or '.join(str(role).replace('_', ' ') for role in roles)}"
+        return "something else"
+    return f"something else ({' or '.join(str(role).replace('_', ' ') for role in roles)})"
 
 
 def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
@@ -318,7 +318,7 @@ def _number_said(
             figure,
             ours,
             "open" if figure.stance == "unclear" else "misfit",
-            f"not {range_in_words(check.min, check.max, _word(check, context))}",
+            f"which is not {range_in_words(check.min, check.max, _word(check, context))}",
         )
     if known is None:
         return _Said(document, figure, ours, "fits")
@@ -337,7 +337,7 @@ def _number_said(
     outcome = compared(figure, beside, context)
     if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
         outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
-    return _Said(document, figure, ours, outcome, f"but {_returned(check.bounds, shown)}")
+    return _Said(document, figure, ours, outcome, f"but {_returned(check.bounds, shown, context)}")
 
 
 def _time_said(
@@ -359,7 +359,7 @@ def _time_said(
     inside = {any(in_window(check, minutes + more) for more in range(-earlier, later + 1)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(document, time, ours, outcome, f"not {window_in_words(check)}")
+        return _Said(document, time, ours, outcome, f"which is not {window_in_words(check)}")
     plain = time.role is None and any(
         role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
@@ -376,7 +376,7 @@ def _time_said(
     shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
-    return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown)}")
+    return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
@@ -393,8 +393,13 @@ def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:
     return tuple(one.quote for one in said[:SHOWN_AT_MOST])
 
 
-def _returned(bounds: Sequence[Bound], values: Iterable[str]) -> str:
-    tools = " or ".join(dict.fromkeys(bound.tool for bound in bounds))
+def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) -> str:
+    """Return what the tools that were called returned, or that none was."""
+    asked = list(dict.fromkeys(bound.tool for bound in bounds))
+    called = {step.tool for step in context.calls}
+    tools = " or ".join(tool for tool in asked if tool in called)
+    if not tools:
+        return f"{' and '.join(asked)} {'was' if len(asked) == 1 else 'were'} never called"
     listed = list(dict.fromkeys(values))
     if not listed:
         return f"{tools} returned no such value"

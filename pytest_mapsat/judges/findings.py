@@ -74,8 +74,13 @@ def absent(if_absent: str, why: str, wanted: str) -> Finding:
 
 def cite(quote: Quote) -> str:
     """Return ``turn 1 says 'X' (chars 3-4)``."""
+    return f"turn {quote.turn} says {quoted(quote)}"
+
+
+def quoted(quote: Quote) -> str:
+    """Return ``'X' (chars 3-4)``."""
     text = quote.text if len(quote.text) <= _QUOTED else quote.text[: _QUOTED - 3] + "..."
-    return f"turn {quote.turn} says {text!r} (chars {quote.start}-{quote.end})"
+    return f"{text!r} (chars {quote.start}-{quote.end})"
 
 
 def first_few(texts: Sequence[str], joint: str = ", ") -> str:
@@ -182,8 +187,17 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
 
 def one_of(phrases: Iterable[str]) -> str:
     """Return ``'a', 'b' or 'c'``."""
+    return _listed(phrases, "or")
+
+
+def all_of(phrases: Iterable[str]) -> str:
+    """Return ``'a', 'b' and 'c'``."""
+    return _listed(phrases, "and")
+
+
+def _listed(phrases: Iterable[str], joint: str) -> str:
     listed = [shown(phrase) for phrase in phrases]
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} {joint} {listed[-1]}"
 
 
 def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per kind of match
@@ -221,20 +235,24 @@ def matches_in_words(matches: Mapping[str, Match]) -> str:
 
 
 def range_in_words(low: float | None, high: float | None, unit: str = "") -> str:
-    """Return ``from 1 to 2 km``, ``at least 1 km`` or ``at most 2 km``."""
+    """Return ``between 1 and 2 km``, ``at least 1 km`` or ``at most 2 km``."""
     behind = f" {unit}" if unit else ""
+    if low is not None and low == high:
+        return f"exactly {low:g}{behind}"
     if low is not None and high is not None:
-        return f"from {low:g} to {high:g}{behind}"
+        return f"between {low:g} and {high:g}{behind}"
     return (
         f"at least {low:g}{behind}" if low is not None else f"at most {high:g}{behind}" if high is not None else "any"
     )
 
 
-def times_in_words(low: int, high: int | None) -> str:
-    """Return ``1 to 3 times``, ``at least once`` and the like."""
+def count_in_words(low: int, high: int | None) -> str:
+    """Return ``1 to 3``, ``at least one`` and the like, as it reads before a noun."""
     if high is None:
-        return f"at least {low} times" if low != 1 else "at least once"
-    return f"{low} to {high} times" if low != high else f"{low} times"
+        return f"at least {low if low != 1 else 'one'}" if low else "any number of"
+    if low == high:
+        return f"exactly {low if low != 1 else 'one'}" if low else "no"
+    return f"{low} to {high}" if low else f"at most {high if high != 1 else 'one'}"
 
 
 def clock_of(minutes: int) -> str:
@@ -246,7 +264,8 @@ def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
     """Return what a number must be. ``known``: what tools returned for it, in ``unit``."""
     parts = []
     if check.min is not None or check.max is not None:
-        parts.append(range_in_words(check.min, check.max, unit))
+        words = range_in_words(check.min, check.max, unit)
+        parts.append(words if words.startswith("between") else f"of {words}")
     if check.bounds:
         values = [f"{value:g}" for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
         source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
@@ -256,7 +275,8 @@ def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
 
 def time_in_words(check: ClockTime, known: Iterable[float]) -> str:
     """Return what a time of day must be. ``known``: what tools returned for it, minutes after midnight."""
-    parts = [window_in_words(check)] if check.after or check.before else []
+    of = "of " if check.after == check.before else ""
+    parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
         values = [clock_of(int(value)) for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
         parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
@@ -277,6 +297,8 @@ def thing_in_words(check: Number | ClockTime) -> str:
 
 def window_in_words(check: ClockTime) -> str:
     """Return the hours between which a time of day must lie."""
+    if check.after and check.after == check.before:
+        return f"exactly {check.after}"
     if check.after and check.before:
-        return f"from {check.after} to {check.before}"
+        return f"between {check.after} and {check.before}"
     return f"at or after {check.after}" if check.after else f"at or before {check.before}"

@@ -194,7 +194,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
     undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:
         # What no recording could answer speaks neither for the agent nor against it.
-        why = f"{finding.why}; no call of {' or '.join(finding.missed)} had a recording in the sandbox"
+        why = f"{finding.why}; the sandbox had no recording for any call of {' or '.join(finding.missed)}"
         value = None
     else:
         why = f"{UNDECIDED}{finding.why}" if undecided else finding.why

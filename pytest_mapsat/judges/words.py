@@ -13,12 +13,13 @@ from pytest_mapsat.sandbox import distance_m
 from pytest_mapsat.text import Document, Mention, Span, fold_phrase, pack_of
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, every, one_of, times_in_words, unclear
+from .findings import SHOWN_AT_MOST, Finding, cited, count_in_words, every, one_of, unclear
 from .things import Named, Recommendation, word_at
 
 #: Words of a language by what they do.
 Groups = Mapping[str, frozenset[str]]
-_OPEN = "unclear whether it is meant that way"
+_OPEN = "and it is unclear whether it is meant that way"
+_LEFT_OPEN = "unless other words say it"
 _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
 
@@ -33,7 +34,7 @@ def says(check: Says, context: Context) -> Finding:
 def _said(check: Says, context: Context) -> Finding:
     """One of ``any`` and each of ``all`` is said, not under a negation."""
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
-    wanted = " and ".join(one_of(group) for group in groups) + " said"
+    wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
     each = [context.phrased(group, check.turn) for group in groups]
     standing = [[one for one in found if _meant(*one)] for found in each]
     if all(standing):
@@ -48,8 +49,8 @@ def _said(check: Says, context: Context) -> Finding:
         return Finding(False, why, wanted, absent=True)
     doubtful = _quotes(one for _, found in missing for one in found)
     if doubtful:
-        return unclear(doubtful, "under a negation only" if denied else _OPEN, wanted)
-    return unclear((), f"{why} in words that are understood", wanted)
+        return unclear(doubtful, "but only under a negation" if denied else _OPEN, wanted)
+    return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
 
 
 def _not_said(check: Says, context: Context) -> Finding:
@@ -57,7 +58,7 @@ def _not_said(check: Says, context: Context) -> Finding:
 
     A fact is not kept for its words being absent: other words may say the same. It holds where they are denied, or nothing is said.
     """
-    wanted = f"nothing said of {one_of(check.none)}"
+    wanted = f"no reply says {one_of(check.none)}"
     phrased = context.phrased(check.none, check.turn)
     found = [one for one in phrased if not _turned_down(*one)]
     for meant in (True, None):
@@ -67,8 +68,8 @@ def _not_said(check: Says, context: Context) -> Finding:
         if quotes:
             return unclear(quotes, _OPEN, wanted)
     if context.is_fact(check) and not phrased and not context.silent(check.turn):
-        return unclear((), f"no reply says {one_of(check.none)}, and other words may say the same", wanted)
-    return Finding(True, f"no reply says {one_of(check.none)}, save under a negation", wanted)
+        return unclear((), f"{wanted}, {_LEFT_OPEN}", wanted)
+    return Finding(True, f"{wanted}, except under a negation", wanted)
 
 
 def asked(check: Asked, context: Context) -> Finding:
@@ -82,13 +83,19 @@ def asked(check: Asked, context: Context) -> Finding:
     subject = f" about {one_of(check.about)}" if check.about else ""
     passed = check.at_least <= len(found) <= (check.at_most if check.at_most is not None else len(found))
     quotes = tuple(document.quote(span) for document, span in found[:SHOWN_AT_MOST])
-    wanted = f"questions{subject}, {times_in_words(check.at_least, check.at_most)}"
-    return Finding(passed, f"the agent asks {len(found)} questions{subject}", wanted, quotes)
+    wanted, why = (
+        f"the agent asks {count} {'question' if count.endswith('one') else 'questions'}{subject}"
+        for count in (
+            count_in_words(check.at_least, check.at_most),
+            {0: "no", 1: "one"}.get(len(found), str(len(found))),
+        )
+    )
+    return Finding(passed, why, wanted, quotes)
 
 
 def travels(check: Travels, context: Context) -> Finding:
     """No travel time or length of another way of travelling is affirmed."""
-    wanted = f"no other way of travelling than {one_of(check.by)}"
+    wanted = f"only {one_of(check.by)} as the way of travelling"
     other = [
         (document, figure)
         for document in context.read(check.turn)
@@ -99,7 +106,7 @@ def travels(check: Travels, context: Context) -> Finding:
         quotes = tuple(document.quote(figure.span) for document, figure in other if figure.stance == stance)
         if quotes:
             modes = sorted({figure.mode for _, figure in other if figure.stance == stance})
-            why = f"which is a way of {one_of(modes)}"
+            why = f"which tells of going by {one_of(modes)}"
             return (
                 unclear(quotes, why, wanted)
                 if passed is None
@@ -122,12 +129,12 @@ def travels(check: Travels, context: Context) -> Finding:
         quotes = _quotes((document, mention) for document, mention, passed in told if passed is outcome)
         if quotes:
             return (
-                Finding(False, f"{cited(quotes)}, which the user is told to take", wanted, quotes)
+                Finding(False, f"{cited(quotes)}, which the reply tells the user to take", wanted, quotes)
                 if outcome is False
-                else unclear(quotes, "which the user may be told to take", wanted)
+                else unclear(quotes, "which the reply may tell the user to take", wanted)
             )
     claimed = any(figure.role in _WAYS for document in context.read(check.turn) for figure in document.quantities)
-    why = f"no reply sends the user on another way than {one_of(check.by)}"
+    why = f"no reply sends the user any other way than by {one_of(check.by)}"
     return Finding(True, why, wanted, nothing_claimed=not claimed)
 
 
@@ -236,7 +243,7 @@ def located(check: Located, context: Context) -> Finding:
         quotes = _spans(wrong)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
     if wrong:
-        return unclear(_spans(wrong), "a second point, unclear which place it belongs to", wanted)
+        return unclear(_spans(wrong), "a second point, and it is unclear which place it belongs to", wanted)
     if fits:
         return Finding(True, cited(_spans(fits)), wanted, _spans(fits))
     told_words = [one for document in context.read(check.turn) for one in _occurrences(document, check.words)]
@@ -262,19 +269,19 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
         quotes = _named(right)
         return Finding(True, cited(quotes), wanted, quotes)
     if right:
-        return unclear(_named(right), "unclear whether it is the place that is meant", wanted)
+        return unclear(_named(right), "and it is unclear whether it is the place that is meant", wanted)
     others = [one for one in standing if one.proposed]
     if others:
         quotes = _named(others)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
     if context.silent(check.turn):
-        return Finding(False, "no reply tells a place", wanted, absent=True)
-    return unclear((), "no reply names the place or gives a point in words that are understood", wanted)
+        return Finding(False, "no reply names a place", wanted, absent=True)
+    return unclear((), f"no reply names the place or gives a point, {_LEFT_OPEN}", wanted)
 
 
 def addressed(check: Addressed, context: Context) -> Finding:
     """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
-    wanted = f"{one_of(check.names)} told" if check.names else f"a name that ends with {one_of(check.endings)} told"
+    wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
     named = [one for document in documents for one in _occurrences(document, check.names)]
     there = [one for one in named if one[2]]
@@ -282,16 +289,16 @@ def addressed(check: Addressed, context: Context) -> Finding:
         quotes = _spans([(document, span) for document, span, _ in there])
         return Finding(True, cited(quotes), wanted, quotes)
     if named:
-        return unclear(_spans([(d, s) for d, s, _ in named]), "unclear whether it is the place that is meant", wanted)
+        return unclear(
+            _spans([(d, s) for d, s, _ in named]), "and it is unclear whether it is the place that is meant", wanted
+        )
     others = [(document, span) for document in documents for span in _other_names(document, check)]
     quotes = _spans(others)
     if others and not check.names:
         return Finding(True, cited(quotes), wanted, quotes)
     if others:
-        return Finding(False, f"{cited(quotes)}, and not {one_of(check.names)}", wanted, quotes)
-    return Finding(
-        False, f"no reply tells {one_of(check.names) if check.names else 'such a name'}", wanted, absent=True
-    )
+        return Finding(False, f"{cited(quotes)}, not {one_of(check.names)}", wanted, quotes)
+    return Finding(False, f"no reply says {one_of(check.names) if check.names else 'such a name'}", wanted, absent=True)
 
 
 def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[Document, Span, bool]]:
@@ -370,8 +377,8 @@ def _lies(check: Located, point: tuple[float, float]) -> bool:
 
 def _place_wanted(check: Located) -> str:
     if check.lon is None:
-        return "a place or a point told"
-    return f"a place within {check.metres:g} m of {check.lon:g},{check.lat:g}"
+        return "a reply names a place or gives a point"
+    return f"a reply names or gives a place within {check.metres:g} m of {check.lon:g},{check.lat:g}"
 
 
 def _spans(found: list[tuple[Document, Span]]) -> tuple[Quote, ...]:

@@ -29,7 +29,7 @@ def label(check, *, reply="It is 9 min to Old Mill.", steps=(), **fields):
 def test_what_would_fail_for_want_of_a_recording_is_unknown_and_laid_to_the_sandbox(check, tool):
     found = label(check, steps=(call(tool, MISS, status="miss", to="here"),))
     assert (found.outcome, found.value, found.blame) == ("unevaluated", None, "sandbox")
-    assert found.why.endswith(f"no call of {tool} had a recording in the sandbox")
+    assert found.why.endswith(f"the sandbox had no recording for any call of {tool}")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def test_called_wants_matching_arguments_often_enough():
     assert judge_reply("x", "calls", steps=steps, tool="search_poi", at_least=3, **{"with": TEA}).passed is False
     assert judge_reply("x", "calls", steps=steps, tool="search_poi", at_most=2).passed is False
     finding = judge_reply("x", "calls", steps=steps, tool="route")
-    assert (finding.passed, finding.why) == (False, "no call of route")
+    assert (finding.passed, finding.why) == (False, "route was never called")
 
 
 def test_an_argument_that_is_not_given_does_not_match():

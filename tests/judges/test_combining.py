@@ -41,7 +41,7 @@ def test_the_deciding_reason_and_quotation_are_kept():
     assert finding.why == "turn 1 says 'yes' (chars 0-3)"
     assert [quote.text for quote in finding.quotes] == ["yes"]
     failed = judged("all", (True, False, None))
-    assert (failed.why, failed.wanted) == ("no reply says 'maybe'", "'maybe' said")
+    assert (failed.why, failed.wanted) == ("no reply says 'maybe'", "a reply says 'maybe'")
 
 
 def test_a_whole_claims_nothing_only_where_all_that_decided_is():

@@ -118,7 +118,7 @@ def test_what_was_told_or_is_a_default_is_consistent(arguments):
 def test_an_id_a_point_or_an_exact_figure_from_nowhere_is_not(arguments):
     label = state_of(**arguments)
     assert (label.outcome, label.value) == ("failed", 0)
-    assert "told nowhere" in label.why
+    assert "nobody told" in label.why
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,10 @@ def test_a_thing_is_aligned_where_its_claims_are_borne_out_and_no_check_is_broke
         "Old Mill": "passed",  # it is turned down
     }
     found = observations("I recommend Old Mill.", good={"kind": "all", "checks": [GOOD]})
-    assert (found["Old Mill"].outcome, found["Old Mill"].why) == ("failed", "it is recommended, and breaks good")
+    assert (found["Old Mill"].outcome, found["Old Mill"].why) == (
+        "failed",
+        "the reply recommends it, and it breaks good",
+    )
     avoided = {"kind": "recommends", "none_of": ["Old Mill"]}
     assert observations("I recommend Old Mill.", no_mill=avoided)["Old Mill"].outcome == "failed"
     assert observations("I recommend Old Mill Garden.", no_mill=avoided)["Old Mill Garden"].outcome == "passed"

@@ -11,7 +11,7 @@ def test_a_length_of_time_may_be_asked_for_in_days():
     fields = {"unit": "d", "max": 7}
     assert judge_reply("The next slot is in 5 days.", "number", **fields).passed is True
     finding = judge_reply("The next slot is in 9 days.", "number", **fields)
-    assert (finding.passed, finding.wanted) == (False, "a duration at most 7 d")
+    assert (finding.passed, finding.wanted) == (False, "a duration of at most 7 d")
     steps = [call("route", {"wait": 9})]
     assert judge_reply("It takes 9 days.", "number", steps=steps, unit="d", equals=bound("wait")).passed is True
 
@@ -19,8 +19,8 @@ def test_a_length_of_time_may_be_asked_for_in_days():
 def test_a_number_must_lie_within_its_bounds():
     assert judge_reply("It is 900 m away", "number", unit="km", max=1).passed is True
     finding = judge_reply("It is 1.2 km away", "number", unit="km", max=1)
-    assert finding.why == "turn 1 says '1.2 km' (chars 6-12), not at most 1 km"
-    assert finding.wanted == "a length at most 1 km"
+    assert finding.why == "turn 1 says '1.2 km' (chars 6-12), which is not at most 1 km"
+    assert finding.wanted == "a length of at most 1 km"
 
 
 def test_a_number_is_tied_to_its_thing_by_the_sentence():

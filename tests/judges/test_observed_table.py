@@ -84,7 +84,12 @@ OBSERVED = {
         "'Gull Pharmacy'",
         {},
     ),
-    '"Not Gull Pharmacy, it is closed"': (NOT_GULL, said("Not Gull Pharmacy, it is closed."), "none of", {}),
+    '"Not Gull Pharmacy, it is closed"': (
+        NOT_GULL,
+        said("Not Gull Pharmacy, it is closed."),
+        "nothing recommended is",
+        {},
+    ),
     '"Blue Bay", a name that two things share': (FITS, said("Go to Blue Bay."), "^undecided: .* says 'Blue Bay'", {}),
     '"about 10 min", a tool returned 11 min': (MINUTES, said("It takes about 10 min.", ROUTE), "", {}),
     "no figure of this unit and role is stated": (MINUTES, said("It is near.", ROUTE), "", {"nothing_claimed": False}),

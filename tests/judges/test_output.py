@@ -183,7 +183,7 @@ def test_a_pattern_is_found_and_quoted(pattern, text, quoted):
 
 def test_a_pattern_that_is_not_found_fails():
     finding = judge({"kind": "matches", "pattern": "A2"}, None, text="Order A1.")
-    assert (finding.passed, finding.why) == (False, "no text of the last reply matches")
+    assert (finding.passed, finding.why) == (False, "nothing in the last reply matches")
 
 
 def test_a_pattern_that_backtracks_elsewhere_is_read_in_the_time_of_the_text():

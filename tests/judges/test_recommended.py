@@ -175,7 +175,7 @@ def test_recommending_nothing_may_claim_nothing():
 def test_a_name_that_no_tool_returned_is_told_so():
     finding = judge_reply("Go to Cafe Luna", "recommends", any_of=["Cafe Luna"], only=True)
     assert finding.passed is False
-    assert "nothing that a tool returned" in finding.why
+    assert "which no tool returned" in finding.why
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,9 @@ def test_avoids_also_sees_a_name_that_no_tool_returned():
 
 def test_the_reason_quotes_the_recommendation():
     finding = only_recommends("Go to Old Mill", where=GOOD)
-    assert finding.why.startswith("turn 1 says 'Old Mill' (chars 6-14), which is not a thing with rating at least 4.5")
+    assert finding.why.startswith(
+        "turn 1 says 'Old Mill' (chars 6-14), which does not have rating at least 4.5: its rating is"
+    )
     assert [quote.text for quote in finding.quotes] == ["Old Mill"]
 
 

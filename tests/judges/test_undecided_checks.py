@@ -109,7 +109,7 @@ def test_a_choice_over_others_is_open_while_one_of_them_is(luna, mill, passed):
 
 def test_an_undecided_finding_names_the_unclear_words():
     finding = recommends(luna_and_mill("affirmed", "unclear"), where=GOOD)
-    assert finding.why == "turn 1 says 'Old Mill' (chars 25-33), which may be proposed or not"
+    assert finding.why == "turn 1 says 'Old Mill' (chars 25-33), and it is unclear whether the reply recommends it"
     assert [quote.text for quote in finding.quotes] == ["Old Mill"]
 
 

@@ -63,7 +63,7 @@ def test_a_label_that_cannot_turn_a_metric_leaves_it_its_value():
 
 
 def test_a_label_of_a_call_without_a_recording_leaves_the_case_at_its_bounds():
-    card = mark(label("h1", None, why="no call of a had a recording in the sandbox", blame="sandbox"))
+    card = mark(label("h1", None, why="the sandbox had no recording for any call of a", blame="sandbox"))
     assert (card.outcome, card.blame, card.bounds["ar"]) == ("unevaluated", "sandbox", (0.5, 1.0))
 
 

@@ -103,7 +103,7 @@ def test_the_failure_says_which_call_came_too_early(pytester, monkeypatch) -> No
     play(pytester, "Rash", "yes").stdout.fnmatch_lines(
         [
             '*why*cancel_order(number="o1", reason="too late") came before the user*',
-            "*wanted*each call of cancel_order after the user agreed to it*",
+            "*wanted*the user agrees to each call of cancel_order before it is made*",
         ]
     )
 
