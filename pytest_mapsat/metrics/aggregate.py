@@ -283,8 +283,8 @@ class _Misreadings:
         cases = aggregate.n + aggregate.undecided
         falls, rises = [], []
         for card, misread, weight in self._read:
-            own, unread = span_of(card, name), misread.bounds.get(name)
-            if own is None or unread is None:
+            unread = misread.bounds.get(name)
+            if unread is None or (own := span_of(card, name)) is None:
                 continue
             if card.outcome == "passed":
                 falls.append(weight * (own[0] - unread[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
@@ -159,8 +160,8 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no r
         weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply counts nowhere.
         empty: what is said where none applies.
     """
-    applying = [(weight, reading) for weight, reading in weighted if reading.outcome != "not_applicable"]
-    needed = [(weight, reading) for weight, reading in applying if weight > 0]
+    applying = [pair for pair in weighted if pair[1].outcome != "not_applicable"]
+    needed = [pair for pair in applying if pair[0] > 0]
     unknown = [reading for _, reading in needed if reading.value is None]
     if not needed:
         return not_applicable("all weights are 0" if applying else empty)
@@ -179,4 +180,4 @@ def _share(weighted: Sequence[tuple[float, Reading]], unknown: float) -> float:
     greatest = max([weight for weight, _ in weighted])
     weights = [weight / greatest for weight, _ in weighted]
     levels = [unknown if reading.value is None else reading.value for _, reading in weighted]
-    return math.fsum([weight * level for weight, level in zip(weights, levels, strict=True)]) / math.fsum(weights)
+    return math.fsum(map(mul, weights, levels)) / math.fsum(weights)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -129,18 +130,19 @@ def score(
 
 def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
     """Return the dialogue of an episode, what it consists of, and what the models of user, judge and sandbox spent (None for one that was not asked)."""
+    calls, replies = trajectory.calls, trajectory.replies
     spent: dict[str, list[Usage]] = {
         "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
         "judge_spent": [verdict.usage] if verdict.usage else [],
-        "sandbox_spent": [call.usage for call in trajectory.calls if call.usage is not None],
+        "sandbox_spent": [call.usage for call in calls if call.usage is not None],
     }
     return {
         "trial": trajectory.trial,
         "trajectory": trajectory,
-        "sandbox": _provenance(trajectory.calls),
-        "calls": _call_counts(trajectory.calls),
-        "turns": len(trajectory.replies),
-        "clarifications": sum(["?" in turn.text or "？" in turn.text for turn in trajectory.replies]),
+        "sandbox": _provenance(calls),
+        "calls": _call_counts(calls),
+        "turns": len(replies),
+        "clarifications": sum(["?" in turn.text or "？" in turn.text for turn in replies]),
         **{name: sum_usage(usages) if usages else None for name, usages in spent.items()},
     }
 
@@ -177,11 +179,9 @@ def _misread(
 ) -> Misread | None:
     """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
     misread = scene.verdict.misread
-    if misread is None or not any(label.reading and label.by == "checks" for label in scene.verdict.labels):
+    labels = tuple(map(_opened, scene.verdict.labels))
+    if misread is None or all(map(is_, labels, scene.verdict.labels)):
         return None
-    labels = tuple(
-        _opened(label) if label.reading and label.by == "checks" else label for label in scene.verdict.labels
-    )
     unread = scene.labelled(labels)
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
@@ -195,6 +195,9 @@ def _misread(
 
 
 def _opened(label: Label) -> Label:
+    """Return a label that rests on reading prose as undecided, any other as it is."""
+    if not label.reading or label.by != "checks":
+        return label
     return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 

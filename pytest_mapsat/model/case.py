@@ -6,6 +6,7 @@ Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground tru
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -319,47 +320,47 @@ class Truth(Noun):
             seen.add(requirement.id)
         return self
 
-    @property
+    @cached_property
     def asked(self) -> tuple[Requirement, ...]:
         """What the query states (E)."""
         return self._of("asked")
 
-    @property
+    @cached_property
     def implicit(self) -> tuple[Requirement, ...]:
         """What the query does not state and the user wants, hard and soft (Z)."""
         return self._of("hard", "soft")
 
-    @property
+    @cached_property
     def hard(self) -> tuple[Requirement, ...]:
         """What the user wants without exception."""
         return self._of("hard")
 
-    @property
+    @cached_property
     def soft(self) -> tuple[Requirement, ...]:
         """What the user would like, and gets in part at times."""
         return self._of("soft")
 
-    @property
+    @cached_property
     def facts(self) -> tuple[Requirement, ...]:
         """What must be true if the answer says it (F)."""
         return self._of("fact")
 
-    @property
+    @cached_property
     def policies(self) -> tuple[Requirement, ...]:
         """The rules for the way an agent goes about it."""
         return self._of("policy")
 
-    @property
+    @cached_property
     def by_kind(self) -> tuple[Requirement, ...]:
         """All requirements in the order of their labels: what is asked, hard and soft ones as they are written, facts, policies."""
         return (*self.asked, *self.implicit, *self.facts, *self.policies)
 
-    @property
+    @cached_property
     def required(self) -> tuple[Requirement, ...]:
         """The requirements that a good answer keeps without exception."""
         return (*self.asked, *self.hard, *self.facts)
 
-    @property
+    @cached_property
     def checks(self) -> tuple[Check, ...]:
         """The checks of all requirements, those of levels included."""
         own = [requirement.check for requirement in self.by_kind if requirement.check is not None]
@@ -367,6 +368,13 @@ class Truth(Noun):
 
     def _of(self, *kinds: str) -> tuple[Requirement, ...]:
         return tuple([requirement for requirement in self.requirements if requirement.kind in kinds])
+
+    def __copy__(self) -> Self:
+        """Return a copy without what was told of these requirements: they may be others in it."""
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields:
+            del copied.__dict__[name]
+        return copied
 
 
 class Case(Noun):

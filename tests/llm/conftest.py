@@ -29,10 +29,3 @@ def models(server: ScriptedModels, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     with warnings.catch_warnings():  # litellm leaves connections to the collector: no later test shall hear of them
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let connections that litellm leaves to the collector, or to threads of calls that were given up, fail no other test of this folder."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed .*socket:ResourceWarning"))
