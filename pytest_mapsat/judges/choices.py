@@ -11,8 +11,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pytest_mapsat.model import (
+    Absent,
     Json,
     Match,
+    Present,
     Quote,
     Recommends,
     Step,
@@ -35,7 +37,7 @@ from .findings import (
     count_in_words,
     every,
     first_few,
-    matches_in_words,
+    match_in_words,
     one_of,
     quoted,
     unclear,
@@ -465,7 +467,7 @@ def _unsaid(turn: WhichReply, why: str, wanted: str, context: Context) -> Findin
 def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and") -> str:
     """Return what a thing must be or have, as words that follow it: ``is 'Old Mill' and has rating at least 4.5``."""
     parts = [f"is {one_of(names)}"] if names else []
-    parts += [f"has {matches_in_words(where)}"] if where else []
+    parts += [f"has {_attributes(where)}"] if where else []
     return f" {joint} ".join(parts) or "comes from a tool"
 
 
@@ -485,7 +487,16 @@ def _why(
     if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
         return f"{cited(_quotes(deciding))}, which is not {one_of(check.any_of)}"
     lacking = _lacking([entity.record for entity in entities[key]], check.where, context.calls)
-    return f"{cited(_quotes(deciding))}, which does not have {matches_in_words(check.where)}{lacking}"
+    return f"{cited(_quotes(deciding))}, which does not have {_attributes(check.where)}{lacking}"
+
+
+def _attributes(where: Mapping[str, Match]) -> str:
+    """Return attributes as what a thing has: ``rating at least 4.5 and a value for phone``."""
+    given = {Present: "a value for", Absent: "no value for"}
+    return " and ".join(
+        f"{given[type(match)]} {name}" if type(match) in given else f"{name} {match_in_words(match)}"
+        for name, match in where.items()
+    )
 
 
 def _why_forbidden(check: Recommends, standing: Recommendation) -> str:

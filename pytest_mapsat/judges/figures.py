@@ -363,7 +363,7 @@ def _number_judged(
         return _Judgement(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
-    shown = [f"{value.number / scale:g} {_word(check, context)}" for value in relevant(figure, upto)]
+    shown = [f"{value.number / scale:g} {_word(check, context)}".rstrip() for value in relevant(figure, upto)]
     beside = Beside(upto, lambda value: meets(figure, value.number, check.allowed), named)
     outcome = compared(figure, beside, context)
     if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
@@ -438,4 +438,5 @@ def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) 
 
 
 def _word(check: Number, context: Context) -> str:
-    return context.vocabulary.currency if check.unit == "money" else check.unit
+    """Return the unit in words; nothing for a mere count."""
+    return context.vocabulary.currency if check.unit == "money" else "" if check.unit == "count" else check.unit

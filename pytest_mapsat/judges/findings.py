@@ -268,7 +268,7 @@ def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
         parts.append(words if words.startswith("between") else f"of {words}")
     if check.bounds:
         values = [f"{value:g}" for value in dict.fromkeys(returned)][:SHOWN_AT_MOST]
-        source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
+        source = f"{' or '.join(values)} {unit}".rstrip() if values else _sources(check.bounds)
         parts.append(f"within {check.allowed * 100:g} % of {source}" if check.allowed else f"equal to {source}")
     return " and ".join(parts) + thing_in_words(check)
 
@@ -279,7 +279,8 @@ def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
     parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
         values = [clock_of(int(value)) for value in dict.fromkeys(returned)][:SHOWN_AT_MOST]
-        parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
+        near = f"within {check.tolerance_min} min of" if check.tolerance_min else "equal to"
+        parts.append(f"{near} {' or '.join(values) or _sources(check.bounds)}")
     return " and ".join(parts) + thing_in_words(check)
 
 
