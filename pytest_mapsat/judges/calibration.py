@@ -87,9 +87,9 @@ def calibrate(sets: Mapping[str, Iterable[Judging]]) -> Calibration:
     green: list[tuple[int, int]] = []
     for name, some in judgings.items():
         others = Calibration(cells=_total(cells for other, cells in counts.items() if other != name))
-        colours = [(one.right, colour(one, others)) for one in some]
-        right = [found for is_right, found in colours if is_right]
-        wrong = [found for is_right, found in colours if not is_right]
+        colours = [(judging.right, colour(judging, others)) for judging in some]
+        right = [verdict for is_right, verdict in colours if is_right]
+        wrong = [verdict for is_right, verdict in colours if not is_right]
         red.append((right.count("red"), len(right)))
         green.append((wrong.count("green"), len(wrong)))
     return signed(table.model_copy(update={"red_of_right": _rate(red), "green_of_wrong": _rate(green)}))
@@ -97,14 +97,14 @@ def calibrate(sets: Mapping[str, Iterable[Judging]]) -> Calibration:
 
 def colour(judging: Judging, calibration: Calibration) -> Literal["green", "red", "open"]:
     """Return what becomes of an answer whose failures stand only where the table lets them."""
-    standing = [one for one in judging.failed if not suspicion(one.cell, calibration)]
+    standing = [failure for failure in judging.failed if not suspicion(failure.cell, calibration)]
     if standing or judging.sure:
         return "red"
     return "open" if judging.failed or any(judging.open) else "green"
 
 
 def _cells(judgings: Iterable[Judging]) -> Counter[tuple[str, bool]]:
-    return Counter((failure.cell, failure.broken) for one in judgings for failure in one.failed)
+    return Counter((failure.cell, failure.broken) for judging in judgings for failure in judging.failed)
 
 
 def _total(counts: Iterable[Counter[tuple[str, bool]]]) -> dict[str, tuple[int, int]]:

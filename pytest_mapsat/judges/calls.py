@@ -260,33 +260,33 @@ class _Made:
     def answers(self) -> list[tuple[int, bool | None]]:
         """The user's turns that answer a request for a go-ahead: their index, and whether they agree; None where that is not plain."""
         turns, language = self.context.trajectory.turns, self.context.language
-        found: list[tuple[int, bool | None]] = []
+        answers: list[tuple[int, bool | None]] = []
         for index, turn in enumerate(turns):
             if turn.role != "user" or index == 0:
                 continue
             if turn.agreed is not None:
-                found.append((index, turn.agreed))
+                answers.append((index, turn.agreed))
             elif asks_go_ahead(turns[index - 1].text, language):
-                found.append((index, agrees(turn.text)))
-        return found
+                answers.append((index, agrees(turn.text)))
+        return answers
 
     def about_another(self, answer: int, at: int) -> bool:
         """Return whether a request surely is about another thing than a call: it names the id or the name of another one, and nothing of the call's own."""
         words = _words(self.context.trajectory.turns[answer - 1].text)
         arguments = self.steps[at].arguments
-        own = {fold_phrase(one) for value in arguments.values() for one in _scalars(value)}
+        own = {fold_phrase(text) for value in arguments.values() for text in _scalars(value)}
         rivals: set[str] = set()
         for name, value in arguments.items():
             others = [step.arguments.get(name) for step in self.steps if step.tool == self.steps[at].tool]
             rivals |= {fold_phrase(other) for other in others if isinstance(other, str) and other != value}
         for rows in (*self._tables_of(arguments), *self._listed(arguments, at)):
             ids = {fold_phrase(row_id): row for row_id, row in rows.items()}
-            own |= {fold_phrase(one) for row_id in own & ids.keys() for one in _scalars(dict(ids[row_id]))}
+            own |= {fold_phrase(text) for row_id in own & ids.keys() for text in _scalars(dict(ids[row_id]))}
             rivals |= ids.keys()
             # A single word may say what is done ("cancelled"); several are a name.
-            texts = {fold_phrase(one) for row in rows.values() for one in _scalars(dict(row))}
-            rivals |= {one for one in texts if " " in one or (not one.isascii() and len(one) >= _NAME_CHARS)}
-        return any(_is_named(one, words) for one in rivals - own) and not any(_is_named(one, words) for one in own)
+            texts = {fold_phrase(text) for row in rows.values() for text in _scalars(dict(row))}
+            rivals |= {text for text in texts if " " in text or (not text.isascii() and len(text) >= _NAME_CHARS)}
+        return any(_is_named(text, words) for text in rivals - own) and not any(_is_named(text, words) for text in own)
 
     def _tables_of(self, arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Mapping[str, Json]]]:
         """Yield the tables in which an argument is the id of a row, by id; none where the sandbox has no state."""
@@ -301,12 +301,12 @@ class _Made:
 
     def _listed(self, arguments: Mapping[str, Json], at: int) -> Iterator[Mapping[str, Mapping[str, Json]]]:
         """Yield the objects in earlier results that have, under the same name, an argument or a value like it, by that value."""
-        objects = [one for step in self.steps[:at] for one in islice(_objects(step.result), _MOST_OBJECTS)]
+        objects = [item for step in self.steps[:at] for item in islice(_objects(step.result), _MOST_OBJECTS)]
         values = {value for value in arguments.values() if isinstance(value, str)}
         for name in sorted(
-            {name for one in objects for name, value in one.items() if isinstance(value, str) and value in values}
+            {name for item in objects for name, value in item.items() if isinstance(value, str) and value in values}
         ):
-            yield {value: one for one in objects if isinstance(value := one.get(name), str)}
+            yield {value: item for item in objects if isinstance(value := item.get(name), str)}
 
 
 def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
@@ -396,8 +396,8 @@ def _scalars(value: Json) -> Iterator[str]:
         yield str(value)
 
 
-def _both(one: _Fits, other: _Fits) -> list[bool | None]:
-    return [False if False in pair else None if None in pair else True for pair in zip(one, other, strict=True)]
+def _both(first: _Fits, other: _Fits) -> list[bool | None]:
+    return [False if False in pair else None if None in pair else True for pair in zip(first, other, strict=True)]
 
 
 def _subject(tool: str, matches: Mapping[str, Match]) -> str:

@@ -74,12 +74,12 @@ def _of_results(check: Recommends, context: Context) -> Finding:
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
     wanted = f"{'everything' if check.only else 'something'} recommended {_holds(check.any_of, check.where)}"
-    known = _entities(check.any_of, check.where, check.of_tool, context)
-    found = [standing for key, standing in context.standings(check.turn).items() if key in known]
-    finding = _recommended(check, found, known, context, wanted)
-    others = [one for one in found if one.key not in context.named_by_user]
-    if finding.passed is False and others and len(others) < len(found):
-        without = _recommended(check, others, known, context, wanted)
+    entities = _entities(check.any_of, check.where, check.of_tool, context)
+    things = [standing for key, standing in context.standings(check.turn).items() if key in entities]
+    finding = _recommended(check, things, entities, context, wanted)
+    others = [thing for thing in things if thing.key not in context.named_by_user]
+    if finding.passed is False and others and len(others) < len(things):
+        without = _recommended(check, others, entities, context, wanted)
         if without.passed is not False:
             return unclear(finding.quotes, "which the user named, and which may be no recommendation", wanted)
     return finding
@@ -87,60 +87,60 @@ def _of_results(check: Recommends, context: Context) -> Finding:
 
 def _recommended(
     check: Recommends,
-    found: Sequence[Recommendation],
-    known: Mapping[str, Sequence[Entity]],
+    things: Sequence[Recommendation],
+    entities: Mapping[str, Sequence[Entity]],
     context: Context,
     wanted: str,
 ) -> Finding:
     """Return what comes of the things that the replies name."""
-    found = _settled(found)
-    proposed = [one for one in found if one.proposed]
-    maybe = [one for one in found if one.proposed is None]
-    fits = {one.key: _fits(check, one.key, known[one.key], context.calls) for one in (*proposed, *maybe)}
-    good = [one for one in proposed if fits[one.key] is True]
-    wrong = [one for one in proposed if fits[one.key] is False]
-    unsure = [one for one in proposed if fits[one.key] is None]
+    things = _settled(things)
+    proposed = [thing for thing in things if thing.proposed]
+    maybe = [thing for thing in things if thing.proposed is None]
+    fits = {thing.key: _fits(check, thing.key, entities[thing.key], context.calls) for thing in (*proposed, *maybe)}
+    good = [thing for thing in proposed if fits[thing.key] is True]
+    wrong = [thing for thing in proposed if fits[thing.key] is False]
+    unsure = [thing for thing in proposed if fits[thing.key] is None]
     deciding = good if not check.only else wrong
     if deciding is wrong and _doubtful(wrong, good):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if deciding:
         return Finding(
             deciding is good,
-            _why(check, deciding, known, context, fit=deciding is good),
+            _why(check, deciding, entities, context, fit=deciding is good),
             wanted,
             _quotes(deciding),
         )
     if unsure:
         return unclear(_quotes(unsure), f"and it is unclear whether it {_holds(check.any_of, check.where)}", wanted)
     harmless = check.only
-    turning = [one for one in maybe if not proposed or fits[one.key] is not harmless]
+    turning = [thing for thing in maybe if not proposed or fits[thing.key] is not harmless]
     unknown = context.unknown(check.turn) if good and not turning else ()
     if turning or unknown:
         return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
-        return Finding(bool(good), _why(check, proposed, known, context, fit=bool(good)), wanted, _quotes(proposed))
-    return replace(_none_proposed(check, found, context, wanted), missed=context.only_missed(check.of_tool))
+        return Finding(bool(good), _why(check, proposed, entities, context, fit=bool(good)), wanted, _quotes(proposed))
+    return replace(_none_proposed(check, things, context, wanted), missed=context.only_missed(check.of_tool))
 
 
-def _settled(found: Sequence[Recommendation]) -> list[Recommendation]:
+def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
     """Return what becomes of things of one kind that are only described, or proposed under a condition.
 
     The only one is proposed. Beside a chosen one, one that is described is not, and one under a condition stays open.
     """
-    chosen = [one for one in found if one.firmly]
-    perhaps = [one for one in found if one.conditional]
-    if len(perhaps) == 1 and not any(one.proposed for one in found):
-        return [replace(one, proposed=True) if one in perhaps else one for one in found]
-    if len(found) == 1 and found[0].described:
-        return [replace(found[0], proposed=True)]
+    chosen = [thing for thing in things if thing.firmly]
+    perhaps = [thing for thing in things if thing.conditional]
+    if len(perhaps) == 1 and not any(thing.proposed for thing in things):
+        return [replace(thing, proposed=True) if thing in perhaps else thing for thing in things]
+    if len(things) == 1 and things[0].described:
+        return [replace(things[0], proposed=True)]
     if len(chosen) == 1:
-        return [replace(one, proposed=False) if one.described else one for one in found]
-    return list(found)
+        return [replace(thing, proposed=False) if thing.described else thing for thing in things]
+    return list(things)
 
 
 def _doubtful(wrong: Sequence[Recommendation], good: Sequence[Recommendation]) -> bool:
     """Return whether words propose what fits and only the structure of the reply what does not: then the latter may be read wrongly."""
-    return any(one.firmly for one in good) and bool(wrong) and not any(one.firmly for one in wrong)
+    return any(thing.firmly for thing in good) and bool(wrong) and not any(thing.firmly for thing in wrong)
 
 
 def _proposes(context: Context, turn: WhichReply) -> bool:
@@ -151,21 +151,21 @@ def _proposes(context: Context, turn: WhichReply) -> bool:
 def _goes_on(context: Context, turn: WhichReply) -> bool:
     """Return whether the replies state figures or times: after "You mean X?" they may go on about it."""
     stances = {
-        *(one.stance for document in context.read(turn) for one in document.quantities),
-        *(one.stance for document in context.read(turn) for one in document.times),
+        *(figure.stance for document in context.read(turn) for figure in document.quantities),
+        *(figure.stance for document in context.read(turn) for figure in document.times),
     }
     return "affirmed" in stances
 
 
-def _none_proposed(check: Recommends, found: Sequence[Recommendation], context: Context, wanted: str) -> Finding:
+def _none_proposed(check: Recommends, things: Sequence[Recommendation], context: Context, wanted: str) -> Finding:
     """Return what comes of replies that surely propose nothing that may be recommended: a failure where they propose nothing else, either."""
-    stances = {mention.stance for one in found for _, mention in one.mentions}
+    stances = {mention.stance for thing in things for _, mention in thing.mentions}
     doubtful = _goes_on(context, check.turn) if stances == {"asked"} else "rejected" in stances
-    if found and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
-        return unclear(_quotes(found), _BY_OTHER_WORDS, wanted)
-    if found:
-        why = f"{cited(_quotes(found))}, but no reply recommends {'it' if len(found) == 1 else 'them'}"
-        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(found))
+    if things and (doubtful or _proposes(context, check.turn)) and not context.silent(check.turn):
+        return unclear(_quotes(things), _BY_OTHER_WORDS, wanted)
+    if things:
+        why = f"{cited(_quotes(things))}, but no reply recommends {'it' if len(things) == 1 else 'them'}"
+        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(things))
     nothing = not (
         _entities(check.any_of, check.where, check.of_tool, context)
         or (context.entities and _proposes(context, check.turn))
@@ -177,7 +177,7 @@ def _none_proposed(check: Recommends, found: Sequence[Recommendation], context: 
         if _entities(check.any_of, check.where, check.of_tool, context)
         else _named(check.any_of, context, check.turn)
     )
-    if not context.named.isdisjoint(one.key for one in named):
+    if not context.named.isdisjoint(thing.key for thing in named):
         return unclear(_quotes(named), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
     if named:
         why = f"{cited(_quotes(named))}, which no tool returned"
@@ -190,18 +190,18 @@ def _none_of(check: Recommends, context: Context) -> Finding:
     if not context.names_things(check.of_tool):
         return _undeclared(check.of_tool)
     wanted = f"nothing recommended {_holds(check.none_of, check.none_where, 'or')}"
-    known = _entities(check.none_of, check.none_where, check.of_tool, context)
+    entities = _entities(check.none_of, check.none_where, check.of_tool, context)
     held: list[tuple[Recommendation, bool | None]] = []
     for key, standing in context.standings(check.turn).items():
         if standing.proposed is False:
             continue
         named = any(key_of(name, (key,)) for name in check.none_of)
-        if named and (key in known or not check.none_where):
+        if named and (key in entities or not check.none_where):
             held.append((standing, True))
-        elif key in known and check.none_where:
-            held.append((standing, _has_all(known[key], check.none_where, context.calls)))
-    firmly = any(one.firmly for one in context.standings(check.turn).values())
-    if any(one.firmly for key, one in context.standings(check.turn).items() if key in known):
+        elif key in entities and check.none_where:
+            held.append((standing, _has_all(entities[key], check.none_where, context.calls)))
+    firmly = any(thing.firmly for thing in context.standings(check.turn).values())
+    if any(thing.firmly for key, thing in context.standings(check.turn).items() if key in entities):
         held = [(standing, is_it) for standing, is_it in held if not standing.described]
     for standing, is_it in held:
         if standing.proposed and is_it and (standing.firmly or not firmly):
@@ -224,19 +224,19 @@ def _any_of(check: Recommends, context: Context) -> Finding:  # noqa: PLR0911  t
         f", and not {one_of(check.none_of)}" if check.none_of else ""
     )
     options, over = _named(check.any_of, context, check.turn), _named(check.none_of, context, check.turn)
-    over = [one for one in over if one.key not in {option.key for option in options}]
-    wrong = [one for one in over if one.proposed]
-    chosen = [one for one in options if one.proposed]
-    if _doubtful(wrong, chosen) or (wrong and not any(one.plainly for one in wrong)):
+    over = [thing for thing in over if thing.key not in {option.key for option in options}]
+    wrong = [thing for thing in over if thing.proposed]
+    chosen = [thing for thing in options if thing.proposed]
+    if _doubtful(wrong, chosen) or (wrong and not any(thing.plainly for thing in wrong)):
         return unclear(_quotes(wrong), _OPEN, wanted)
     if wrong:
         why = f"{cited(_quotes(wrong))}, which should not be recommended"
         return Finding(False, why, wanted, _quotes(wrong))
-    firmly = any(one.firmly for one in chosen)
-    open_ = [one for one in over if one.proposed is None and not (one.described and firmly)]
+    firmly = any(thing.firmly for thing in chosen)
+    open_ = [thing for thing in over if thing.proposed is None and not (thing.described and firmly)]
     if chosen and not open_:
         return Finding(True, cited(_quotes(chosen)), wanted, _quotes(chosen))
-    open_ += [] if chosen else [one for one in options if one.proposed is None]
+    open_ += [] if chosen else [thing for thing in options if thing.proposed is None]
     if open_:
         return unclear(_quotes(open_), _OPEN, wanted)
     why = f"no reply recommends {one_of(check.any_of)}"
@@ -254,26 +254,28 @@ def _refused(named: Sequence[Recommendation], context: Context, turn: WhichReply
     return bool(named) and all(map(_turned_down, named)) and not (_proposes(context, turn) or _goes_on(context, turn))
 
 
-def _turned_down(one: Recommendation) -> bool:
+def _turned_down(thing: Recommendation) -> bool:
     """Return whether words turn a thing down or deny it; what is denied without a word of its own is only taken back with all around it."""
-    return any(said.stance == "rejected" or (said.stance == "denied" and said.why) for _, said in one.mentions)
+    return any(
+        mention.stance == "rejected" or (mention.stance == "denied" and mention.why) for _, mention in thing.mentions
+    )
 
 
 def _ruled_out(check: Recommends, context: Context) -> Finding:
     """One of ``turned_down`` is denied or turned down, and none is proposed."""
     wanted = f"a reply turns down {one_of(check.turned_down)}"
-    found = _named(check.turned_down, context, check.turn)
-    proposed = [one for one in found if one.proposed]
-    if any(one.plainly for one in proposed):
+    things = _named(check.turned_down, context, check.turn)
+    proposed = [thing for thing in things if thing.proposed]
+    if any(thing.plainly for thing in proposed):
         why = f"{cited(_quotes(proposed))}, and recommends it"
         return Finding(False, why, wanted, _quotes(proposed))
     if proposed:
         return unclear(_quotes(proposed), _OPEN, wanted)
-    against = [one for one in found if _turned_down(one)]
-    if any(one.proposed is False for one in against):
+    against = [thing for thing in things if _turned_down(thing)]
+    if any(thing.proposed is False for thing in against):
         return Finding(True, cited(_quotes(against)), wanted, _quotes(against))
-    if found:
-        return unclear(_quotes(found), "and it is unclear whether the reply turns it down", wanted)
+    if things:
+        return unclear(_quotes(things), "and it is unclear whether the reply turns it down", wanted)
     why = f"no reply speaks of {one_of(check.turned_down)}"
     if context.refuses(check.turn):
         return unclear((), f"{why}, unless it is what one of them refuses", wanted)
@@ -290,14 +292,22 @@ def _all_of(check: Recommends, context: Context) -> Finding:
     count = "all" if least == len(check.all_of) else count_in_words(least, most if most < len(check.all_of) else None)
     wanted = f"a reply recommends {count} of {all_of(names[0] for names in check.all_of)}"
     each = [_named(names, context, check.turn) for names in check.all_of]
-    there = [next(one for one in found if one.proposed) for found in each if any(one.proposed for one in found)]
-    open_ = [one for found in each if not any(o.proposed for o in found) for one in found if one.proposed is None]
-    unnamed = sum(not found for found in each)
-    missing = [names[0] for names, found in zip(check.all_of, each, strict=True) if not any(o.proposed for o in found)]
+    there = [
+        next(thing for thing in things if thing.proposed) for things in each if any(thing.proposed for thing in things)
+    ]
+    open_ = [
+        thing for things in each if not any(o.proposed for o in things) for thing in things if thing.proposed is None
+    ]
+    unnamed = sum(not things for things in each)
+    missing = [
+        names[0] for names, things in zip(check.all_of, each, strict=True) if not any(o.proposed for o in things)
+    ]
     why = f"the reply recommends {len(there) or 'none'} of {len(check.all_of)}"
     why += f"; missing: {all_of(missing)}" if missing else ""
     # What is only set beside the others, or located, may be offered all the same: "for more power there's X".
-    beside = [found for found in each if found and all(one.proposed is False and _is_beside(one) for one in found)]
+    beside = [
+        things for things in each if things and all(thing.proposed is False and _is_beside(thing) for thing in things)
+    ]
     none = len(open_) + unnamed + len(beside) < least or (not open_ and context.silent(check.turn))
     if len(there) > most or (not there and none and not _proposes(context, check.turn)):
         return Finding(False, why, wanted, _quotes(there), absent=len(there) <= most)
@@ -306,8 +316,8 @@ def _all_of(check: Recommends, context: Context) -> Finding:
     return unclear(_quotes(open_), _OPEN if open_ else f"{why}, {_LEFT_OPEN}", wanted)
 
 
-def _is_beside(one: Recommendation) -> bool:
-    return all(mention.stance in ("compared", "landmark") for _, mention in one.mentions)
+def _is_beside(thing: Recommendation) -> bool:
+    return all(mention.stance in ("compared", "landmark") for _, mention in thing.mentions)
 
 
 def _in_order(check: Recommends, context: Context) -> Finding:
@@ -315,15 +325,15 @@ def _in_order(check: Recommends, context: Context) -> Finding:
     wanted = f"a reply recommends {' before '.join(shown(names[0]) for names in check.in_order)}"
     each = [_named(names, context, check.turn) for names in check.in_order]
     missing = [
-        names[0] for names, found in zip(check.in_order, each, strict=True) if not any(o.proposed for o in found)
+        names[0] for names, things in zip(check.in_order, each, strict=True) if not any(o.proposed for o in things)
     ]
     if missing:
-        open_ = [one for found in each for one in found if one.proposed is None]
+        open_ = [thing for things in each for thing in things if thing.proposed is None]
         why = f"no reply recommends {one_of(missing)}"
         return unclear(_quotes(open_), _OPEN, wanted) if open_ else _unsaid(check.turn, why, wanted, context)
-    ranks = [_rank([one for one in found if one.proposed]) for found in each]
+    ranks = [_rank([thing for thing in things if thing.proposed]) for things in each]
     quotes = tuple(document.quote(first.span) for document, first, _ in ranks)
-    times = [_arrival(found, context, check.turn) for found in each]
+    times = [_arrival(things, context, check.turn) for things in each]
     if None not in times:
         for index, (before, after) in enumerate(pairwise(time for time in times if time is not None)):
             if before >= after:
@@ -334,15 +344,15 @@ def _in_order(check: Recommends, context: Context) -> Finding:
         return Finding(True, "their times are in this order", wanted, quotes)
     if all((a[0].turn, a[1].span) < (b[0].turn, b[1].span) for a, b in pairwise(ranks)):
         return Finding(True, "the reply first names them in this order", wanted, quotes)
-    for index, (one, other) in enumerate(pairwise(ranks)):
-        if _listed(one) and _listed(other) and other[2].span < one[1].span and other[0] is one[0]:
+    for index, (rank, later) in enumerate(pairwise(ranks)):
+        if _listed(rank) and _listed(later) and later[2].span < rank[1].span and later[0] is rank[0]:
             return Finding(False, f"{cite(quotes[index + 1])} before {quoted(quotes[index])}", wanted, quotes)
     return unclear(quotes, "and their order is unclear", wanted)
 
 
-def _rank(found: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
+def _rank(things: Sequence[Recommendation]) -> tuple[Document, Mention, Mention]:
     """Return the reply, the first and the last mention that propose a thing."""
-    mentions = [pair for one in found for pair in one.mentions]
+    mentions = [pair for thing in things for pair in thing.mentions]
     (document, first), (_, last) = mentions[0], mentions[-1]
     return document, first, last
 
@@ -356,9 +366,9 @@ def _listed(rank: tuple[Document, Mention, Mention]) -> bool:
     )
 
 
-def _arrival(found: Sequence[Recommendation], context: Context, turn: WhichReply) -> int | None:
+def _arrival(things: Sequence[Recommendation], context: Context, turn: WhichReply) -> int | None:
     """Return when the user is at a thing, where the replies surely say one such time."""
-    keys = {one.key for one in found}
+    keys = {thing.key for thing in things}
     times = {
         time.minutes
         for document in context.read(turn)
@@ -372,13 +382,13 @@ def _entities(
     names: Sequence[str], where: Mapping[str, Match], tool: str | None, context: Context
 ) -> dict[str, list[Entity]]:
     """Return what may be recommended, by key: what the check's tool returned, or the places that any tool did; by its name alone, what any tool names."""
-    found: dict[str, list[Entity]] = {}
+    by_key: dict[str, list[Entity]] = {}
     for entity in context.entities:
         if entity.tool == tool or (tool is None and entity.sort == "place"):
-            found.setdefault(entity.key, []).append(entity)
+            by_key.setdefault(entity.key, []).append(entity)
     if not where:
-        found = {key: [] for name in names if (key := key_of(name, context.named))} | found
-    return found
+        by_key = {key: [] for name in names if (key := key_of(name, context.named))} | by_key
+    return by_key
 
 
 def _fits(check: Recommends, key: str, entities: Sequence[Entity], calls: Sequence[Step]) -> bool | None:
@@ -426,10 +436,10 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     """Return whether a thing has every attribute, by its records."""
     held: list[bool | None] = []
     for path, match in where.items():
-        known = [(value, record) for record in records for value in values_at(record, path)]
+        pairs = [(value, record) for record in records for value in values_at(record, path)]
         fits = [
             satisfies(match, value, arguments=record if isinstance(record, dict) else None, results=calls)
-            for value, record in known or [(None, records[0])]
+            for value, record in pairs or [(None, records[0])]
         ]
         held.append(True if True in fits else None if None in fits else False)
     return False if False in held else None if None in held else True
@@ -437,8 +447,8 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
 
 def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Recommendation]:
     """Return what the replies do with the things of these names, each once; those of which they say nothing are left out."""
-    found = [standing for name in names if (standing := _standing(name, context, turn))]
-    return list({one.key: one for one in found}.values())
+    things = [standing for name in names if (standing := _standing(name, context, turn))]
+    return list({thing.key: thing for thing in things}.values())
 
 
 def _standing(name: str, context: Context, turn: WhichReply) -> Recommendation | None:
@@ -462,7 +472,7 @@ def _holds(names: Sequence[str], where: Mapping[str, Match], joint: str = "and")
 def _why(
     check: Recommends,
     deciding: Sequence[Recommendation],
-    known: Mapping[str, Sequence[Entity]],
+    entities: Mapping[str, Sequence[Entity]],
     context: Context,
     *,
     fit: bool,
@@ -474,7 +484,7 @@ def _why(
     key = deciding[0].key
     if check.any_of and not any(key_of(name, (key,)) for name in check.any_of):
         return f"{cited(_quotes(deciding))}, which is not {one_of(check.any_of)}"
-    lacking = _lacking([entity.record for entity in known[key]], check.where, context.calls)
+    lacking = _lacking([entity.record for entity in entities[key]], check.where, context.calls)
     return f"{cited(_quotes(deciding))}, which does not have {matches_in_words(check.where)}{lacking}"
 
 
@@ -495,9 +505,11 @@ def _lacking(records: Sequence[Json], where: Mapping[str, Match], calls: Sequenc
     return f": {' and '.join(told)}" if told else ""
 
 
-def _quotes(found: Iterable[Recommendation]) -> tuple[Quote, ...]:
+def _quotes(things: Iterable[Recommendation]) -> tuple[Quote, ...]:
     """Return the first words that each thing is named by."""
-    return tuple(one.mentions[0][0].quote(one.mentions[0][1].span) for one in found if one.mentions)[:SHOWN_AT_MOST]
+    return tuple(thing.mentions[0][0].quote(thing.mentions[0][1].span) for thing in things if thing.mentions)[
+        :SHOWN_AT_MOST
+    ]
 
 
 def _undeclared(tool: str | None) -> Finding:

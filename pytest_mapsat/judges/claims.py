@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ClaimType = Literal["name", "quantity", "time", "point", "identifier"]
 Verdict = Literal["supported", "contradicted", "unsupported", "undecided"]
-Said = Mention | Span | Quantity | ClockTime | Identifier
+Statement = Mention | Span | Quantity | ClockTime | Identifier
 #: A verdict, the reason, and what was held against the claim.
 Answer = tuple[Verdict, str, Sequence[KnownFigure | Moment | Identity]]
 #: What is said so is stated: asked, denied and supposed things are not.
@@ -57,17 +57,17 @@ class Claim:
     """One claim of a reply.
 
     Attributes:
-        said: what was read: a name, a figure, a time, an identifier; the place of a name that nothing has.
+        statement: what was read: a name, a figure, a time, an identifier; the place of a name that nothing has.
         document: the reply.
     """
 
-    said: Said
+    statement: Statement
     document: Document
 
     @property
     def span(self) -> Span:
         """Its place in the reply."""
-        return self.said if isinstance(self.said, Span) else self.said.span
+        return self.statement if isinstance(self.statement, Span) else self.statement.span
 
     @property
     def text(self) -> str:
@@ -77,33 +77,33 @@ class Claim:
     @property
     def type(self) -> ClaimType:
         """Which member of the union it is."""
-        match self.said:
+        match self.statement:
             case Quantity():
                 return "quantity"
             case ClockTime():
                 return "time"
             case Identifier():
-                return "point" if self.said.kind == "point" else "identifier"
+                return "point" if self.statement.kind == "point" else "identifier"
         return "name"
 
     @property
     def sort(self) -> str:
         """What a check may ask for: name, address, coordinate, distance, duration, time, price, rating, phone, line or count."""
-        match self.said:
+        match self.statement:
             case Quantity():
-                return sort_of(self.said.unit)
+                return sort_of(self.statement.unit)
             case Identifier():
-                return "coordinate" if self.said.kind == "point" else self.said.kind
+                return "coordinate" if self.statement.kind == "point" else self.statement.kind
         return self.type
 
     @property
     def subject(self) -> tuple[str, ...]:
         """Keys of the things that it describes; several where each could be meant."""
-        match self.said:
+        match self.statement:
             case Mention():
-                return self.said.keys
+                return self.statement.keys
             case Quantity() | ClockTime() | Identifier():
-                return self.said.subject
+                return self.statement.subject
         return ()
 
 
@@ -131,9 +131,9 @@ class Judged:
     @property
     def matters(self) -> bool:
         """Whether it weighs: a plan of the agent's own (a time for the user, a stay, time to spare) that nothing bears out does not."""
-        said = self.claim.said
-        planned = isinstance(said, ClockTime) and said.role in _PLANNED
-        planned = planned or (isinstance(said, Quantity) and said.role in ("stay", "slack"))
+        statement = self.claim.statement
+        planned = isinstance(statement, ClockTime) and statement.role in _PLANNED
+        planned = planned or (isinstance(statement, Quantity) and statement.role in ("stay", "slack"))
         return not (planned and self.verdict == "undecided")
 
     @property
@@ -157,12 +157,12 @@ def weigh(document: Document, explained: Explained, standings: Mapping[str, Reco
     """
     scale = _Scale(document, explained, standings)
     offered = _offered(document)
-    claims = [Claim(said, document) for said in _said(document)]
-    claims = [one for one in claims if document.sentence_at(one.span.start) not in offered]
+    claims = [Claim(statement, document) for statement in _said(document)]
+    claims = [claim for claim in claims if document.sentence_at(claim.span.start) not in offered]
     return tuple(scale.judge(claim) for claim in sorted(claims, key=lambda claim: (claim.span, claim.type)))
 
 
-def _said(document: Document) -> Iterator[Said]:
+def _said(document: Document) -> Iterator[Statement]:
     named: set[tuple[str, ...]] = set()
     for mention in document.mentions:
         if (
@@ -176,24 +176,24 @@ def _said(document: Document) -> Iterator[Said]:
     yield from unknown_heads(document)
     # Bare numbers count lists, and bounds of nothing are wishes.
     yield from (
-        one
-        for one in document.quantities
-        if one.stance in _STATED
-        and (one.unit != "count" or one.role is not None)
-        and (one.approx in ("exact", "about", "range") or one.subject)
+        figure
+        for figure in document.quantities
+        if figure.stance in _STATED
+        and (figure.unit != "count" or figure.role is not None)
+        and (figure.approx in ("exact", "about", "range") or figure.subject)
     )
     yield from (time for time in document.times if time.stance in _STATED and time.role != "now")
-    yield from (one for one in document.identifiers if one.kind != "link")
+    yield from (identifier for identifier in document.identifiers if identifier.kind != "link")
 
 
 def _offered(document: Document) -> Collection[int]:
     """Return the sentences that only offer more help, with the lists below them."""
-    found = {question.sentence for question in document.questions}
+    sentences = {question.sentence for question in document.questions}
     for question in document.questions:
         for span in document.list_below(question.span.start) if question.offer else ():
             last = document.sentence_at(max(span.end - 1, span.start))
-            found.update(range(document.sentence_at(span.start), last + 1))
-    return found
+            sentences.update(range(document.sentence_at(span.start), last + 1))
+    return sentences
 
 
 class _Scale:
@@ -207,65 +207,71 @@ class _Scale:
 
     def judge(self, claim: Claim) -> Judged:
         """Return the verdict on one claim."""
-        verdict, why, against = self._answer(claim.said)
-        shown = dict.fromkeys(f"{one.text} ({one.source.tool or one.source.origin})" for one in against if one.text)
+        verdict, why, against = self._answer(claim.statement)
+        shown = dict.fromkeys(
+            f"{piece.text} ({piece.source.tool or piece.source.origin})" for piece in against if piece.text
+        )
         return Judged(claim, verdict, why, tuple(shown)[:_SHOWN])
 
-    def _answer(self, said: Said) -> Answer:  # noqa: PLR0911  one line per type
-        match said:
-            case Mention() if said.keys[0] in self._evidence.names:
+    def _answer(self, statement: Statement) -> Answer:  # noqa: PLR0911  one line per type
+        match statement:
+            case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
             case Quantity():
-                return self._figure(said)
+                return self._figure(statement)
             case ClockTime():
-                return self._time(said)
-            case Identifier() if said.kind == "phone":
-                return self._phone(said)
-            case Identifier() if said.kind == "point":
-                return self._point(said)
+                return self._time(statement)
+            case Identifier() if statement.kind == "phone":
+                return self._phone(statement)
+            case Identifier() if statement.kind == "point":
+                return self._point(statement)
             case Identifier():
-                return self._words(said)
+                return self._words(statement)
         return "undecided", "the evidence has no thing of this name", ()
 
-    def _figure(self, said: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
-        if said.unit == FOREIGN:
+    def _figure(self, figure: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
+        if figure.unit == FOREIGN:
             return "undecided", "it is not in the suite's currency", ()
-        meeting = [one for one in self._evidence.figures if _may_be(said, one) and agrees(said, one.value, one.high)]
-        if any(one.source.origin != "tool" and USER in one.subject for one in meeting):
+        meeting = [
+            piece
+            for piece in self._evidence.figures
+            if _may_be(figure, piece) and agrees(figure, piece.value, piece.high)
+        ]
+        if any(piece.source.origin != "tool" and USER in piece.subject for piece in meeting):
             return "supported", "the user or the context says it", meeting
-        own = [one for one in meeting if said.subject and {*said.subject} <= {*one.subject}]
+        own = [piece for piece in meeting if figure.subject and {*figure.subject} <= {*piece.subject}]
         if own:
             return "supported", "the evidence has it for this thing", own
-        if not said.subject and len({frozenset(one.subject) for one in meeting if self._names(one)}) == 1:
+        if not figure.subject and len({frozenset(piece.subject) for piece in meeting if self._names(piece)}) == 1:
             return "supported", "the evidence has it for one thing only that the reply names", meeting
         if meeting:
             return "undecided", "the evidence has it, perhaps for something else", meeting
-        others = [one for key in said.subject for one in self._evidence.figures_of(key) if _may_be(said, one)]
-        why = self._explained.of(said, ())
-        if not why and sort_of(said.unit) in ("duration", "price") and said.role in _TOLD_ROLES:
+        others = [piece for key in figure.subject for piece in self._evidence.figures_of(key) if _may_be(figure, piece)]
+        why = self._explained.of(figure, ())
+        if not why and sort_of(figure.unit) in ("duration", "price") and figure.role in _TOLD_ROLES:
             return "unsupported", "no tool, no context and no word of the user has such a figure", others
         return "undecided", "it may follow from known figures" if why else "the evidence has no such figure", others
 
-    def _names(self, one: KnownFigure | Moment) -> bool:
+    def _names(self, piece: KnownFigure | Moment) -> bool:
         """Return whether the reply names a thing that a piece of evidence belongs to."""
-        return any(key in self._standings for key in one.subject)
+        return any(key in self._standings for key in piece.subject)
 
-    def _time(self, said: ClockTime) -> Answer:
-        meeting = [one for one in self._evidence.times if _at(said, one)]
-        if any(one.source.origin != "tool" for one in meeting):
+    def _time(self, time: ClockTime) -> Answer:
+        meeting = [piece for piece in self._evidence.times if _at(time, piece)]
+        if any(piece.source.origin != "tool" for piece in meeting):
             return "supported", "the user or the context says it", ()
-        alike = [one for one in meeting if said.role is None or one.role in (None, said.role)]
-        own = [one for one in alike if said.subject and {*said.subject} <= {*one.subject}]
+        alike = [piece for piece in meeting if time.role is None or piece.role in (None, time.role)]
+        own = [piece for piece in alike if time.subject and {*time.subject} <= {*piece.subject}]
         if own:
             return "supported", "the evidence has it for this thing", own
-        if said.role and not said.subject and len({one.subject for one in alike if self._names(one)}) == 1:
+        if time.role and not time.subject and len({piece.subject for piece in alike if self._names(piece)}) == 1:
             return "supported", "the evidence has it for one thing only that the reply names", alike
-        if said.role in _HOURS and len(said.subject) == 1:
-            beside = {key for one in self._document.mentions if one.sentence == said.sentence for key in one.keys}
-            others = self._evidence.times_of(said.subject[0], role=said.role)
-            if others and not any(beside & {*one.subject} for one in meeting):
+        if time.role in _HOURS and len(time.subject) == 1:
+            beside = {key for name in self._document.mentions if name.sentence == time.sentence for key in name.keys}
+            others = self._evidence.times_of(time.subject[0], role=time.role)
+            if others and not any(beside & {*piece.subject} for piece in meeting):
                 return "contradicted", "the evidence has another one for this thing", others
-        if said.role == "arrival" and self._explained.of(said, ()) == "derived":
+        if time.role == "arrival" and self._explained.of(time, ()) == "derived":
             return "supported", "a known way ends at this time", ()
         return (
             "undecided",
@@ -275,84 +281,100 @@ class _Scale:
 
     # -- identifiers -------------------------------------------------------------------------------------------------
 
-    def _words(self, said: Identifier) -> Answer:
+    def _words(self, identifier: Identifier) -> Answer:
         """Weigh an address, a line, a platform."""
-        known = [one for one in self._evidence.identities if one.kind == said.kind]
-        own = [one for one in known if len(said.subject) == 1 and said.subject[0] in one.subject]
-        meeting = [one for one in own or known if _same_words(said.value, one.value)]
-        if said.kind == "line":
-            meeting = [one for one in meeting if _same_line(self._document.words(said.span), one.text)]
+        identities = [identity for identity in self._evidence.identities if identity.kind == identifier.kind]
+        own = [
+            identity
+            for identity in identities
+            if len(identifier.subject) == 1 and identifier.subject[0] in identity.subject
+        ]
+        meeting = [identity for identity in own or identities if _same_words(identifier.value, identity.value)]
+        if identifier.kind == "line":
+            meeting = [
+                identity for identity in meeting if _same_line(self._document.words(identifier.span), identity.text)
+            ]
         if meeting:
             return "supported", "the evidence has it", meeting
-        if said.kind == "address" and own and all(_other_number(said.value, one.value) for one in own):
+        if (
+            identifier.kind == "address"
+            and own
+            and all(_other_number(identifier.value, identity.value) for identity in own)
+        ):
             return "contradicted", "the evidence has another one for this thing", own
         return "undecided", "the evidence does not have it, or only for something else", own
 
-    def _phone(self, said: Identifier) -> Answer:
-        known = [one for one in self._evidence.identities if one.kind == "phone"]
-        meeting = [one for one in known if _same_number(said.value, one.value)]
-        own = [one for one in known if len(said.subject) == 1 and said.subject[0] in one.subject]
-        owners = {key for one in meeting for key in one.subject}
-        if any(one in own for one in meeting) or any(one.source.origin != "tool" for one in meeting):
+    def _phone(self, identifier: Identifier) -> Answer:
+        identities = [identity for identity in self._evidence.identities if identity.kind == "phone"]
+        meeting = [identity for identity in identities if _same_number(identifier.value, identity.value)]
+        own = [
+            identity
+            for identity in identities
+            if len(identifier.subject) == 1 and identifier.subject[0] in identity.subject
+        ]
+        owners = {key for identity in meeting for key in identity.subject}
+        if any(identity in own for identity in meeting) or any(
+            identity.source.origin != "tool" for identity in meeting
+        ):
             return "supported", "the evidence has it", meeting
         if own:
             return "contradicted", "the evidence has another one for this thing", own
         if meeting:
-            reachable = {key for one in known for key in one.subject if key in self._standings}
+            reachable = {key for identity in identities for key in identity.subject if key in self._standings}
             proposed = {key for key, standing in self._standings.items() if standing.proposed}
             # That of the only thing named which has a number is said of it.
             settled = owners & proposed or (reachable and reachable <= owners)
             return ("supported" if settled else "undecided"), "the evidence has it", meeting
-        if len(said.value) < _FEWEST_DIGITS or not self._evidence.complete:
+        if len(identifier.value) < _FEWEST_DIGITS or not self._evidence.complete:
             return "undecided", "the evidence has no such number for this thing", ()
         return "unsupported", "no tool, no context and no word of the user has such a number", ()
 
-    def _point(self, said: Identifier) -> Answer:
-        place = point_of(said.value)
+    def _point(self, identifier: Identifier) -> Answer:
+        place = point_of(identifier.value)
         points = self._evidence.points if place else ()
-        near = [one for one in points if place and distance_m(*place, one.lon, one.lat) <= _SAME_POINT_M]
-        if near and (not said.subject or any({*said.subject} & {*one.subject} for one in near)):
+        near = [point for point in points if place and distance_m(*place, point.lon, point.lat) <= _SAME_POINT_M]
+        if near and (not identifier.subject or any({*identifier.subject} & {*point.subject} for point in near)):
             return "supported", "the evidence has it", ()
         return "undecided", "the evidence has no such point for this thing", ()
 
 
-def _may_be(said: Quantity, one: KnownFigure) -> bool:
+def _may_be(figure: Quantity, piece: KnownFigure) -> bool:
     """Return whether a figure of the evidence may be what is said: of the unit, the role and the way of travelling."""
-    if said.unit != one.unit and not (said.unit.startswith("count") and one.unit.startswith("count")):
+    if figure.unit != piece.unit and not (figure.unit.startswith("count") and piece.unit.startswith("count")):
         return False
-    ways = {said.mode, one.mode}
-    alike = said.role is None or one.role in (None, said.role) or {said.role, one.role} <= {*_MONEY}
-    return alike and (not said.mode or len(ways) == 1 or bool(ways & {"", "straight"}) or ways == {"driving", "taxi"})
+    ways = {figure.mode, piece.mode}
+    alike = figure.role is None or piece.role in (None, figure.role) or {figure.role, piece.role} <= {*_MONEY}
+    return alike and (not figure.mode or len(ways) == 1 or bool(ways & {"", "straight"}) or ways == {"driving", "taxi"})
 
 
-def _at(said: ClockTime, one: Moment) -> bool:
+def _at(time: ClockTime, moment: Moment) -> bool:
     """Return whether a time of day is another one, as exactly as it is said."""
-    slack = _ABOUT_MINUTES if said.approx == "about" else 1
-    return any(apart(minutes, one.minutes) <= slack for minutes in said.readings)
+    slack = _ABOUT_MINUTES if time.approx == "about" else 1
+    return any(apart(minutes, moment.minutes) <= slack for minutes in time.readings)
 
 
-def _same_number(said: str, known: str) -> bool:
+def _same_number(number: str, other: str) -> bool:
     """Return whether two telephone numbers are the same, with the code of a country or a town or without."""
-    ours, theirs = ("".join(_DIGITS.findall(value)) for value in (said, known))
+    ours, theirs = ("".join(_DIGITS.findall(value)) for value in (number, other))
     return len(ours) >= _FEWEST_DIGITS - 1 and (theirs.endswith(ours) or ours.endswith(theirs))
 
 
-def _same_words(said: str, known: str) -> bool:
-    ours, theirs = (fold_phrase(value).replace(" ", "") for value in (said, known))
+def _same_words(text: str, other: str) -> bool:
+    ours, theirs = (fold_phrase(value).replace(" ", "") for value in (text, other))
     return ours in theirs or (bool(theirs) and theirs in ours)
 
 
-def _same_line(said: str, known: str) -> bool:
+def _same_line(line: str, other: str) -> bool:
     """Return whether two lines have one number, and do not run on rails the one and on the road the other."""
-    rails, roads = ([bool(sort.search(text)) for text in (said, known)] for sort in (_RAILS, _ROAD))
+    rails, roads = ([bool(sort.search(text)) for text in (line, other)] for sort in (_RAILS, _ROAD))
     other_sort = rails[0] != rails[1] and roads[0] != roads[1]
-    return _DIGITS.findall(said) == _DIGITS.findall(known) and not other_sort
+    return _DIGITS.findall(line) == _DIGITS.findall(other) and not other_sort
 
 
-def _other_number(address: str, known: str) -> bool:
+def _other_number(address: str, other: str) -> bool:
     """Return whether two addresses are of one street and have no number in common."""
-    ours, theirs = set(_DIGITS.findall(address)), set(_DIGITS.findall(known))
-    words = [fold_phrase(_DIGITS.sub(" ", text)) for text in (address, known)]
+    ours, theirs = set(_DIGITS.findall(address)), set(_DIGITS.findall(other))
+    words = [fold_phrase(_DIGITS.sub(" ", text)) for text in (address, other)]
     return bool(ours and theirs) and not ours & theirs and text_similarity(*words) >= _SAME_STREET
 
 
@@ -400,26 +422,28 @@ def _sorts_spoken_of(text: str) -> tuple[str, ...]:
 
 def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
     """Fail on a claim that is wrong, leave open what is not supported, and pass where all that matters is, and not by common figures alone."""
-    asked_for = [one for one in context.claims if _asked_for(one, sorts) and _concerns(one, about)]
-    claims = [one for one in asked_for if one.matters]
+    asked_for = [judged for judged in context.claims if _asked_for(judged, sorts) and _concerns(judged, about)]
+    claims = [judged for judged in asked_for if judged.matters]
     named = f" about {' or '.join(sorts)}" if sorts else ""
     wanted = f"every claim{named} rests on tool results, the context or the user's words"
-    wrong = [one for one in claims if one.wrong]
+    wrong = [judged for judged in claims if judged.wrong]
     if wrong:
-        shown = "; ".join(f"{cite(_quote(one))}: {one.verdict}, {one.reason}" for one in wrong[:SHOWN_AT_MOST])
+        shown = "; ".join(
+            f"{cite(_quote(judged))}: {judged.verdict}, {judged.reason}" for judged in wrong[:SHOWN_AT_MOST]
+        )
         return Finding(False, shown, wanted, _quotes(wrong))
-    open_ = [one for one in claims if one.verdict != "supported"]
+    open_ = [judged for judged in claims if judged.verdict != "supported"]
     if open_:
         return unclear(map(_quote, open_), f"which no evidence clearly supports: {open_[0].reason}", wanted)
     unknown = context.unknown("any") if not about and (not sorts or "name" in sorts) else ()
     if unknown and claims:
         return unclear(unknown, "which looks like a name that the evidence does not have", wanted)
-    rivals = [one for one in asked_for if _has_rival(one, context)]
+    rivals = [judged for judged in asked_for if _has_rival(judged, context)]
     if rivals and not claims:
         return unclear(map(_quote, rivals), "which may be a plan, and is not what a tool returned", wanted)
     if not claims:
         return Finding(True, f"no reply makes a claim{named}, so nothing is claimed", wanted, nothing_claimed=True)
-    if all(one.claim.sort in _COMMON for one in claims):
+    if all(judged.claim.sort in _COMMON for judged in claims):
         return unclear(map(_quote, claims), "which the evidence has, perhaps for something else", wanted)
     return Finding(
         True,
@@ -429,28 +453,28 @@ def _judged(sorts: Collection[str], about: Sequence[str], context: Context) -> F
     )
 
 
-def _asked_for(one: Judged, sorts: Collection[str]) -> bool:
-    return not sorts or one.claim.sort in sorts or one.claim.type in sorts
+def _asked_for(judged: Judged, sorts: Collection[str]) -> bool:
+    return not sorts or judged.claim.sort in sorts or judged.claim.type in sorts
 
 
-def _has_rival(one: Judged, context: Context) -> bool:
+def _has_rival(judged: Judged, context: Context) -> bool:
     """Return whether a tool returned a time or a figure of the role of one that the agent may have planned: then it may be said wrongly."""
-    said = one.claim.said
-    if not isinstance(said, ClockTime | Quantity) or said.role is None:
+    statement = judged.claim.statement
+    if not isinstance(statement, ClockTime | Quantity) or statement.role is None:
         return False
-    known = context.evidence.times if isinstance(said, ClockTime) else context.evidence.figures
-    return any(other.role == said.role and other.source.origin == "tool" for other in known)
+    pieces = context.evidence.times if isinstance(statement, ClockTime) else context.evidence.figures
+    return any(other.role == statement.role and other.source.origin == "tool" for other in pieces)
 
 
-def _concerns(one: Judged, about: Sequence[str]) -> bool:
+def _concerns(judged: Judged, about: Sequence[str]) -> bool:
     """Return whether a claim is about one of the phrases: its sentence says it."""
-    document = one.claim.document
-    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(one.claim.span.start)]))
+    document = judged.claim.document
+    sentence = fold_phrase(document.words(document.sentences[document.sentence_at(judged.claim.span.start)]))
     return not about or any(fold_phrase(phrase) in sentence for phrase in about)
 
 
-def _quote(one: Judged) -> Quote:
-    return one.claim.document.quote(one.claim.span)
+def _quote(judged: Judged) -> Quote:
+    return judged.claim.document.quote(judged.claim.span)
 
 
 def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
@@ -467,43 +491,51 @@ def contradicted(facts: Sequence[Requirement], context: Context) -> dict[str, Fi
     the two that are said is wrong.
     """
     failed: dict[str, list[Contradiction]] = {}
-    for found in context.contradictions:
-        for fact in [one for one in facts if _speaks_of(one, found, context)] or facts[:1]:
-            failed.setdefault(fact.id, []).append(found)
+    for contradiction in context.contradictions:
+        for fact in [fact for fact in facts if _speaks_of(fact, contradiction, context)] or facts[:1]:
+            failed.setdefault(fact.id, []).append(contradiction)
     wanted = "a reply that does not contradict its structured output"
     return {
         fact: Finding(
             False,
-            "; ".join(f"{cite(one.quote)}, {one.why}" for one in listed[:SHOWN_AT_MOST]),
+            "; ".join(f"{cite(pair.quote)}, {pair.why}" for pair in listed[:SHOWN_AT_MOST]),
             wanted,
-            tuple(one.quote for one in listed[:SHOWN_AT_MOST]),
+            tuple(pair.quote for pair in listed[:SHOWN_AT_MOST]),
         )
         for fact, listed in failed.items()
     }
 
 
-def _speaks_of(fact: Requirement, found: Contradiction, context: Context) -> bool:
+def _speaks_of(fact: Requirement, contradiction: Contradiction, context: Context) -> bool:
     """Return whether a fact speaks of what is contradicted: by its check, or by the claims that its text names."""
     if fact.check is None:
-        return _names_sort(_sorts_spoken_of(fact.text), found)
-    return any(_looks_at(check, found, context) for check in leaves(fact.check))
+        return _names_sort(_sorts_spoken_of(fact.text), contradiction)
+    return any(_looks_at(check, contradiction, context) for check in leaves(fact.check))
 
 
-def _looks_at(check: Check, found: Contradiction, context: Context) -> bool:
+def _looks_at(check: Check, contradiction: Contradiction, context: Context) -> bool:
     named = {key for group in names_in(check) for name in group if (key := key_of(name, context.keys))}
-    if named and found.key not in named:
+    if named and contradiction.key not in named:
         return False
     match check:
         case Number():
-            return is_unit(found.unit, UNITS[check.unit][0]) and (not check.role or found.role in check.role)
+            return is_unit(contradiction.unit, UNITS[check.unit][0]) and (
+                not check.role or contradiction.role in check.role
+            )
         case model.ClockTime():
-            return found.unit == "clock" and (not check.role or found.role in check.role)
+            return contradiction.unit == "clock" and (not check.role or contradiction.role in check.role)
         case Grounded():
-            return _names_sort(check.claims, found)
-    return isinstance(check, Recommends) and not found.unit
+            return _names_sort(check.claims, contradiction)
+    return isinstance(check, Recommends) and not contradiction.unit
 
 
-def _names_sort(sorts: Sequence[str], found: Contradiction) -> bool:
+def _names_sort(sorts: Sequence[str], contradiction: Contradiction) -> bool:
     """Return whether claims of some sorts (of all, where none is named) are of the sort that is contradicted."""
-    own = {"name"} if not found.unit else {"time"} if found.unit == "clock" else {"quantity", sort_of(found.unit)}
+    own = (
+        {"name"}
+        if not contradiction.unit
+        else {"time"}
+        if contradiction.unit == "clock"
+        else {"quantity", sort_of(contradiction.unit)}
+    )
     return not sorts or not own.isdisjoint(sorts)

@@ -128,7 +128,7 @@ class Context:
 
     def knowing(self, checks: Iterable[Check]) -> Context:
         """Return the context with replies that are read with the names and words of these checks, too."""
-        listed = tuple(one for one in checks if id(one) not in self._known)
+        listed = tuple(check for check in checks if id(check) not in self._known)
         if not listed:
             return self
         names = self.names.union(*(names_in(check) for check in listed))
@@ -145,7 +145,7 @@ class Context:
     def is_fact(self, check: Check) -> bool:
         """Return whether a check is one of those on the facts of the case, or a part of one."""
         facts = self.case.truth.facts if self.case else ()
-        return any(one is check for fact in facts if fact.check for one in leaves(fact.check))
+        return any(part is check for fact in facts if fact.check for part in leaves(fact.check))
 
     @cached_property
     def lexicon(self) -> Lexicon:
@@ -171,10 +171,16 @@ class Context:
         """The replies, read for the things of the case."""
         now = (self.visible.context.now or "") if self.visible else ""
         read = (read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
-        settled = [self._handed_over[one.turn].settle(one) if one.turn in self._handed_over else one for one in read]
+        settled = [
+            self._handed_over[document.turn].settle(document) if document.turn in self._handed_over else document
+            for document in read
+        ]
         form = self.trajectory.form
         last = max((index for index, _ in self.turns("any")), default=-1)
-        return tuple(filled_in(one, form, self.key_meant) if form and one.turn == last else one for one in settled)
+        return tuple(
+            filled_in(document, form, self.key_meant) if form and document.turn == last else document
+            for document in settled
+        )
 
     @cached_property
     def worded(self) -> tuple[Document, ...]:
@@ -216,7 +222,9 @@ class Context:
             for document in self.replies
             if not self._is_its_output(document.turn)  # it says in words nothing besides
         )
-        return tuple(found for document, data in both if data for found in data.contradictions(document))
+        return tuple(
+            contradiction for document, data in both if data for contradiction in data.contradictions(document)
+        )
 
     @cached_property
     def money(self) -> Vocabulary:
@@ -260,13 +268,17 @@ class Context:
     def phrased(self, phrases: Iterable[str], turn: WhichReply) -> list[tuple[Document, Mention]]:
         """Return the places where one of these phrases stands in full, in the order of the replies."""
         wanted = {fold_phrase(phrase): phrase for phrase in phrases}
-        found: list[tuple[Document, Mention]] = []
+        places: list[tuple[Document, Mention]] = []
         for document in self._chosen(self.worded, turn):
-            here = [one for one in document.mentions if one.form == "full" and one.keys[0] in wanted.values()]
-            seen = {one.keys[0] for one in here}
+            here = [
+                mention
+                for mention in document.mentions
+                if mention.form == "full" and mention.keys[0] in wanted.values()
+            ]
+            seen = {mention.keys[0] for mention in here}
             here += _plain_words(document, {key: phrase for key, phrase in wanted.items() if phrase not in seen})
-            found += ((document, mention) for mention in sorted(here, key=lambda one: one.span))
-        return found
+            places += ((document, mention) for mention in sorted(here, key=lambda mention: mention.span))
+        return places
 
     def standings(self, turn: WhichReply) -> Mapping[str, Recommendation]:
         """Return what the replies that ``turn`` names do with each thing, by key."""
@@ -279,7 +291,7 @@ class Context:
 
     def unknown(self, turn: WhichReply) -> tuple[Quote, ...]:
         """Return what looks like the name of a further thing that the replies propose, and that nothing in the dialogue has."""
-        proposed = {key for key, one in self.standings(turn).items() if one.proposed is not False}
+        proposed = {key for key, standing in self.standings(turn).items() if standing.proposed is not False}
         return tuple(
             document.quote(span)
             for document in self.read(turn)
@@ -304,12 +316,15 @@ class Context:
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:
         """Yield the things whose address the replies tell: one that is not named may be meant by it."""
         told = [
-            (document, one) for document in self.read(turn) for one in document.identifiers if one.kind == "address"
+            (document, address)
+            for document in self.read(turn)
+            for address in document.identifiers
+            if address.kind == "address"
         ]
-        for document, one in told:
-            for known in self.evidence.identities:
-                for key in known.subject if (known.kind, known.value) == ("address", one.value) else ():
-                    yield key, (document, Mention((key,), one.span, "short", "unclear", "", one.sentence, 0))
+        for document, address in told:
+            for identity in self.evidence.identities:
+                for key in identity.subject if (identity.kind, identity.value) == ("address", address.value) else ():
+                    yield key, (document, Mention((key,), address.span, "short", "unclear", "", address.sentence, 0))
 
     @cached_property
     def _standings(self) -> dict[WhichReply, dict[str, Recommendation]]:
@@ -318,9 +333,9 @@ class Context:
     @cached_property
     def named_by_user(self) -> frozenset[str]:
         """The things that the user names in full: where they want to go, above all."""
-        said = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
-        found = (hit for text in said for hit in self.lexicon.find(fold_phrase(text)))
-        return frozenset(hit.keys[0] for hit in found if hit.form == "full" and len(hit.keys) == 1)
+        texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
+        hits = (hit for text in texts for hit in self.lexicon.find(fold_phrase(text)))
+        return frozenset(hit.keys[0] for hit in hits if hit.form == "full" and len(hit.keys) == 1)
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -357,10 +372,10 @@ class Context:
             return text
         if text.lstrip()[:1] in "{[" or "\n{" in text or "\n[" in text:
             text = "".join(_blank(line) if _is_data(line) else line for line in text.splitlines(keepends=True))
-        for said in self._told(index):
-            start = text.find(said)
+        for words in self._told(index):
+            start = text.find(words)
             if start >= 0:
-                text = text[:start] + _blank(said) + text[start + len(said) :]
+                text = text[:start] + _blank(words) + text[start + len(words) :]
         return text
 
     def _is_its_output(self, index: int) -> bool:
@@ -373,7 +388,7 @@ class Context:
         told = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
         if self.visible is not None:
             told += [self.visible.query, *self.visible.context.history]
-        yield from (said for text in told if len(said := text.strip()) >= _SHORTEST_COPY)
+        yield from (words for text in told if len(words := text.strip()) >= _SHORTEST_COPY)
 
     @cached_property
     def answered(self) -> tuple[tuple[int, Step], ...]:
@@ -403,7 +418,7 @@ class Context:
     @cached_property
     def named(self) -> frozenset[str]:
         """The keys of what the tools name, listed or in fields that hold names."""
-        return frozenset(one.key for one in self.entities) | named_in_fields(
+        return frozenset(entity.key for entity in self.entities) | named_in_fields(
             (step for _, step in self.answered), self.tools
         )
 
@@ -489,22 +504,22 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
                 continue
             span = Span(sentence.start + start, sentence.start + start + len(key))
             # In 没有营业中, 没有营业 has been read, and with it what denies 营业中.
-            if not any(one.span.start < span.start < one.span.end < span.end for one in document.mentions):
+            if not any(mention.span.start < span.start < mention.span.end < span.end for mention in document.mentions):
                 yield Mention((phrase,), span, "full", "asked" if number in asked else "affirmed", "", number, 0)
 
 
 def _says_something(document: Document) -> bool:
     """Return whether a reply proposes a thing or states a figure that it does not deny, outside its questions."""
     asked = {question.sentence for question in document.questions}
-    figures: list[Quantity | ClockTime] = [one for one in document.quantities if one.unit != "count"]
+    figures: list[Quantity | ClockTime] = [reading for reading in document.quantities if reading.unit != "count"]
     figures += document.times
-    taken_back = any(one.stance == "denied" for one in (*document.mentions, *figures))
+    taken_back = any(reading.stance == "denied" for reading in (*document.mentions, *figures))
     return (
         any(
-            one.stance in ("affirmed", "described", "unclear") and one.sentence not in asked
-            for one in document.mentions
+            reading.stance in ("affirmed", "described", "unclear") and reading.sentence not in asked
+            for reading in document.mentions
         )
-        or any(one.stance != "denied" and one.sentence not in asked for one in figures)
+        or any(reading.stance != "denied" and reading.sentence not in asked for reading in figures)
         or (bool(document.identifiers) and not taken_back)
     )
 

@@ -149,20 +149,20 @@ class Evidence:
             *self.points,
             *self.identities,
         ]
-        if all(one.source.turn <= turn for one in pieces):
+        if all(piece.source.turn <= turn for piece in pieces):
             return self
         return replace(
             self,
-            figures=tuple(one for one in self.figures if one.source.turn <= turn),
-            times=tuple(one for one in self.times if one.source.turn <= turn),
-            points=tuple(one for one in self.points if one.source.turn <= turn),
-            identities=tuple(one for one in self.identities if one.source.turn <= turn),
+            figures=tuple(piece for piece in self.figures if piece.source.turn <= turn),
+            times=tuple(piece for piece in self.times if piece.source.turn <= turn),
+            points=tuple(piece for piece in self.points if piece.source.turn <= turn),
+            identities=tuple(piece for piece in self.identities if piece.source.turn <= turn),
         )
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
         """Return the figures of one thing, of any unit and role where none is given."""
         of_it = self._figures.get(key, ())
-        return tuple(one for one in of_it if unit in ("", one.unit) and role in (None, one.role))
+        return tuple(figure for figure in of_it if unit in ("", figure.unit) and role in (None, figure.role))
 
     def times_of(self, key: str, *, role: TimeRole | None = None) -> tuple[Moment, ...]:
         """Return the times of day of one thing and role."""
@@ -181,11 +181,11 @@ _Piece = TypeVar("_Piece", KnownFigure, Moment)
 
 
 def _by_subject(pieces: Iterable[_Piece]) -> Mapping[str, Sequence[_Piece]]:
-    found: dict[str, list[_Piece]] = {}
+    by_key: dict[str, list[_Piece]] = {}
     for piece in pieces:
         for key in piece.subject:
-            found.setdefault(key, []).append(piece)
-    return found
+            by_key.setdefault(key, []).append(piece)
+    return by_key
 
 
 #: What a tool or a check counts in -> canonical unit of the reading, and how many of the latter it is.
@@ -302,11 +302,11 @@ def _texts(value: Json) -> Iterator[str]:
     """Yield all texts in a value, in order."""
     waiting = [value]
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, str):
-            yield found
-        elif isinstance(found, Mapping | list | tuple):
-            waiting.extend(reversed(list(found.values() if isinstance(found, Mapping) else found)))
+        member = waiting.pop()
+        if isinstance(member, str):
+            yield member
+        elif isinstance(member, Mapping | list | tuple):
+            waiting.extend(reversed(list(member.values() if isinstance(member, Mapping) else member)))
 
 
 def _spread_items(value: Json, tree: MeaningTree, element: Element, path: str, elements: list[Element]) -> None:
@@ -339,12 +339,12 @@ def measured(
     unit, factor = UNITS.get(meaning.unit or "", (meaning.unit or "", 1.0))
     unit = f"count:{meaning.noun}" if unit == "count" and meaning.noun else unit
     if isinstance(value, str):
-        found = _NUMBER.fullmatch(value.strip())
-        if found is None or meaning.unit is None:
+        match = _NUMBER.fullmatch(value.strip())
+        if match is None or meaning.unit is None:
             document = read(value, language="", lexicon=lexicon_of(()), vocabulary=money)
-            said = [one for one in document.quantities if one.unit == unit]
-            return (said[0].low, said[0].high, unit, value.strip()) if said else None
-        low, high = float(found[1]), float(found[2] or found[1])
+            figures = [figure for figure in document.quantities if figure.unit == unit]
+            return (figures[0].low, figures[0].high, unit, value.strip()) if figures else None
+        low, high = float(match[1]), float(match[2] or match[1])
     else:
         low = high = float(value) if abs(value) < _LARGEST else math.nan
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -359,10 +359,10 @@ def measured(
 
 def clock(text: str) -> int | None:
     """Return a time of day in minutes after midnight."""
-    found = _CLOCK.search(text)
-    if found is None:
+    match = _CLOCK.search(text)
+    if match is None:
         return None
-    hour, minute = int(found[1] or found[3]), int(found[2] or found[4])
+    hour, minute = int(match[1] or match[3]), int(match[2] or match[4])
     return hour * 60 + minute if hour <= 30 and minute < 60 else None  # noqa: PLR2004  a clock, past midnight
 
 
@@ -491,9 +491,9 @@ class _Gathering:
     def _at(self, value: Json, pair: Json) -> Iterator[str]:
         """Yield the keys of what lies at a point that a call gave."""
         place = point_of(value if pair is None else [value, pair])
-        for known in self.points if place else ():
-            if place and distance_m(*place, known.lon, known.lat) <= _SAME_PLACE_M:
-                yield from known.subject
+        for point in self.points if place else ():
+            if place and distance_m(*place, point.lon, point.lat) <= _SAME_PLACE_M:
+                yield from point.subject
 
     def _name(self, element: Element, source: Source) -> None:
         """Make things known: those with a name of their own."""
@@ -536,9 +536,9 @@ class _Gathering:
     def _figure(
         self, meaning: Meaning, value: str | float, subject: tuple[str, ...], mode: str, source: Source
     ) -> None:
-        found = measured(meaning, value, self._money)
-        if found is not None:
-            low, high, unit, shown = found
+        amount = measured(meaning, value, self._money)
+        if amount is not None:
+            low, high, unit, shown = amount
             role = cast("FigureRole", meaning.role) if meaning.role in _ROLES else None
             self.figures.append(KnownFigure(low, high, unit, role, meaning.mode or mode, subject, source, shown))
 
@@ -546,9 +546,9 @@ class _Gathering:
         spans = opening_hours(text) if meaning.kind == "hours" else ()
         at = clock(text) if meaning.kind == "clock" else None
         role = cast("TimeRole", meaning.role) if meaning.role in _TIME_ROLES else None
-        said: list[tuple[int, TimeRole | None]] = [] if at is None else [(at, role)]
-        said += [(minutes, kind) for opens, closes in spans for minutes, kind in _ends(opens, closes)]
-        self.times += [Moment(minutes, kind, mode, subject, source, text) for minutes, kind in said]
+        moments: list[tuple[int, TimeRole | None]] = [] if at is None else [(at, role)]
+        moments += [(minutes, kind) for opens, closes in spans for minutes, kind in _ends(opens, closes)]
+        self.times += [Moment(minutes, kind, mode, subject, source, text) for minutes, kind in moments]
 
     def _identity(self, meaning: Meaning, text: str, subject: tuple[str, ...], source: Source) -> None:
         parts = re.split(r"[;；、|]", text) if meaning.kind != "address" else [text]
@@ -560,16 +560,16 @@ class _Gathering:
     def _labelled(self, meaning: Meaning, text: str, subject: tuple[str, ...], mode: str, source: Source) -> None:
         """Read a text whose parts begin with a label; a part without one belongs to the part before it."""
         labels = sorted(meaning.labels, key=len, reverse=True)
-        found: list[tuple[Meaning, str]] = []
+        labelled: list[tuple[Meaning, str]] = []
         for part in re.split(f"({'|'.join(map(re.escape, meaning.ends))})", text):
             label = next((label for label in labels if part.strip().startswith(label)), None)
             if label is not None:
-                found.append((meaning.labels[label], part.strip()[len(label) :].lstrip(":： ")))
-            elif found:
-                found[-1] = (found[-1][0], found[-1][1] + part)
-        modes = [one.mode for one, _ in found if one.kind == "mode"]
-        for one, value in found:
-            self._leaf(one, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
+                labelled.append((meaning.labels[label], part.strip()[len(label) :].lstrip(":： ")))
+            elif labelled:
+                labelled[-1] = (labelled[-1][0], labelled[-1][1] + part)
+        modes = [part_meaning.mode for part_meaning, _ in labelled if part_meaning.kind == "mode"]
+        for part_meaning, value in labelled:
+            self._leaf(part_meaning, value.rstrip("".join(meaning.ends)), subject, (modes or [mode])[0], source)
 
     # -- texts -----------------------------------------------------------------------------------------------------
 
@@ -594,12 +594,14 @@ class _Gathering:
 
     def _read(self, document: Document, subject: tuple[str, ...], source: Source) -> None:
         """Add the figures and times of a text, each for the thing that it describes and for the owner of the text."""
-        for one in document.quantities:
-            if one.unit == "min" and source.path == "history":
+        for figure in document.quantities:
+            if figure.unit == "min" and source.path == "history":
                 continue  # how long ago something was, or how long it took on another day
-            keys = tuple(dict.fromkeys((*one.subject, *subject)))
-            text = document.words(one.span)
-            self.figures.append(KnownFigure(one.low, one.high, one.unit, one.role, one.mode, keys, source, text))
+            keys = tuple(dict.fromkeys((*figure.subject, *subject)))
+            text = document.words(figure.span)
+            self.figures.append(
+                KnownFigure(figure.low, figure.high, figure.unit, figure.role, figure.mode, keys, source, text)
+            )
         for time in document.times:
             keys = tuple(dict.fromkeys((*time.subject, *subject)))
             for minutes in time.minutes:

@@ -81,12 +81,12 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Conte
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
         if not end.ever(table, name.partition(".")[0]):
-            known = sorted({column for row in end.rows(table) for column in row})
-            hint = did_you_mean(name, known) or f"there are: {', '.join(known)}"
+            columns = sorted({column for row in end.rows(table) for column in row})
+            hint = did_you_mean(name, columns) or f"there are: {', '.join(columns)}"
             return f"no row of {table} has a column {shown(name)} ({hint})"
     key = end.key(table)
     ids = Counter(str(row[key]) for row in fitting if key in row)
-    if twice := next((one for one, times in ids.items() if times > 1), None):
+    if twice := next((row_id for row_id, times in ids.items() if times > 1), None):
         return f"two rows of {table} have the {key} {shown(twice)}"
     if check.wanted[1] == 0 and (never := _never_there(check, context)):
         return f"no row of {table} ever had the {key} {shown(never)}"
@@ -127,12 +127,15 @@ def same_end(check: SameEnd, context: Context) -> Finding:
         return _broken("the case has no reference: give truth.end", wanted)
     if reference.problem:
         return _broken(reference.problem, wanted)
-    found = list(differences(reference.changes, changes, check.ignore))
-    if found:
+    differing = list(differences(reference.changes, changes, check.ignore))
+    if differing:
         places = list(
-            dict.fromkeys(f"{one.table} {one.row}" + (f" {one.column}" if one.column else "") for one in found)
+            dict.fromkeys(
+                f"{difference.table} {difference.row}" + (f" {difference.column}" if difference.column else "")
+                for difference in differing
+            )
         )
-        lines = (("reference", "episode"), *(one.sides for one in found[:_COMPARED]))
+        lines = (("reference", "episode"), *(difference.sides for difference in differing[:_COMPARED]))
         why = f"the end differs from the reference in {first_few(places)}"
         return Finding(False, why, wanted, compared=lines)
     if not reference.changes and not changes:
@@ -149,9 +152,9 @@ def _never_there(check: EndState, context: Context) -> str:
     end, match = context.end, check.where.get(context.end.key(check.table))
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
-    known = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
-    known |= {change.id for call in context.calls for change in call.changed if change.table == check.table}
-    return next((str(one) for one in wanted if str(one) not in known), "")
+    ids = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
+    ids |= {change.id for call in context.calls for change in call.changed if change.table == check.table}
+    return next((str(value) for value in wanted if str(value) not in ids), "")
 
 
 def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | None:
@@ -238,8 +241,8 @@ def matches(check: Matches, context: Context) -> Finding:
     """The pattern is found in the text of a reply."""
     wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
     for index, turn in context.turns(check.turn):
-        if found := check.compiled.search(turn.text):
-            start, end = found.span()
+        if match := check.compiled.search(turn.text):
+            start, end = match.span()
             quote = Quote(turn=index, start=start, end=end, text=turn.text[start:end])
             return Finding(True, cited([quote]), wanted, (quote,))
     return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)

@@ -84,11 +84,11 @@ class Known:
 
     def hear(self, text: str) -> None:
         """Add words that somebody said to the agent."""
-        said = text[:_LONGEST]
-        self._add(said)
-        document = read(said, language=self._language, lexicon=lexicon_of(()), now=self._now)
-        for one in document.quantities:
-            self._figures |= {one.value, one.low, one.high}
+        words = text[:_LONGEST]
+        self._add(words)
+        document = read(words, language=self._language, lexicon=lexicon_of(()), now=self._now)
+        for figure in document.quantities:
+            self._figures |= {figure.value, figure.low, figure.high}
         self._minutes |= {minutes for time in document.times for minutes in time.minutes}
         days = (day_of(document.words(span), self._now or None, DAY_WORDS) for span in document.sentences)
         self._moments |= {day for day in days if day}
@@ -143,42 +143,42 @@ class Known:
 
     def has_figure(self, value: float) -> bool:
         """Return whether a figure was told, in whatever unit it was meant."""
-        return any(abs(value - known) <= 1e-6 * max(1.0, abs(value)) for known in self._figures)
+        return any(abs(value - figure) <= 1e-6 * max(1.0, abs(value)) for figure in self._figures)
 
     def has_point(self, lon: float, lat: float) -> bool:
         """Return whether a point, in degrees, lies where one was told."""
         if self.has_figure(lon) and self.has_figure(lat):
             return True
-        return any(distance_m(lon, lat, *known) <= _SAME_POINT_M for known in self._points)
+        return any(distance_m(lon, lat, *point) <= _SAME_POINT_M for point in self._points)
 
     def has_moment(self, form: str) -> bool:
         """Return whether a date, a time of day or both, in canonical form, was told, or follows from words like tomorrow."""
         day, _, clock = form.partition("T")
-        days = {known[:_DATE] for known in self._moments}
+        days = {moment[:_DATE] for moment in self._moments}
         minutes = int(clock[:2]) * 60 + int(clock[3:5]) if clock else -1
-        known = not clock or minutes in self._minutes or any(known[-len(clock) :] == clock for known in self._moments)
-        return form in self._moments or ((not day or day in days) and known)
+        told = not clock or minutes in self._minutes or any(moment[-len(clock) :] == clock for moment in self._moments)
+        return form in self._moments or ((not day or day in days) and told)
 
 
-def origin(step: Step, tool: Tool | None, known: Known) -> Finding:
+def origin(step: Step, tool: Tool | None, knowledge: Known) -> Finding:
     """Return whether each argument of a call is surely from somewhere.
 
     Args:
         step: the call.
         tool: its tool; None where the suite has none of that name, and arguments are read by their values alone.
-        known: what the agent had been told before it.
+        knowledge: what the agent had been told before it.
     """
     wanted = "arguments that come from the user, the context, an earlier result or a default"
-    found = dict(_each(step.arguments, tool, known))
+    origins = dict(_each(step.arguments, tool, knowledge))
     for verdict, why in ((False, "which nobody told the agent"), (None, "and it is unclear where it comes from")):
-        names = [name for name, held in found.items() if held is verdict]
+        names = [name for name, held in origins.items() if held is verdict]
         if names:
             listed = ", ".join(f"{name} is {shown(step.arguments[name])}" for name in names)
             return Finding(verdict, f"{listed}, {why}", wanted)
-    return Finding(True, "each argument was told, or is a default" if found else "it has no arguments", wanted)
+    return Finding(True, "each argument was told, or is a default" if origins else "it has no arguments", wanted)
 
 
-def _each(arguments: JsonObject, tool: Tool | None, known: Known) -> Iterator[tuple[str, bool | None]]:
+def _each(arguments: JsonObject, tool: Tool | None, knowledge: Known) -> Iterator[tuple[str, bool | None]]:
     """Yield for each argument that says something whether it is surely from somewhere, surely from nowhere, or neither."""
     rules = {name: _rule(tool, name, value) for name, value in arguments.items()}
     pairs = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.pair}
@@ -188,9 +188,9 @@ def _each(arguments: JsonObject, tool: Tool | None, known: Known) -> Iterator[tu
         if value == _default(tool, name, rules[name]):
             yield name, True
         elif rules[name].type == "lon" and rules[name].pair:
-            yield name, _traced([value, arguments.get(rules[name].pair or "")], ParameterMatch(type="point"), known)
+            yield name, _traced([value, arguments.get(rules[name].pair or "")], ParameterMatch(type="point"), knowledge)
         else:
-            yield name, _traced(value, rules[name], known)
+            yield name, _traced(value, rules[name], knowledge)
 
 
 def _rule(tool: Tool | None, name: str, value: Json) -> ParameterMatch:
@@ -209,61 +209,65 @@ def _default(tool: Tool | None, name: str, rule: ParameterMatch) -> Json:
     return declared if rule.default is None else rule.default
 
 
-def _traced(value: Json, rule: ParameterMatch, known: Known) -> bool | None:  # noqa: C901, PLR0911  one line per type
+def _traced(value: Json, rule: ParameterMatch, knowledge: Known) -> bool | None:  # noqa: C901, PLR0911  one line per type
     """Return whether a value is surely from somewhere, surely from nowhere (False), or neither (None)."""
     form = _canonical(value, rule)
     if form is None:
-        return _text(value, known) if rule.named and isinstance(value, str) else None
+        return _text(value, knowledge) if rule.named and isinstance(value, str) else None
     match rule.type:
         case "id":
-            return _id(str(form), known)
+            return _id(str(form), knowledge)
         case "point":
-            return known.has_point(*form)
+            return knowledge.has_point(*form)
         case "points":
-            return all(known.has_point(*point) for point in form)
+            return all(knowledge.has_point(*point) for point in form)
         case "number" | "lon" | "lat":
-            return _figure(form, known)
+            return _figure(form, knowledge)
         case "time":
-            return known.has_moment(form) or None
+            return knowledge.has_moment(form) or None
         case "boolean":
             return None
         case "enum" | "place":
-            return any(known.has_text(word) for word in _ways_to_say(str(form), value, rule)) or None
+            return any(knowledge.has_text(word) for word in _ways_to_say(str(form), value, rule)) or None
         case "set":
             listed = value if isinstance(value, list) else form
             return (
-                all(any(known.has_text(word) for word in _ways_to_say(str(one), one, rule)) for one in listed) or None
+                all(
+                    any(knowledge.has_text(word) for word in _ways_to_say(str(member), member, rule))
+                    for member in listed
+                )
+                or None
             )
         case "text":
-            return _text(str(value), known)
-    return _inside(value, known)
+            return _text(str(value), knowledge)
+    return _inside(value, knowledge)
 
 
-def _text(value: str, known: Known) -> bool | None:
+def _text(value: str, knowledge: Known) -> bool | None:
     """Trace words: others may mean the same, but for what reads like an id."""
     if _READS_LIKE_AN_ID.fullmatch(value) and _canonical(value, _TIME) is None:
-        return _id(value, known)
+        return _id(value, knowledge)
     day = _canonical(value, _TIME)
-    return known.has_text(value) or (day is not None and known.has_moment(day)) or None
+    return knowledge.has_text(value) or (day is not None and knowledge.has_moment(day)) or None
 
 
-def _id(value: str, known: Known) -> bool | None:
-    if known.has_token(value):
+def _id(value: str, knowledge: Known) -> bool | None:
+    if knowledge.has_token(value):
         return True
-    return None if known.may_have_agreed_to(value) else False
+    return None if knowledge.may_have_agreed_to(value) else False
 
 
-def _figure(value: float, known: Known) -> bool | None:
-    if known.has_figure(value):
+def _figure(value: float, knowledge: Known) -> bool | None:
+    if knowledge.has_figure(value):
         return True
     exact = len(f"{abs(value):.9f}".replace(".", "").strip("0")) >= _EXACT_DIGITS
-    return False if exact and not known.may_have_agreed_to(f"{value:.12g}") else None
+    return False if exact and not knowledge.may_have_agreed_to(f"{value:.12g}") else None
 
 
-def _inside(value: Json, known: Known) -> bool | None:
+def _inside(value: Json, knowledge: Known) -> bool | None:
     """Trace the values inside an object or a list: one that is from nowhere decides."""
     held = [
-        _figure(float(leaf), known) if not isinstance(leaf, str) else _text(leaf, known)
+        _figure(float(leaf), knowledge) if not isinstance(leaf, str) else _text(leaf, knowledge)
         for leaf in _leaves(value)
         if isinstance(leaf, str | int | float) and not isinstance(leaf, bool) and leaf != ""
     ]
@@ -290,16 +294,16 @@ def _leaves(value: Json) -> Iterator[Json]:
     """Yield the values of JSON data, and each object and list of two, which may be a point."""
     waiting: list[Json] = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            yield dict(one)
-            waiting += reversed(list(one.values()))
-        elif isinstance(one, Sequence) and not isinstance(one, str):
-            if len(one) == 2:  # noqa: PLR2004  a pair
-                yield list(one)
-            waiting += reversed(one)
-        elif one is not None:
-            yield one
+        member = waiting.pop()
+        if isinstance(member, Mapping):
+            yield dict(member)
+            waiting += reversed(list(member.values()))
+        elif isinstance(member, Sequence) and not isinstance(member, str):
+            if len(member) == 2:  # noqa: PLR2004  a pair
+                yield list(member)
+            waiting += reversed(member)
+        elif member is not None:
+            yield member
 
 
 def _within(word: str, text: str) -> bool:
@@ -335,11 +339,11 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
         context: its dialogue.
         kinds: kinds of labels that are asked for: ``state``, ``observation``.
     """
-    found = [
+    pairs = [
         *(_steps(case, context) if STATE in kinds else ()),
         *(_things(case, context) if OBSERVATION in kinds else ()),
     ]
-    return tuple((beside, label_valued(beside, finding, context)) for beside, finding in found)
+    return tuple((beside, label_valued(beside, finding, context)) for beside, finding in pairs)
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------------
@@ -347,11 +351,11 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
 
 def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
-    known = Known(case.visible, case.language)
+    knowledge = Known(case.visible, case.language)
     number = calls = 0
     for turn in context.trajectory.turns:
         if turn.role == "user":
-            known.hear(turn.text)
+            knowledge.hear(turn.text)
             continue
         number += 1
         for place, step in enumerate(turn.steps, 1):
@@ -362,9 +366,9 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
             )
             name, thought = step_name(number, place), step.kind == "thought"
             beside = Beside(id=name, kind=STATE, text=text, scope="trajectory", shown=step.text)
-            yield beside, Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), known)
-            known.take(step.result)
-        known.say(turn.text)
+            yield beside, Finding(None, _BY_MODEL) if thought else origin(step, context.tools.get(step.tool), knowledge)
+            knowledge.take(step.result)
+        knowledge.say(turn.text)
 
 
 # -- things --------------------------------------------------------------------------------------------------------------
@@ -376,17 +380,17 @@ def _things(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     turns = [index for index, turn in enumerate(context.trajectory.turns) if turn.role == "agent"]
     for document in context.replies:
         number = turns.index(document.turn) + 1
-        said = standings([document])
+        by_key = standings([document])
         for place, key in enumerate(_named(document, context), 1):
             claims = [
-                one
-                for one in context.claims
-                if one.claim.document.turn == document.turn and one.claim.subject == (key,)
+                judged
+                for judged in context.claims
+                if judged.claim.document.turn == document.turn and judged.claim.subject == (key,)
             ]
             name = next(entity.name for entity in context.entities if entity.key == key)
             text = f"what reply-{number} makes of thing-{number}.{place} is right, and fits what the user asks for"
             beside = Beside(id=thing_name(number, place), kind=OBSERVATION, text=text, shown=name)
-            finding = _aligned(key, said.get(key), claims, checks, context)
+            finding = _aligned(key, by_key.get(key), claims, checks, context)
             yield beside, _quoted(finding, key, document)
 
 
@@ -405,9 +409,9 @@ def _checks(case: Case) -> Iterator[tuple[str, Recommends]]:
 def _named(document: Document, context: Context) -> list[str]:
     """Return the keys of the things that a reply surely names, of those that tools had returned by then."""
     returned = {
-        one.key
-        for one in find_entities((step for turn, step in context.answered if turn <= document.turn), context.tools)
-        if one.sort != "leg"
+        entity.key
+        for entity in find_entities((step for turn, step in context.answered if turn <= document.turn), context.tools)
+        if entity.sort != "leg"
     }
     keys = (mention.keys for mention in document.mentions if mention.form != "kind" and len(mention.keys) == 1)
     return list(dict.fromkeys(key for (key,) in keys if key in returned))
@@ -422,7 +426,7 @@ def _aligned(
 ) -> Finding:
     """Return whether claims of a thing are borne out, and no check says that it should not be recommended."""
     wanted = "the evidence supports what the reply says of it, and the reply recommends it only if it fits"
-    wrong = [one for one in claims if one.wrong]
+    wrong = [judged for judged in claims if judged.wrong]
     if wrong:
         return Finding(
             False,
@@ -440,7 +444,7 @@ def _aligned(
         return Finding(
             None, f"unclear whether it is recommended, or whether {broken.get(True) or broken[None]} allows it", wanted
         )
-    undecided = next((one for one in claims if one.matters and one.verdict != "supported"), None)
+    undecided = next((judged for judged in claims if judged.matters and judged.verdict != "supported"), None)
     if undecided is not None:
         return Finding(
             None, f"{cite(undecided.claim.document.quote(undecided.claim.span))}: {undecided.reason}", wanted

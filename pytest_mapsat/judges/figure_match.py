@@ -83,24 +83,28 @@ def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Conte
     standings = context.standings(turn)
     tools = {bound.tool for bound in check.bounds}
     listed = dict.fromkeys(entity.key for entity in context.entities if entity.tool in tools) if tools else standings
-    there = {key: one for key, one in standings.items() if key in listed}
-    sure = tuple(key for key, one in there.items() if one.proposed)
+    there = {key: standing for key, standing in standings.items() if key in listed}
+    sure = tuple(key for key, standing in there.items() if standing.proposed)
     firmly = any(there[key].firmly for key in sure)
-    open_ = [key for key, one in there.items() if one.proposed is None and not (one.described and firmly)]
+    open_ = [
+        key for key, standing in there.items() if standing.proposed is None and not (standing.described and firmly)
+    ]
     decides = check.quantifier == "any"
 
     def of(*keys: str) -> Finding:
         return judged(check.model_copy(update={"of": keys}), context)
 
-    found = of(*sure, *(() if decides and sure else open_))
-    if found.passed is decides and sure and (decides or not open_ or of(*sure).passed is decides):
-        return found
-    if found.passed is (not decides) and all(
-        of(key).passed is found.passed for key in listed if decides and key not in sure
+    finding = of(*sure, *(() if decides and sure else open_))
+    if finding.passed is decides and sure and (decides or not open_ or of(*sure).passed is decides):
+        return finding
+    if finding.passed is (not decides) and all(
+        of(key).passed is finding.passed for key in listed if decides and key not in sure
     ):
-        return found
-    quotes = [document.quote(mention.span) for one in there.values() for document, mention in one.mentions[:1]]
-    return unclear(quotes, "and it is unclear which figures belong to what is proposed", found.wanted)
+        return finding
+    quotes = [
+        document.quote(mention.span) for standing in there.values() for document, mention in standing.mentions[:1]
+    ]
+    return unclear(quotes, "and it is unclear which figures belong to what is proposed", finding.wanted)
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
@@ -114,8 +118,8 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
     sentences: set[int] = set()
     starts = [figure.span.start for figure in figures]
     for clause in document.clauses if near else ():
-        found = place_of(document.words(clause), near)
-        if found is None:
+        place = place_of(document.words(clause), near)
+        if place is None:
             continue
         sentence = document.sentence_at(clause.start)
         sentences.add(sentence)
@@ -124,12 +128,12 @@ def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quan
             figure for figure in figures[max(first - 1, 0) : first + 1] if figure.sentence == sentence
         ]
         begins, ends = (
-            (clause.start + found[0], clause.start + found[1]) if first < last else (clause.start, clause.end)
+            (clause.start + place[0], clause.start + place[1]) if first < last else (clause.start, clause.end)
         )
         if around:
-            nearest = min(around, key=lambda one, b=begins, e=ends: max(one.span.start - e, b - one.span.end))  # type: ignore[misc]
+            nearest = min(around, key=lambda figure, b=begins, e=ends: max(figure.span.start - e, b - figure.span.end))  # type: ignore[misc]
             meant.add(nearest.span)
-            maybe.update(one.span for one in around[: last - first] if one is not nearest)
+            maybe.update(figure.span for figure in around[: last - first] if figure is not nearest)
     return meant, maybe - meant, sentences
 
 
@@ -153,19 +157,19 @@ def _is_of_both(keys: set[str], figure: Quantity | Clock, context: Context) -> b
     """Return whether a figure that seems to be said of a thing is known of it together with one of these: the price of a ride there."""
     if not isinstance(figure, Quantity):
         return False
-    known = context.evidence.figures_of(figure.subject[0], unit=figure.unit, role=figure.role)
-    return any(abs(one.value - figure.value) <= ROUNDING and not keys.isdisjoint(one.subject) for one in known)
+    pieces = context.evidence.figures_of(figure.subject[0], unit=figure.unit, role=figure.role)
+    return any(abs(piece.value - figure.value) <= ROUNDING and not keys.isdisjoint(piece.subject) for piece in pieces)
 
 
 def readings_of(time: Clock, context: Context) -> Sequence[int]:
     """Return what a time of day can mean: of two readings the one that tools know of its thing, else of any."""
     if len(time.readings) == 1:
         return time.minutes
-    own = {one.minutes % DAY for key in time.subject for one in context.evidence.times_of(key, role=time.role)}
-    for known in (own, {one.minutes % DAY for one in context.evidence.times}):
-        found = [minutes for minutes in time.readings if minutes in known]
-        if found:
-            return found
+    own = {moment.minutes % DAY for key in time.subject for moment in context.evidence.times_of(key, role=time.role)}
+    for told in (own, {moment.minutes % DAY for moment in context.evidence.times}):
+        readings = [minutes for minutes in time.readings if minutes in told]
+        if readings:
+            return readings
     return time.minutes
 
 
@@ -191,9 +195,13 @@ def _way_before(document: Document, figure: Quantity | Clock, keys: set[str], co
     """Return the thing like the wanted ones that was named last in the figure's sentence, or is the only one named before it."""
     sorts = sorts_of(keys, context)
     alike = keys | {entity.key for entity in context.entities if entity.sort in sorts}
-    named = [one for one in document.mentions if one.span < figure.span and len(one.keys) == 1 and one.keys[0] in alike]
-    here = [one.keys[0] for one in named if one.sentence == figure.sentence]
-    only = {one.keys[0] for one in named}
+    named = [
+        mention
+        for mention in document.mentions
+        if mention.span < figure.span and len(mention.keys) == 1 and mention.keys[0] in alike
+    ]
+    here = [mention.keys[0] for mention in named if mention.sentence == figure.sentence]
+    only = {mention.keys[0] for mention in named}
     return here[-1] if here else only.pop() if len(only) == 1 else ""
 
 
@@ -252,13 +260,13 @@ def _known_roles(figure: Quantity | Clock, context: Context) -> Iterator[Any]:
     """Yield the roles in which the thing of a figure has its value."""
     (key,) = figure.subject
     if isinstance(figure, Quantity):
-        for one in context.evidence.figures_of(key, unit=figure.unit):
-            if one.role and abs(one.value - figure.value) <= ROUNDING:
-                yield one.role
+        for piece in context.evidence.figures_of(key, unit=figure.unit):
+            if piece.role and abs(piece.value - figure.value) <= ROUNDING:
+                yield piece.role
     else:
-        for known in context.evidence.times_of(key):
-            if known.role and known.minutes % DAY in figure.minutes:
-                yield known.role
+        for moment in context.evidence.times_of(key):
+            if moment.role and moment.minutes % DAY in figure.minutes:
+                yield moment.role
 
 
 def _is_of_a_way(figure: Quantity | Clock) -> bool:
@@ -266,14 +274,14 @@ def _is_of_a_way(figure: Quantity | Clock) -> bool:
     return figure.role in _OF_WAYS or (isinstance(figure, Quantity) and figure.unit in ("min", "m"))
 
 
-def _among(beside: Beside, known: Sequence[Value], context: Context, *, of_way: bool) -> Outcome:
+def _among(beside: Beside, values: Sequence[Value], context: Context, *, of_way: bool) -> Outcome:
     """Return whether a figure fits, whichever of several things it is said of: all of them, or all that are proposed."""
-    proposed = {key for key, one in context.standings("any").items() if one.proposed}
+    proposed = {key for key, standing in context.standings("any").items() if standing.proposed}
     groups: dict[frozenset[str], bool] = {}
-    for value in known:
+    for value in values:
         things = value.own if of_way else value.own or value.about
         groups[things] = groups.get(things, False) or beside.fits(value)
-    if any(beside.fits(value) for value in known if not (value.own or value.several or (value.about and not of_way))):
+    if any(beside.fits(value) for value in values if not (value.own or value.several or (value.about and not of_way))):
         return "fits"
     meant = [held for things, held in groups.items() if things & proposed]
     return "fits" if all(groups.values()) or (meant and all(meant)) else "open"

@@ -64,7 +64,7 @@ _KNOWN = ("given", "explained")
 _PLAINLY = {"line": "departure", "place": "arrival"}
 
 
-class _Said(NamedTuple):
+class _Judgement(NamedTuple):
     """A figure of a reply, judged.
 
     Attributes:
@@ -101,70 +101,74 @@ def number(check: Number, context: Context) -> Finding:
     unit, scale = UNITS[check.unit]
     if check.equals_unit and UNITS[check.equals_unit][0] != unit:
         return Finding(None, f"{check.equals_unit} cannot be converted to {check.unit}", broken=True)
-    known = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
-    said: list[_Said] = []
+    values = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
+    judgements: list[_Judgement] = []
     for document in context.read(check.turn):
         figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
         nearby = near_phrases(check.near, document, figures)
         for figure in figures:
-            one = settled(figure, known or (), context)
-            judged = _number_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context))
+            clear = settled(figure, values or (), context)
+            judged = _number_judged(check, document, clear, values, nearby=nearby, context=context)
+            judgements.append(_weighed(clear, judged, check, context))
     noun = _NOUNS.get(unit, "number")
-    numbers = [value.number / scale for value in known or ()]
+    numbers = [value.number / scale for value in values or ()]
     wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
-    if unit == MONEY and all(one.belongs is False for one in said):
-        foreign = [document.quote(one.span) for document, one in _foreign(check, context)]
+    if unit == MONEY and all(judgement.belongs is False for judgement in judgements):
+        foreign = [document.quote(figure.span) for document, figure in _foreign(check, context)]
         if foreign:
             why = f"which is not in the suite's currency, {context.vocabulary.currency}"
             return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
-    missing = not any(one.outcome == "fits" for one in said) if check.quantifier == "any" else not said
-    if known and missing and check.if_absent == "fail":
-        bare = _bare(check, known, context)
+    missing = (
+        not any(judgement.outcome == "fits" for judgement in judgements)
+        if check.quantifier == "any"
+        else not judgements
+    )
+    if values and missing and check.if_absent == "fail":
+        bare = _bare(check, values, context)
         if bare:
             return unclear(bare, f"which may be a {noun}", wanted)
-    return _judged(check, said, wanted, noun, context)
+    return _judged(check, judgements, wanted, noun, context)
 
 
-def _bare(check: Number, known: Sequence[Value], context: Context) -> tuple[Quote, ...]:
+def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Quote, ...]:
     """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
     scale = UNITS[check.unit][1]
-    values = {value.number / scale for value in known}
+    values = {value.number / scale for value in returned}
     bare = (
         (document, span, value)
         for document in context.read(check.turn)
         for span, value in (
-            *((one.span, one.value) for one in document.numbers),
-            *((one.span, one.value) for one in document.quantities if one.unit == "count"),
+            *((figure.span, figure.value) for figure in document.numbers),
+            *((figure.span, figure.value) for figure in document.quantities if figure.unit == "count"),
         )
     )
-    found = (
+    quotes = (
         document.quote(span)
-        for document, span, said in bare
-        if any(abs(said - value) <= check.allowed * abs(value) + ROUNDING for value in values)
+        for document, span, amount in bare
+        if any(abs(amount - value) <= check.allowed * abs(value) + ROUNDING for value in values)
     )
-    return tuple(islice(found, SHOWN_AT_MOST))
+    return tuple(islice(quotes, SHOWN_AT_MOST))
 
 
 def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:
     """Yield the sums of money in other currencies: nobody knows what they come to."""
     for document in context.read(check.turn):
-        yield from ((document, one) for one in document.quantities if one.unit == FOREIGN)
+        yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 
 
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     if check.of == "proposed":
         return of_proposed(check, context, clock_time)
-    known = context.values(check.bounds, clock_times)
-    said: list[_Said] = []
+    values = context.values(check.bounds, clock_times)
+    judgements: list[_Judgement] = []
     for document in context.read(check.turn):
         nearby = near_phrases(check.near, document, document.times)
-        for one in _alike_in_lists([settled(time, known or (), context) for time in document.times], document):
-            judged = _time_said(check, document, one, known, nearby=nearby, context=context)
-            said.append(_weighed(one, judged, check, context))
-    wanted = f"a clock time {time_in_words(check, [value.number for value in known or ()])}"
-    return _judged(check, said, wanted, "clock time", context)
+        for time in _alike_in_lists([settled(time, values or (), context) for time in document.times], document):
+            judged = _time_judged(check, document, time, values, nearby=nearby, context=context)
+            judgements.append(_weighed(time, judged, check, context))
+    wanted = f"a clock time {time_in_words(check, [value.number for value in values or ()])}"
+    return _judged(check, judgements, wanted, "clock time", context)
 
 
 def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Clock]:
@@ -177,26 +181,28 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
         yield before
 
 
-def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, context: Context) -> _Said:
+def _weighed(
+    figure: Quantity | Clock, judgement: _Judgement, check: Number | ClockTime, context: Context
+) -> _Judgement:
     """Return the judgement of a figure that does not fit: one that something else explains fails nothing.
 
     A figure whose thing and role words tell stays open where another thing has its value: then it may be said wrongly.
     """
-    if said.belongs is False or said.outcome in ("fits", "beside") or check.quantifier == "any":
-        return said
+    if judgement.belongs is False or judgement.outcome in ("fits", "beside") or check.quantifier == "any":
+        return judgement
     sure = (
-        said.belongs is True
+        judgement.belongs is True
         and len(figure.subject) == 1
         and (isinstance(figure, Clock) or figure.cued or bool(check.near))
     )
-    if said.outcome == "open" and sure:
-        return said
-    why = context.explained(said.document).of(figure, check.role)
+    if judgement.outcome == "open" and sure:
+        return judgement
+    why = context.explained(judgement.document).of(figure, check.role)
     if why == "unnamed" and (sure or len(figure.subject) != 1):
         why = "" if sure else "other"
     if why == "user" and sure and figure.role in _HOURS:
         why = ""  # when the user is free says nothing of when a shop is
-    outcome = said.outcome
+    outcome = judgement.outcome
     if why == "user":
         outcome = "open" if _is_claimed(figure) else "given"
     elif why in ("own", "other") and not sure:
@@ -208,7 +214,7 @@ def _weighed(figure: Quantity | Clock, said: _Said, check: Number | ClockTime, c
     elif why or (check.role and isinstance(figure, Quantity) and not figure.cued and figure.unit == "min"):
         outcome = "open"
     others = why == "swapped" or (not why and isinstance(figure, Clock))
-    return said._replace(outcome=outcome, suspect=others and bool(figure.subject))
+    return judgement._replace(outcome=outcome, suspect=others and bool(figure.subject))
 
 
 def _is_claimed(figure: Quantity | Clock) -> bool:
@@ -216,9 +222,11 @@ def _is_claimed(figure: Quantity | Clock) -> bool:
     return isinstance(figure, Quantity) and figure.unit == MONEY and figure.cued and figure.role not in _PLANNED
 
 
-def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun: str, context: Context) -> Finding:  # noqa: PLR0911  the cases, one after the other
-    clear, maybe = ([one for one in said if one.belongs is sure] for sure in (True, None))
-    fits, wrong = ([one for one in clear if one.outcome == outcome] for outcome in ("fits", "misfit"))
+def _judged(  # noqa: PLR0911  the cases, one after the other
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, noun: str, context: Context
+) -> Finding:
+    clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
+    fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
     deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
     if deciding:
         return _decided(check, deciding, wanted, context)
@@ -230,61 +238,84 @@ def _judged(check: Number | ClockTime, said: Sequence[_Said], wanted: str, noun:
         return _decided(check, wrong, wanted, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "unclear which thing this figure belongs to", wanted)
-    known = [one for one in clear if one.outcome == "explained" or check.if_absent == "fail"]
-    if known:
-        return unclear(_quotes(known), "which is a known figure of something else", wanted)
-    fits = [one for one in maybe if one.outcome == "fits"]
+    explained = [judgement for judgement in clear if judgement.outcome == "explained" or check.if_absent == "fail"]
+    if explained:
+        return unclear(_quotes(explained), "which is a known figure of something else", wanted)
+    fits = [judgement for judgement in maybe if judgement.outcome == "fits"]
     if fits and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
-    others = [one for one in said if one.other_role]
+    others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
-    strange = [one for one in said if one.figure.stance != "denied" and _is_strange(one, check, context)]
+    strange = [
+        judgement
+        for judgement in judgements
+        if judgement.figure.stance != "denied" and _is_strange(judgement, check, context)
+    ]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which matches nothing known, and may be the one that is meant", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
 
 
-def _read_as(said: Sequence[_Said]) -> str:
+def _read_as(judgements: Sequence[_Judgement]) -> str:
     """Return in words what figures of other roles were read as."""
-    roles = dict.fromkeys(one.figure.role for one in said[:SHOWN_AT_MOST])
+    roles = dict.fromkeys(judgement.figure.role for judgement in judgements[:SHOWN_AT_MOST])
     if None in roles:
         return "something else"
     return f"something else ({' or '.join(str(role).replace('_', ' ') for role in roles)})"
 
 
-def _is_strange(one: _Said, check: Number | ClockTime, context: Context) -> bool:
+def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Context) -> bool:
     """Return whether a figure may be the one that is meant, read as one of another thing or role: nothing known explains it, or, a time without a role, another thing alone."""
-    of_another = bool(check.of) and len(one.figure.subject) == 1 and one.belongs is False and not one.other_role
-    if one.figure.role in _PLANNED or of_another:
+    of_another = (
+        bool(check.of)
+        and len(judgement.figure.subject) == 1
+        and judgement.belongs is False
+        and not judgement.other_role
+    )
+    if judgement.figure.role in _PLANNED or of_another:
         return False
-    why = context.explained(one.document).of(one.figure, check.role)
-    only_other = why in ("swapped", "unnamed") and len(one.figure.subject) == 1
-    if isinstance(one.figure, Clock):
+    why = context.explained(judgement.document).of(judgement.figure, check.role)
+    only_other = why in ("swapped", "unnamed") and len(judgement.figure.subject) == 1
+    if isinstance(judgement.figure, Clock):
         return (
-            one.other_role
-            and one.figure.role is None
-            and (only_other or (why == "other" and len(one.figure.subject) == 1))
+            judgement.other_role
+            and judgement.figure.role is None
+            and (only_other or (why == "other" and len(judgement.figure.subject) == 1))
         )
-    return only_other or (not why and not (one.far and check.role)) or (why == "user" and _is_claimed(one.figure))
+    return (
+        only_other
+        or (not why and not (judgement.far and check.role))
+        or (why == "user" and _is_claimed(judgement.figure))
+    )
 
 
-def _turning(check: Number | ClockTime, clear: Sequence[_Said], maybe: Sequence[_Said]) -> list[_Said]:
+def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]) -> list[_Judgement]:
     """Return the figures that could turn the result, if only it were sure what they are said of, or whether they fit."""
-    open_ = [one for one in clear if one.outcome == "open"]
+    open_ = [judgement for judgement in clear if judgement.outcome == "open"]
     if check.quantifier == "any":
-        return [*open_, *(one for one in maybe if one.outcome != "misfit")]
+        return [*open_, *(judgement for judgement in maybe if judgement.outcome != "misfit")]
     asked = check.if_absent == "fail"
-    unsure = [one for one in maybe if one.outcome != "fits" and (asked or one.outcome not in _KNOWN)]
-    unsure += [one for one in clear if one.outcome == "beside"]
+    unsure = [
+        judgement for judgement in maybe if judgement.outcome != "fits" and (asked or judgement.outcome not in _KNOWN)
+    ]
+    unsure += [judgement for judgement in clear if judgement.outcome == "beside"]
     # One that fits answers for its own thing only.
-    answered = {one.figure.subject for one in clear if one.outcome == "fits" and one.figure.stance == "affirmed"}
+    answered = {
+        judgement.figure.subject
+        for judgement in clear
+        if judgement.outcome == "fits" and judgement.figure.stance == "affirmed"
+    }
     if answered:
-        unsure = [one for one in unsure if one.suspect or (one.belongs and one.figure.subject not in answered)]
+        unsure = [
+            judgement
+            for judgement in unsure
+            if judgement.suspect or (judgement.belongs and judgement.figure.subject not in answered)
+        ]
     return [*open_, *unsure]
 
 
-def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, context: Context) -> Finding:
+def _decided(check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, context: Context) -> Finding:
     first = deciding[0]
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
@@ -293,15 +324,15 @@ def _decided(check: Number | ClockTime, deciding: Sequence[_Said], wanted: str, 
     return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
 
 
-def _number_said(
+def _number_judged(
     check: Number,
     document: Document,
     figure: Quantity,
-    known: Sequence[Value] | None,
+    values: Sequence[Value] | None,
     *,
     nearby: Nearby,
     context: Context,
-) -> _Said:
+) -> _Judgement:
     scale = UNITS[check.unit][1]
     ours = belongs(check, document, figure, nearby=nearby, context=context)
     if check.mode and figure.mode not in check.mode:
@@ -309,27 +340,27 @@ def _number_said(
     if check.role and figure.unit == "m" and figure.approx == "at_most" and not figure.subject and not figure.cued:
         ours = False  # how far was looked, not how far something is
     if ours is False:
-        return _Said(document, figure, belongs=False, other_role=_is_other(check.role, figure.role))
+        return _Judgement(document, figure, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
     if not lies_between(figure, low, high):
-        return _Said(
+        return _Judgement(
             document,
             figure,
             ours,
             "open" if figure.stance == "unclear" else "misfit",
             f"which is not {range_in_words(check.min, check.max, _word(check, context))}",
         )
-    if known is None:
-        return _Said(document, figure, ours, "fits")
-    upto = [value for value in known if value.turn <= document.turn]
+    if values is None:
+        return _Judgement(document, figure, ours, "fits")
+    upto = [value for value in values if value.turn <= document.turn]
     if any(value.mode == figure.mode for value in upto):
         upto = [value for value in upto if not (figure.mode and value.mode) or figure.mode == value.mode]
     far = (figure.role is None or not figure.cued) and is_far(figure, upto)
     if far and figure.unit != MONEY:
-        return _Said(document, figure, belongs=False, far=True)
+        return _Judgement(document, figure, belongs=False, far=True)
     if far:
-        return _Said(document, figure, ours, "beside")
+        return _Judgement(document, figure, ours, "beside")
     named = named_by_then(figure, document)
     ours = ours if named or not ours else None
     shown = [f"{value.number / scale:g} {_word(check, context)}" for value in relevant(figure, upto)]
@@ -337,21 +368,21 @@ def _number_said(
     outcome = compared(figure, beside, context)
     if outcome == "misfit" and check.quantifier == "any" and any(map(beside.fits, upto)):
         outcome = "open"  # it is one of the values that are asked for, if not of the thing that it seems to be said of
-    return _Said(document, figure, ours, outcome, f"but {_returned(check.bounds, shown, context)}")
+    return _Judgement(document, figure, ours, outcome, f"but {_returned(check.bounds, shown, context)}")
 
 
-def _time_said(
+def _time_judged(
     check: ClockTime,
     document: Document,
     time: Clock,
-    known: Sequence[Value] | None,
+    values: Sequence[Value] | None,
     *,
     nearby: Nearby,
     context: Context,
-) -> _Said:
+) -> _Judgement:
     ours = belongs(check, document, time, nearby=nearby, context=context)
     if ours is False:
-        return _Said(document, time, belongs=False, other_role=_is_other(check.role, time.role))
+        return _Judgement(document, time, belongs=False, other_role=_is_other(check.role, time.role))
     earlier = 0 if time.approx == "exact" else _ABOUT_MINUTES
     later = _ABOUT_MINUTES if time.approx == "about" else 0  # what is so by 13:34 is not so later
     outcome: Outcome
@@ -359,13 +390,13 @@ def _time_said(
     inside = {any(in_window(check, minutes + more) for more in range(-earlier, later + 1)) for minutes in readings}
     if inside != {True}:
         outcome = "open" if True in inside or time.stance == "unclear" else "misfit"
-        return _Said(document, time, ours, outcome, f"which is not {window_in_words(check)}")
+        return _Judgement(document, time, ours, outcome, f"which is not {window_in_words(check)}")
     plain = time.role is None and any(
         role in check.role and sorts_of(set(time.subject), context) == {sort} for sort, role in _PLAINLY.items()
     )
-    if known is None:
-        return _Said(document, time, ours or plain or None, "fits")
-    upto = [value for value in known if value.turn <= document.turn]
+    if values is None:
+        return _Judgement(document, time, ours or plain or None, "fits")
+    upto = [value for value in values if value.turn <= document.turn]
     named = named_by_then(time, document)
     ours = ours if named or not ours else None
 
@@ -376,7 +407,7 @@ def _time_said(
     shown = [clock_of(int(value.number)) for value in relevant(time, upto)]
     outcome = compared(time, Beside(upto, fits, named), context)
     surely = ours or (plain and outcome == "fits") or None
-    return _Said(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
+    return _Judgement(document, time, surely, outcome, f"but {_returned(check.bounds, shown, context)}")
 
 
 def _is_other(wanted: Sequence[str], role: str | None) -> bool:
@@ -385,12 +416,12 @@ def _is_other(wanted: Sequence[str], role: str | None) -> bool:
 
 def _scaled(value: Json, check: Number, scale: float, money: Vocabulary) -> list[float]:
     factor = UNITS[check.equals_unit][1] if check.equals_unit else scale
-    plain = [one * factor * check.times for one in plain_numbers(value)]
-    return plain or [one * check.times for one in written(value, UNITS[check.unit][0], money)]
+    plain = [amount * factor * check.times for amount in plain_numbers(value)]
+    return plain or [amount * check.times for amount in written(value, UNITS[check.unit][0], money)]
 
 
-def _quotes(said: Sequence[_Said]) -> tuple[Quote, ...]:
-    return tuple(one.quote for one in said[:SHOWN_AT_MOST])
+def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
+    return tuple(judgement.quote for judgement in judgements[:SHOWN_AT_MOST])
 
 
 def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) -> str:

@@ -260,25 +260,25 @@ def clock_of(minutes: int) -> str:
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
 
 
-def number_in_words(check: Number, known: Iterable[float], unit: str) -> str:
-    """Return what a number must be. ``known``: what tools returned for it, in ``unit``."""
+def number_in_words(check: Number, returned: Iterable[float], unit: str) -> str:
+    """Return what a number must be. ``returned``: what tools returned for it, in ``unit``."""
     parts = []
     if check.min is not None or check.max is not None:
         words = range_in_words(check.min, check.max, unit)
         parts.append(words if words.startswith("between") else f"of {words}")
     if check.bounds:
-        values = [f"{value:g}" for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        values = [f"{value:g}" for value in dict.fromkeys(returned)][:SHOWN_AT_MOST]
         source = f"{' or '.join(values)} {unit}" if values else _sources(check.bounds)
         parts.append(f"within {check.allowed * 100:g} % of {source}" if check.allowed else f"equal to {source}")
     return " and ".join(parts) + thing_in_words(check)
 
 
-def time_in_words(check: ClockTime, known: Iterable[float]) -> str:
-    """Return what a time of day must be. ``known``: what tools returned for it, minutes after midnight."""
+def time_in_words(check: ClockTime, returned: Iterable[float]) -> str:
+    """Return what a time of day must be. ``returned``: what tools returned for it, minutes after midnight."""
     of = "of " if check.after == check.before else ""
     parts = [f"{of}{window_in_words(check)}"] if check.after or check.before else []
     if check.bounds:
-        values = [clock_of(int(value)) for value in dict.fromkeys(known)][:SHOWN_AT_MOST]
+        values = [clock_of(int(value)) for value in dict.fromkeys(returned)][:SHOWN_AT_MOST]
         parts.append(f"within {check.tolerance_min} min of {' or '.join(values) or _sources(check.bounds)}")
     return " and ".join(parts) + thing_in_words(check)
 

@@ -74,11 +74,11 @@ class HandedOver:
         ]
         self._amounts: dict[str, list[tuple[float, _Told]]] = {}
         self._clock: dict[int, list[_Told]] = {}
-        for one in self.told:
-            if isinstance(one.value, Quantity):
-                self._amounts.setdefault(one.value.unit, []).append((one.value.value, one))
+        for entry in self.told:
+            if isinstance(entry.value, Quantity):
+                self._amounts.setdefault(entry.value.unit, []).append((entry.value.value, entry))
             else:
-                self._clock.setdefault(one.value.minutes[0], []).append(one)
+                self._clock.setdefault(entry.value.minutes[0], []).append(entry)
         for listed in self._amounts.values():
             listed.sort(key=lambda pair: pair[0])
 
@@ -101,28 +101,28 @@ class HandedOver:
             if len(mention.keys) == 1 and mention.keys[0] in self.proposes:
                 named.setdefault(mention.keys[0], []).append(mention)
         for mentions in named.values():
-            against = [one for one in mentions if one.stance in _AGAINST]
-            if against and not any(one.stance == "affirmed" for one in mentions):
+            against = [mention for mention in mentions if mention.stance in _AGAINST]
+            if against and not any(mention.stance == "affirmed" for mention in mentions):
                 quote = document.quote(against[0].span)
                 yield Contradiction("which the structured output proposes", quote, against[0].keys[0])
         yield from self._other_figures(document)
 
     def _other_figures(self, document: Document) -> Iterator[Contradiction]:
         groups: dict[tuple[str, str, str], list[_Told]] = {}
-        for one in self.told:
-            groups.setdefault((one.key, one.figure.role, _unit(one.value)), []).append(one)
+        for entry in self.told:
+            groups.setdefault((entry.key, entry.figure.role, _unit(entry.value)), []).append(entry)
         held: dict[tuple[str, str, str], list[Quantity | ClockTime]] = {}
         figures: list[Quantity | ClockTime] = [*document.quantities, *document.times]
         for figure in figures:
             if len(figure.subject) == 1 and figure.role and figure.stance == "affirmed":
                 held.setdefault((figure.subject[0], figure.role, _unit(figure)), []).append(figure)
         for group, told in groups.items():
-            said = held.get(group, [])
-            if said and not any(_same(figure, one.value) for one in told for figure in said):
+            stated = held.get(group, [])
+            if stated and not any(_same(figure, entry.value) for entry in told for figure in stated):
                 first = told[0].figure
                 value = first.value if isinstance(first.value, str) else f"{first.value:g}"
                 why = f"but the structured output says {' '.join(f'{value} {first.unit}'.split())}"
-                yield Contradiction(why, document.quote(said[0].span), *group)
+                yield Contradiction(why, document.quote(stated[0].span), *group)
 
     def _mention(self, mention: Mention) -> Mention:
         meant = [key for key in mention.keys if key in self.proposes]
@@ -137,30 +137,30 @@ class HandedOver:
         give = figure.step / 2 + _ROUNDING
         first = bisect_left(listed, figure.low - give, key=lambda pair: pair[0])
         last = bisect_right(listed, figure.high + give, key=lambda pair: pair[0])
-        one = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
-        if one is None or one.figure.role not in get_args(FigureRole):
+        entry = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
+        if entry is None or entry.figure.role not in get_args(FigureRole):
             return figure
-        return replace(figure, role=cast("FigureRole", one.figure.role), subject=(one.key,))
+        return replace(figure, role=cast("FigureRole", entry.figure.role), subject=(entry.key,))
 
     def _time(self, time: ClockTime, named: Collection[str]) -> ClockTime:
         if (time.role is not None and len(time.subject) == 1) or len(time.minutes) != 1:
             return time
-        one = _only(time, self._clock.get(time.minutes[0], [])[:_MOST_ALIKE], named)
-        if one is None or one.figure.role not in get_args(TimeRole):
+        entry = _only(time, self._clock.get(time.minutes[0], [])[:_MOST_ALIKE], named)
+        if entry is None or entry.figure.role not in get_args(TimeRole):
             return time
-        return replace(time, role=cast("TimeRole", one.figure.role), subject=(one.key,))
+        return replace(time, role=cast("TimeRole", entry.figure.role), subject=(entry.key,))
 
 
 def _only(figure: Quantity | ClockTime, told: Sequence[_Told], named: Collection[str]) -> _Told | None:
     """Return the one figure of the data, of a thing that the text names, that a figure of the text can be; None where there is none, or more."""
     fitting = [
-        one
-        for one in told
-        if one.key in named
-        and figure.role in (None, one.figure.role)
-        and (not figure.subject or one.key in figure.subject)
+        entry
+        for entry in told
+        if entry.key in named
+        and figure.role in (None, entry.figure.role)
+        and (not figure.subject or entry.key in figure.subject)
     ]
-    return fitting[0] if len({(one.key, one.figure.role) for one in fitting}) == 1 else None
+    return fitting[0] if len({(entry.key, entry.figure.role) for entry in fitting}) == 1 else None
 
 
 def _value_of(figure: Figure, money: Vocabulary | None) -> Quantity | ClockTime | None:
@@ -176,20 +176,20 @@ def _value_of(figure: Figure, money: Vocabulary | None) -> Quantity | ClockTime 
 def _read(written: str, money: Vocabulary | None) -> Quantity | ClockTime | None:
     """Return the one figure or time of day that some short words say. Kept: the data of trials say the same again and again."""
     document = read(written, language="en", lexicon=lexicon_of(()), vocabulary=money)
-    found: list[Quantity | ClockTime] = [*document.quantities]
-    found += [time for time in document.times if len(time.minutes) == 1]
-    return found[0] if len(found) == 1 else None
+    readings: list[Quantity | ClockTime] = [*document.quantities]
+    readings += [time for time in document.times if len(time.minutes) == 1]
+    return readings[0] if len(readings) == 1 else None
 
 
 def _unit(figure: Quantity | ClockTime) -> str:
     return figure.unit if isinstance(figure, Quantity) else "clock"
 
 
-def _same(said: Quantity | ClockTime, told: Quantity | ClockTime) -> bool:
+def _same(figure: Quantity | ClockTime, told: Quantity | ClockTime) -> bool:
     """Return whether a figure of the text may be one of the data."""
-    if isinstance(said, Quantity) and isinstance(told, Quantity):
-        return agrees(said, told.value)
-    return isinstance(said, ClockTime) and isinstance(told, ClockTime) and told.minutes[0] in said.minutes
+    if isinstance(figure, Quantity) and isinstance(told, Quantity):
+        return agrees(figure, told.value)
+    return isinstance(figure, ClockTime) and isinstance(told, ClockTime) and told.minutes[0] in figure.minutes
 
 
 _MONEY = ("yuan", "foreign", "count")

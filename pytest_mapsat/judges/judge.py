@@ -256,24 +256,26 @@ class LabelsOfPeople:
         """Return the labels of some files. Raises UsageError, SuiteError."""
         return cls.of(placed for path in paths for placed in read_nouns(path, PeopleLabels))
 
-    def on(self, requirement: Requirement, said: DialogueKey) -> PersonMark | None:
+    def on(self, requirement: Requirement, dialogue: DialogueKey) -> PersonMark | None:
         """Return the last label of a requirement that fits a dialogue, or None."""
-        about = self.by_case.get(said.case, {}).get(requirement.id, ())
-        noun = next((placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, said)), None)
+        about = self.by_case.get(dialogue.case, {}).get(requirement.id, ())
+        noun = next(
+            (placed.noun for placed in reversed(about) if not changed(placed.noun, requirement, dialogue)), None
+        )
         if noun is None:
             return None
         return PersonMark(noun.labels[requirement.id], noun.by or "person", noun.why.get(requirement.id, ""))
 
 
-def changed(noun: PeopleLabels, requirement: Requirement, said: DialogueKey) -> str:
+def changed(noun: PeopleLabels, requirement: Requirement, dialogue: DialogueKey) -> str:
     """Return what keeps the label of a requirement from counting for a dialogue; empty where it counts."""
     if not fits(noun.labels[requirement.id], requirement):
         return "the requirement has no such level"
     if noun.wording.get(requirement.id, "") not in ("", wording_digest(requirement)):
         return "the requirement's words have changed"
-    if noun.reply != said.reply:
+    if noun.reply != dialogue.reply:
         return "the reply is another"
-    return "" if noun.evidence == said.evidence else "the calls or their results are others"
+    return "" if noun.evidence == dialogue.evidence else "the calls or their results are others"
 
 
 @dataclass(frozen=True)
@@ -303,17 +305,17 @@ class PeopleFirst:
         verdict = self.fallback.judge(case, trajectory)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
-        said = DialogueKey.of(trajectory)
-        found = {label.requirement: label for label in verdict.labels}
+        dialogue = DialogueKey.of(trajectory)
+        by_id = {label.requirement: label for label in verdict.labels}
         for requirement in case.truth.requirements:
-            decision = self.decisions.on(requirement, said)
+            decision = self.decisions.on(requirement, dialogue)
             if decision is not None:
-                found[requirement.id] = _label(requirement, decision)
-        labels = tuple(found.values())
-        warnings = (*verdict.warnings, *self._unused(case, said, found))
+                by_id[requirement.id] = _label(requirement, decision)
+        labels = tuple(by_id.values())
+        warnings = (*verdict.warnings, *self._unused(case, dialogue, by_id))
         return verdict.model_copy(update={"labels": labels, "warnings": warnings, **_count(verdict, labels)})
 
-    def _unused(self, case: Case, said: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
+    def _unused(self, case: Case, dialogue: DialogueKey, labels: Mapping[str, Label]) -> Iterator[str]:
         """Give one warning for each reason why labels of people do not count; another one of a requirement that has one is no loss."""
         requirements = {requirement.id: requirement for requirement in case.truth.requirements}
         reasons: dict[str, list[str]] = {}
@@ -321,8 +323,12 @@ class PeopleFirst:
             if name in labels and labels[name].by == BY_PEOPLE:
                 continue
             for placed in decisions:
-                known = name in requirements
-                why = changed(placed.noun, requirements[name], said) if known else "the case has no such requirement"
+                present = name in requirements
+                why = (
+                    changed(placed.noun, requirements[name], dialogue)
+                    if present
+                    else "the case has no such requirement"
+                )
                 # Without its folder: equal runs may keep their files in different places.
                 reasons.setdefault(why, []).append(f"{name} ({Path(placed.path).name}:{placed.lines.line})")
         for why, named in reasons.items():
@@ -349,5 +355,5 @@ def _label(requirement: Requirement, decision: PersonMark) -> Label:
 
 def _count(verdict: Verdict, labels: Sequence[Label]) -> dict[str, None]:
     """Return the change that drops a count of what is asked once each of them has a value of its own."""
-    known = all(label.value is not None for label in labels if label.kind == "asked")
-    return {"explicit_count": None} if verdict.explicit_count is not None and known else {}
+    decided = all(label.value is not None for label in labels if label.kind == "asked")
+    return {"explicit_count": None} if verdict.explicit_count is not None and decided else {}

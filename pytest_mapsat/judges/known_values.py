@@ -72,7 +72,7 @@ class Returned:
             bounds: tools, each with a path into its results.
             numbers: reads the numbers of one value.
         """
-        found: dict[Value, None] = {}
+        values: dict[Value, None] = {}
         for index, (turn, step) in enumerate(self._answered):
             for bound in bounds:
                 if bound.tool == step.tool:
@@ -80,8 +80,8 @@ class Returned:
                     for value, own, ends in self._at(index, step, bound.path):
                         several = not own.isdisjoint(self._places)
                         for number in numbers(value):
-                            found[Value(number, own, about | ends, mode, turn, several)] = None
-        return tuple(found)
+                            values[Value(number, own, about | ends, mode, turn, several)] = None
+        return tuple(values)
 
     def _at(self, index: int, step: Step, path: str) -> list[tuple[Json, frozenset[str], frozenset[str]]]:
         """Return what stands at a path of a result, found once for all checks that point there."""
@@ -111,7 +111,7 @@ class Returned:
         for name, match in (tool.match if tool else {}).items():
             argument = step.arguments.get(name)
             if match.type == "id":
-                yield from (one.key for one in self._entities if one.id and one.id == argument)
+                yield from (entity.key for entity in self._entities if entity.id and entity.id == argument)
             elif match.type == "point" and (point := point_of(argument)):
                 yield from (key for key, own in self._points if distance_m(*own, *point) <= _SAME_PLACE_M)
 
@@ -153,9 +153,9 @@ def _mode(step: Step, tool: Tool | None) -> str:
     for name, match in (tool.match if tool else {}).items():
         word = step.arguments.get(name)
         if match.type == "enum" and isinstance(word, str):
-            said = fold_phrase(word)
-            heads = (head for head, forms in match.synonyms.items() if said in map(fold_phrase, (head, *forms)))
-            head = next(heads, said)
+            folded = fold_phrase(word)
+            heads = (head for head, forms in match.synonyms.items() if folded in map(fold_phrase, (head, *forms)))
+            head = next(heads, folded)
             if head in _MODES:
                 return head
     return ""
@@ -227,52 +227,54 @@ class Explained:
         self.evidence = evidence.by(document.turn)
         self._left_out = left_out
 
-    def of(self, said: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
+    def of(self, figure: Quantity | ClockTime, roles: Collection[str]) -> Explanation:
         """Return what explains a figure or a time of day, whatever it is said of.
 
         Args:
-            said: the figure.
+            figure: the figure.
             roles: the roles that were looked for: another thing's figure of such a role explains nothing, it may be said wrongly.
         """
-        return self._figure(said, roles) if isinstance(said, Quantity) else self._time(said, roles)
+        return self._figure(figure, roles) if isinstance(figure, Quantity) else self._time(figure, roles)
 
-    def _figure(self, said: Quantity, roles: Collection[str]) -> Explanation:
-        alike = [one for one in self.evidence.figures if _alike(said.unit, one.unit)]
+    def _figure(self, figure: Quantity, roles: Collection[str]) -> Explanation:
+        alike = [piece for piece in self.evidence.figures if _alike(figure.unit, piece.unit)]
         # A limit that the user sets ("at most 40") tells of no figure below it.
         meeting = [
-            one
-            for one in alike
+            piece
+            for piece in alike
             if (
-                agrees(said, one.value, one.high)
-                if one.source.origin == "tool"
-                else agrees(said, one.value) or agrees(said, one.high)
+                agrees(figure, piece.value, piece.high)
+                if piece.source.origin == "tool"
+                else agrees(figure, piece.value) or agrees(figure, piece.high)
             )
         ]
-        if meeting and (why := self._owned(said, meeting, roles)) != "unnamed":
+        if meeting and (why := self._owned(figure, meeting, roles)) != "unnamed":
             return why
-        return "derived" if any(agrees(said, value) for value in self._derived(said.unit)) else ""
+        return "derived" if any(agrees(figure, value) for value in self._derived(figure.unit)) else ""
 
-    def _time(self, said: ClockTime, roles: Collection[str]) -> Explanation:
-        slack = _EXACTLY if said.approx == "exact" else _ABOUT
-        meeting = [one for one in self.evidence.times if any(apart(at, one.minutes) < slack for at in said.minutes)]
+    def _time(self, time: ClockTime, roles: Collection[str]) -> Explanation:
+        slack = _EXACTLY if time.approx == "exact" else _ABOUT
+        meeting = [
+            moment for moment in self.evidence.times if any(apart(at, moment.minutes) < slack for at in time.minutes)
+        ]
         if meeting:
-            why = self._owned(said, meeting, roles)
+            why = self._owned(time, meeting, roles)
             return _LOOSELY.get(why, why)
-        return "derived" if any(apart(at, one) <= slack for at in said.minutes for one in self._ends) else ""
+        return "derived" if any(apart(at, end) <= slack for at in time.minutes for end in self._ends) else ""
 
     def _owned(
-        self, said: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[Moment], roles: Collection[str]
+        self, figure: Quantity | ClockTime, meeting: Sequence[KnownFigure] | Sequence[Moment], roles: Collection[str]
     ) -> Explanation:
-        if any(one.source.origin != "tool" for one in meeting):
+        if any(piece.source.origin != "tool" for piece in meeting):
             return "user"
-        of_other_roles = [one for one in meeting if one.role not in roles]
-        if any({*said.subject} & {*one.subject} for one in of_other_roles):
+        of_other_roles = [piece for piece in meeting if piece.role not in roles]
+        if any({*figure.subject} & {*piece.subject} for piece in of_other_roles):
             return "own"
         if of_other_roles:
             return "other"
-        if any({*said.subject} & {*one.subject} for one in meeting):
+        if any({*figure.subject} & {*piece.subject} for piece in meeting):
             return "same"
-        return "swapped" if any(self._left_out.isdisjoint(one.subject) for one in meeting) else "unnamed"
+        return "swapped" if any(self._left_out.isdisjoint(piece.subject) for piece in meeting) else "unnamed"
 
     def _derived(self, unit: str) -> tuple[float, ...]:
         if unit not in self._arithmetic:
@@ -285,67 +287,71 @@ class Explained:
 
     def _combined(self, unit: str) -> set[float]:
         """Return sums and differences of two values, multiples and shares for several people."""
-        known = {(one.value, one.role, one.subject) for one in self.evidence.figures if _alike(unit, one.unit)}
-        pairs = list(combinations(sorted(known, key=str)[:_MOST_VALUES], 2))
+        pieces = {
+            (piece.value, piece.role, piece.subject) for piece in self.evidence.figures if _alike(unit, piece.unit)
+        }
+        pairs = list(combinations(sorted(pieces, key=str)[:_MOST_VALUES], 2))
         # Only figures of one role or thing are added: not a price and the user's budget.
-        found = {one[0] + other[0] for one, other in pairs if one[1] == other[1] or {*one[2]} & {*other[2]}}
+        results = {left[0] + right[0] for left, right in pairs if left[1] == right[1] or {*left[2]} & {*right[2]}}
         if unit != "m":
-            found |= {abs(one[0] - other[0]) for one, other in pairs if one[1] == other[1]}
+            results |= {abs(left[0] - right[0]) for left, right in pairs if left[1] == right[1]}
         if unit == "yuan":
-            sums = {one[0] for one in known} | found
-            found |= {one * count for one in sums for count in self._counts}
-            found |= {one / count for one in sums for count in self._counts}
-        return found
+            sums = {value for value, _, _ in pieces} | results
+            results |= {total * count for total in sums for count in self._counts}
+            results |= {total / count for total in sums for count in self._counts}
+        return results
 
     @cached_property
     def _counts(self) -> set[int]:
         """How many people or things the reply, the user or a tool speaks of."""
         figures: list[Quantity | KnownFigure] = [*self.document.quantities, *self.evidence.figures]
-        counted = {one.value for one in figures if one.unit == "people" or one.unit.startswith("count")}
+        counted = {figure.value for figure in figures if figure.unit == "people" or figure.unit.startswith("count")}
         return {2} | {int(value) for value in counted if 1 < value <= _MOST_PEOPLE and value == int(value)}
 
     @cached_property
     def _ends(self) -> set[float]:
         """Times at which a way that is known ends, if one sets out at a time that is known."""
-        ways = [one for one in self.evidence.figures if one.unit == "min" and one.role in _OF_WAYS][:_MOST_VALUES]
-        taken = {one.value for one in ways}
-        taken |= {one.value + other.value for one, other in combinations(ways, 2) if one.subject == other.subject}
-        starts = {one.minutes for one in self.evidence.times if one.role in ("now", "departure")}
+        ways = [piece for piece in self.evidence.figures if piece.unit == "min" and piece.role in _OF_WAYS][
+            :_MOST_VALUES
+        ]
+        taken = {piece.value for piece in ways}
+        taken |= {piece.value + other.value for piece, other in combinations(ways, 2) if piece.subject == other.subject}
+        starts = {piece.minutes for piece in self.evidence.times if piece.role in ("now", "departure")}
         return {start + way for start in starts for way in taken}
 
 
-def agrees(said: Quantity, low: float, high: float | None = None) -> bool:
+def agrees(figure: Quantity, low: float, high: float | None = None) -> bool:
     """Return whether a figure as it is said, with honest rounding, can mean a value or a range.
 
     Args:
-        said: the figure.
+        figure: the figure.
         low: the value, or the least of a range.
         high: the greatest of the range.
     """
     high = low if high is None else high
-    give = said.step / 2 + 1e-6
-    if said.approx == "about":
-        give += _ROUGHLY * abs(said.value)
-        return low <= said.value + give and high >= said.value - give
-    if said.approx == "at_most":
-        return low <= said.high + give
-    if said.approx == "at_least":
-        return high >= said.low - give
-    return low <= said.high + give and high >= said.low - give
+    give = figure.step / 2 + 1e-6
+    if figure.approx == "about":
+        give += _ROUGHLY * abs(figure.value)
+        return low <= figure.value + give and high >= figure.value - give
+    if figure.approx == "at_most":
+        return low <= figure.high + give
+    if figure.approx == "at_least":
+        return high >= figure.low - give
+    return low <= figure.high + give and high >= figure.low - give
 
 
 def _alike(unit: str, other: str) -> bool:
     return unit == other or (unit.startswith("count") and other.startswith("count"))
 
 
-def apart(one: float, other: float) -> float:
+def apart(first: float, other: float) -> float:
     """Return how many minutes two times of day are apart, past midnight, too."""
-    return min((one - other) % _DAY, (other - one) % _DAY)
+    return min((first - other) % _DAY, (other - first) % _DAY)
 
 
-def is_far(figure: Quantity, known: Sequence[Value]) -> bool:
+def is_far(figure: Quantity, values: Sequence[Value]) -> bool:
     """Return whether a figure is of another order of size than all values."""
-    sizes = [value.number for value in known if value.number > 0]
+    sizes = [value.number for value in values if value.number > 0]
     return bool(sizes) and not min(sizes) / _FAR <= figure.value <= max(sizes) * _FAR
 
 
@@ -356,6 +362,6 @@ def is_reckoned(figure: Quantity | ClockTime, why: str, *, sure: bool) -> bool:
     return (figure.approx == "about" and figure.role == "fee") or (why == "derived" and not sure)
 
 
-def relevant(figure: Quantity | ClockTime, known: Sequence[Value]) -> list[Value]:
+def relevant(figure: Quantity | ClockTime, values: Sequence[Value]) -> list[Value]:
     """Return the values that a figure is compared with: those of its own thing, where it has any."""
-    return [value for value in known if set(figure.subject) & (value.own | value.about)] or list(known)
+    return [value for value in values if set(figure.subject) & (value.own | value.about)] or list(values)

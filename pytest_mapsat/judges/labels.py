@@ -238,10 +238,12 @@ def unjudgeable(case: Case, trajectory: Trajectory, judge: str, by: str) -> Verd
 
 def too_long(case: Case, trajectory: Trajectory, judge: str, by: str, longest: int) -> Verdict | None:
     """Return the verdict on a dialogue in which the agent says more characters, claims included, than are read; None where it does not."""
-    said = sum(len(turn.text) + (len(json.dumps(turn.output)) if turn.output else 0) for turn in trajectory.replies)
-    if said <= longest:
+    characters = sum(
+        len(turn.text) + (len(json.dumps(turn.output)) if turn.output else 0) for turn in trajectory.replies
+    )
+    if characters <= longest:
         return None
-    why = f"too long to read: the agent said {said:,} characters, at most {longest:,} are read"
+    why = f"too long to read: the agent said {characters:,} characters, at most {longest:,} are read"
     return Verdict(case=case.id, trial=trajectory.trial, judge=judge, labels=all_unevaluated(case, why, "judge", by))
 
 

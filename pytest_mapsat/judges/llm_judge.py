@@ -160,7 +160,9 @@ class Asked:
             problems: what of it does not check, by requirement.
         """
         listed = [
-            f"- {number}: {problems[one.id]}" for number, one in enumerate(self.requirements, 1) if one.id in problems
+            f"- {number}: {problems[requirement.id]}"
+            for number, requirement in enumerate(self.requirements, 1)
+            if requirement.id in problems
         ]
         text = prompt("judge_again", self.language).fill(problems="\n".join(listed))
         before: list[JsonObject] = [{"role": "assistant", "content": answer}] if answer else []
@@ -247,13 +249,13 @@ def _verdict(given: Any, requirement: Requirement) -> str:
     word = f"{given:g}" if isinstance(given, int | float) and not isinstance(given, bool) else given
     word = word.strip().lower() if isinstance(word, str) else ""
     word = {"1.0": "1", "0.0": "0"}.get(word, word)
-    known: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if requirement.kind == "fact" else ()), CANNOT_SAY)
+    words: Sequence[str] = (PASSED, FAILED, *((NOT_STATED,) if requirement.kind == "fact" else ()), CANNOT_SAY)
     alike = {"1": PASSED, "0": FAILED}
     if has_levels(requirement):
-        known, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
+        words, alike = (*LEVELS, CANNOT_SAY), {PASSED: "1", FAILED: "0"}
     word = alike.get(word, word)
-    if word not in known:
-        raise _BadError(f"the verdict is {str(given)[:_SHOWN]!r}, expected one of {', '.join(known)}")
+    if word not in words:
+        raise _BadError(f"the verdict is {str(given)[:_SHOWN]!r}, expected one of {', '.join(words)}")
     return word
 
 
@@ -329,7 +331,8 @@ def _of_a_fact(verdict: str, figures: Sequence[tuple[str, Outcome]], requirement
     units = {UNITS[check.unit][0] for check in checks if isinstance(check, Number)}
     clock = any(isinstance(check, ClockTime) for check in checks)
     if any(
-        (clock and document.times) or any(is_unit(one.unit, unit) for one in document.quantities for unit in units)
+        (clock and document.times)
+        or any(is_unit(figure.unit, unit) for figure in document.quantities for unit in units)
         for document in context.replies
     ):
         raise _BadError("it is called passed without its figures; give each of them, or say not_stated")
@@ -441,8 +444,8 @@ class ModelJudge:
             for dimension, requirements in asked.items():
                 material = material_of(case, trajectory, requirements, context, about=self.about)
                 for vote in range(1, self.votes + 1):
-                    one = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
-                    task = partial(self._vote, one, context, trajectory.trial, vote)
+                    request = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
+                    task = partial(self._vote, request, context, trajectory.trial, vote)
                     waiting.setdefault(dimension, []).append(pool.submit(copy_context().run, task))
             return {dimension: [vote.result() for vote in votes] for dimension, votes in waiting.items()}
 
@@ -521,7 +524,7 @@ def _label(requirement: Requirement, votes: Sequence[Vote], before: Label) -> La
     value = 1.0 if verdict in (PASSED, NOT_STATED) else 0.0 if verdict == FAILED else LEVELS[verdict]
     quotes = tuple(quote for place in opinion.quotes if (quote := place.quote) is not None)[:SHOWN_AT_MOST]
     others = [place for place in opinion.quotes if place.quote is None]
-    shown = [*map(cite, quotes), *(f"{one.part.name} has {' '.join(one.text.split())!r}" for one in others)]
+    shown = [*map(cite, quotes), *(f"{place.part.name} has {' '.join(place.text.split())!r}" for place in others)]
     why = f"{'; '.join(shown[:SHOWN_AT_MOST])}: {opinion.reason or 'no reason given'}"
     return label.model_copy(
         update={

@@ -172,7 +172,7 @@ class Material:
         """Return where words stand: in the part of this name, else in the first part, of this kind, that has them."""
         listed = [part for part in self.parts if kind in (None, part.kind)]
         ordered = sorted(listed, key=lambda part: part.name != name)
-        return next((found for part in ordered if (found := part.find(words)) is not None), None)
+        return next((match for part in ordered if (match := part.find(words)) is not None), None)
 
     def fenced(self, kinds: Collection[PartKind]) -> str:
         """Return the parts of some kinds, each between a line that opens it and one that closes it."""
@@ -207,9 +207,9 @@ def material_of(
             room -= len(text)
     parts = [Part(f"call-{number}", "call", shown[number]) for number in sorted(shown)]
     besides = [requirement for requirement in requirements if isinstance(requirement, Beside) and requirement.shown]
-    for one in besides:
-        kind: PartKind = "thing" if one.part.startswith("thing") else "thought"
-        parts.append(Part(one.part, kind, visible(_cut(one.shown, BESIDE_CHARACTERS // len(besides)))))
+    for beside in besides:
+        kind: PartKind = "thing" if beside.part.startswith("thing") else "thought"
+        parts.append(Part(beside.part, kind, visible(_cut(beside.shown, BESIDE_CHARACTERS // len(besides)))))
     turns = _turns(trajectory)
     return Material((*_situation(case, requirements, about), *turns, *parts), len(calls) - len(shown))
 
@@ -223,11 +223,11 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> I
         "city": context.city,
         "place": "" if place is None else f"{place.name} ({place.lon}, {place.lat})".strip(),
     }
-    known = [*(f"{name}: {value}" for name, value in lines.items() if value)]
-    known += [f"history: {line}" for line in context.history]
+    facts = [*(f"{name}: {value}" for name, value in lines.items() if value)]
+    facts += [f"history: {line}" for line in context.history]
     asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
-    yield Part("situation", "situation", visible("\n".join(known)))
+    yield Part("situation", "situation", visible("\n".join(facts)))
     for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):
         if text.strip():
             yield Part(name, "situation", _cut(visible(text), RULE_CHARACTERS))
@@ -261,8 +261,8 @@ class _Choice:
     def __init__(self, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context) -> None:
         texts = [*(turn.text for turn in trajectory.turns), *(requirement.text for requirement in requirements)]
         mentioned = "\n".join(map(fold_phrase, texts))
-        known = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
-        self.names = [name for name in known if name and name in mentioned]
+        names = {fold_phrase(name) for entity in context.entities for name in (entity.name, entity.id)}
+        self.names = [name for name in names if name and name in mentioned]
         self.tools = {
             *_tools_named([requirement.model_dump(mode="json", by_alias=True) for requirement in requirements])
         }
@@ -381,29 +381,29 @@ def compare(
     if not figure.known.strip():
         return "open"
     numbers = {float(number.replace(",", "")) for text in texts for number in _NUMBER.findall(_CLOCK.sub(" ", text))}
-    numbers |= {end for one in context.evidence.figures for end in (one.value, one.high)}
+    numbers |= {end for piece in context.evidence.figures for end in (piece.value, piece.high)}
     clocks = {_minutes(*clock) for text in texts for clock in _CLOCK.findall(text)}
-    known = _calculated(figure, numbers, clocks)
+    expected = _calculated(figure, numbers, clocks)
     fits = _in_time if figure.unit == "clock" else _in_size
-    return "fits" if fits(figure, value, known, read, requirement) else "misfit"
+    return "fits" if fits(figure, value, expected, read, requirement) else "misfit"
 
 
 def _has(numbers: Collection[float], number: float) -> bool:
     """Return whether a number stands among those of the data, in its own unit or in one that is converted to it."""
     scaled = (number, number * 1000, number / 1000, number * 60, number / 60)
     return (number == int(number) and 0 < number <= _SMALL) or any(
-        abs(one - other) <= _ROUNDING * max(1.0, abs(one)) for one in scaled for other in numbers
+        abs(amount - other) <= _ROUNDING * max(1.0, abs(amount)) for amount in scaled for other in numbers
     )
 
 
 def _same_text(figure: ClaimedFigure, place: Found, texts: Sequence[str]) -> Outcome:
     """Compare what is no quantity, such as a telephone number: by its digits where it has enough of them, else by its letters."""
-    value, known = _sign(figure.value), _sign(figure.known)
+    value, expected = _sign(figure.value), _sign(figure.known)
     if not value or value not in _sign(place.text):
         raise UncheckedError(f"the value {figure.value!r} does not stand in the words {figure.words!r}")
-    if known and not any(known in _sign(text) for text in texts):
+    if expected and not any(expected in _sign(text) for text in texts):
         raise UncheckedError(f"known {figure.known!r} stands nowhere in the data")
-    return "open" if not known else "fits" if value == known else "misfit"
+    return "open" if not expected else "fits" if value == expected else "misfit"
 
 
 def _sign(text: str) -> str:
@@ -430,15 +430,15 @@ def _read(figure: ClaimedFigure, value: float, place: Found, context: Context) -
     listed: list[Quantity | Clock] = []
     for document in context.replies:
         listed += (*document.times, *document.quantities) if document.turn == place.part.turn else ()
-    there = [one for one in listed if one.span.start < place.end and one.span.end > place.start]
+    there = [reading for reading in listed if reading.span.start < place.end and reading.span.end > place.start]
     unit, scale = _canonical(figure)
-    quantities = [one for one in there if isinstance(one, Quantity)]
-    if unit == MONEY and any(one.unit == FOREIGN for one in quantities):
+    quantities = [reading for reading in there if isinstance(reading, Quantity)]
+    if unit == MONEY and any(reading.unit == FOREIGN for reading in quantities):
         raise UncheckedError(f"the words {figure.words!r} are of another currency, which is not converted")
-    alike: Sequence[Quantity | Clock] = [one for one in quantities if unit in ("", one.unit)]
+    alike: Sequence[Quantity | Clock] = [reading for reading in quantities if unit in ("", reading.unit)]
     if figure.unit == "clock":
-        alike = [one for one in there if isinstance(one, Clock)]
-    same = [one for one in alike if _says(one, value * scale)]
+        alike = [reading for reading in there if isinstance(reading, Clock)]
+    same = [reading for reading in alike if _says(reading, value * scale)]
     if alike and not same:
         raise UncheckedError(f"the words {figure.words!r} do not say {figure.value} {figure.unit}")
     return same[0] if same else None
@@ -456,7 +456,7 @@ def _says(read: Quantity | Clock, value: float) -> bool:
     return read.low - give <= value <= read.high + give
 
 
-def _calculated(figure: ClaimedFigure, known: Collection[float], clocks: Collection[int]) -> float:
+def _calculated(figure: ClaimedFigure, told: Collection[float], clocks: Collection[int]) -> float:
     """Return what a figure is held against: a number of the data, or a calculation of such numbers, worked out step by step and never executed.
 
     Raises:
@@ -472,7 +472,7 @@ def _calculated(figure: ClaimedFigure, known: Collection[float], clocks: Collect
     numbers: list[float] = []
     for clock, number in _OPERAND.findall(text):
         numbers.append(float(_minutes(*clock.split(":")) if clock else number))
-        if not (numbers[-1] in clocks if clock else _has(known, numbers[-1])):
+        if not (numbers[-1] in clocks if clock else _has(told, numbers[-1])):
             raise UncheckedError(f"known {figure.known!r}: {clock or number} stands nowhere in the data")
     places = iter(range(len(numbers)))
     try:
@@ -492,37 +492,37 @@ def _worked_out(node: ast.expr, numbers: Sequence[float]) -> float:
 
 
 def _in_time(
-    figure: ClaimedFigure, value: float, known: float, read: Quantity | Clock | None, requirement: Requirement
+    figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
     own = max((check.tolerance_min for check in requirement.leaves if isinstance(check, ClockTime)), default=1)
     slack = max(own, _ABOUT_MINUTES if read is not None and read.approx != "exact" else 1)
     if figure.relation == "equal":
-        apart = (value - known) % _DAY
+        apart = (value - expected) % _DAY
         return min(apart, _DAY - apart) <= slack
-    value, known = value % _DAY, known % _DAY
-    if max(value, known) >= _EVENING and min(value, known) < _MORNING:  # the night between two days
-        value, known = (one + _DAY if one < _MORNING else one for one in (value, known))
-    return value <= known if figure.relation == "at_most" else value >= known
+    value, expected = value % _DAY, expected % _DAY
+    if max(value, expected) >= _EVENING and min(value, expected) < _MORNING:  # the night between two days
+        value, expected = (minutes + _DAY if minutes < _MORNING else minutes for minutes in (value, expected))
+    return value <= expected if figure.relation == "at_most" else value >= expected
 
 
 def _in_size(
-    figure: ClaimedFigure, value: float, known: float, read: Quantity | Clock | None, requirement: Requirement
+    figure: ClaimedFigure, value: float, expected: float, read: Quantity | Clock | None, requirement: Requirement
 ) -> bool:
     unit, scale = _canonical(figure)
     low, high = (read.low, read.high) if isinstance(read, Quantity) else (value * scale, value * scale)
     if figure.relation == "at_most":
-        return low <= known * scale * (1 + _ROUNDING)
+        return low <= expected * scale * (1 + _ROUNDING)
     if figure.relation == "at_least":
-        return high >= known * scale * (1 - _ROUNDING)
+        return high >= expected * scale * (1 - _ROUNDING)
     own = [check.allowed for check in requirement.leaves if isinstance(check, Number) and check.equals]
     give = max(own, default=_TOLERANCE.get(unit, 0.0))
     step = read.step / 2 if isinstance(read, Quantity) else 0.0
     if read is not None and read.approx != "exact":
         give = max(give, _ABOUT)
     # A length may be known in another unit than the one that the model names.
-    held = {known * scale, known, known * 1000} if unit == "m" else {known * scale, known}
-    slack = {one: step + give * abs(one) + _ROUNDING for one in held}
-    return any(low - slack[one] <= one <= high + slack[one] for one in held)
+    held = {expected * scale, expected, expected * 1000} if unit == "m" else {expected * scale, expected}
+    slack = {size: step + give * abs(size) + _ROUNDING for size in held}
+    return any(low - slack[size] <= size <= high + slack[size] for size in held)
 
 
 def _minutes(hours: str, minutes: str) -> int:

@@ -116,9 +116,9 @@ class RecordedJudge:
         if self.checks is None or not self.checks.besides:
             return verdict
         kinds = self.checks.besides
-        found = {label.requirement: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
-        found |= {label.requirement: label for label in saved if label.kind in kinds}
-        return verdict.model_copy(update={"labels": (*verdict.labels, *found.values())})
+        by_id = {label.requirement: label for _, label in besides(case, self.checks.context(case, trajectory), kinds)}
+        by_id |= {label.requirement: label for label in saved if label.kind in kinds}
+        return verdict.model_copy(update={"labels": (*verdict.labels, *by_id.values())})
 
 
 def _refused(case: Case, base: Verdict, why: str) -> Verdict:
@@ -146,9 +146,9 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
 
 def _saved_verdict(case: Case, saved: Scorecard, base: Verdict) -> Verdict:
     """Return ``base`` with the labels that the run gives the case's requirements."""
-    found = {label.requirement: label for label in saved.labels}
-    labels = tuple(_label(requirement, found.pop(requirement.id, None)) for requirement in case.truth.by_kind)
-    stray = sorted(name for name, label in found.items() if label.kind not in BESIDES)
+    by_id = {label.requirement: label for label in saved.labels}
+    labels = tuple(_label(requirement, by_id.pop(requirement.id, None)) for requirement in case.truth.by_kind)
+    stray = sorted(name for name, label in by_id.items() if label.kind not in BESIDES)
     left = (f"the saved run labels {', '.join(stray)}, which the case does not have",) if stray else ()
     warnings = (*base.warnings, *left)
     return base.model_copy(update={"labels": labels, "explicit_count": saved.explicit_count, "warnings": warnings})

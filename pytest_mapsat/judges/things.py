@@ -80,22 +80,22 @@ class Entity:
 
 def find_entities(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[Entity, ...]:
     """Return the entities in the results of answered calls, in the order of the calls."""
-    found: list[Entity] = []
+    entities: list[Entity] = []
     for step in calls:
         declared = tools[step.tool].entities if step.tool in tools else ()
-        found += (entity for where in declared for entity in _in_result(step, where))
-    return tuple(found)
+        entities += (entity for where in declared for entity in _in_result(step, where))
+    return tuple(entities)
 
 
 def named_in_fields(calls: Iterable[Step], tools: Mapping[str, Tool]) -> frozenset[str]:
     """Return the keys of what stands in the results in fields that a tool declares to be names, and lists nowhere."""
     fields = (
-        (step.result, path, one)
+        (step.result, path, meaning)
         for step in calls
         if step.tool in tools
-        for path, one in tools[step.tool].fields.items()
+        for path, meaning in tools[step.tool].fields.items()
     )
-    names = (name for result, path, one in fields if one.kind == "name" for name in values_at(result, path))
+    names = (name for result, path, meaning in fields if meaning.kind == "name" for name in values_at(result, path))
     return frozenset(fold_phrase(name) for name in names if isinstance(name, str) and fold_phrase(name))
 
 
@@ -136,8 +136,8 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
             if isinstance(value, str) and value and value != entity.name:
                 table.setdefault(entity.key, {})[value] = None
     for group in names:
-        known = next((key for name in group if (key := key_of(name, full))), None) or fold_phrase(group[0])
-        full.setdefault(known, {}).update(dict.fromkeys(group))
+        group_key = next((key for name in group if (key := key_of(name, full))), None) or fold_phrase(group[0])
+        full.setdefault(group_key, {}).update(dict.fromkeys(group))
     return tuple(
         Thing(key, tuple(listed), ";".join(kinds.get(key, ())), tuple(marks.get(key, ())))
         for key, listed in full.items()
@@ -148,10 +148,10 @@ def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tup
 def key_of(name: str, keys: Iterable[str]) -> str:
     """Return the key that a check's name means among those known: the same, or the same but for what it has in brackets; or nothing."""
     wanted = fold_phrase(name)
-    known = tuple(keys)
-    if wanted in known:
+    listed = tuple(keys)
+    if wanted in listed:
         return wanted
-    short = [key for key in known if _bare(key) == wanted]
+    short = [key for key in listed if _bare(key) == wanted]
     return short[0] if len(short) == 1 else ""
 
 
@@ -225,19 +225,19 @@ class Recommendation:
 def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
     """Return what the replies do with each thing that they name, by key, in the order of the text."""
     sure, open_ = _sorted(documents)
-    proposed = {key for key, found in sure.items() if _decided(found) is True}
+    proposed = {key for key, places in sure.items() if _decided(places) is True}
     result: dict[str, Recommendation] = {}
     for key in dict.fromkeys((*sure, *open_)):
-        found = sure.get(key, [])
-        decided = _decided(found)
-        may = [one for one in open_.get(key, ()) if not _meant_elsewhere(one[1], key, proposed)]
-        if decided is not None and (not may or key in proposed or any(one[1].stance in _AGAINST for one in found)):
+        places = sure.get(key, [])
+        decided = _decided(places)
+        may = [named for named in open_.get(key, ()) if not _meant_elsewhere(named[1], key, proposed)]
+        if decided is not None and (not may or key in proposed or any(name.stance in _AGAINST for _, name in places)):
             wanted = ("affirmed",) if decided else (*_AGAINST, *_BESIDE)
-            result[key] = Recommendation(key, decided, tuple(one for one in found if one[1].stance in wanted))
-        elif may or (found and decided is None):
-            open_mentions = (*(found if decided is None else ()), *may)
-            described = all(one.stance == "described" for _, one in open_mentions)
-            worded = any(one.why for _, one in open_mentions)
+            result[key] = Recommendation(key, decided, tuple(named for named in places if named[1].stance in wanted))
+        elif may or (places and decided is None):
+            open_mentions = (*(places if decided is None else ()), *may)
+            described = all(name.stance == "described" for _, name in open_mentions)
+            worded = any(name.why for _, name in open_mentions)
             result[key] = Recommendation(
                 key, None, open_mentions, described=described and not worded, conditional=described and worded
             )
@@ -247,7 +247,7 @@ def standings(documents: Sequence[Document]) -> dict[str, Recommendation]:
 def _begins(document: Document, mention: Mention) -> bool:
     """Return whether nothing but other names and a little word stand before a name in its clause."""
     start, end = document.clauses[mention.clause].start, mention.span.start
-    named = {at for one in document.mentions for at in range(max(one.span.start, start), min(one.span.end, end))}
+    named = {at for other in document.mentions for at in range(max(other.span.start, start), min(other.span.end, end))}
     letters = (document.text[at] for at in range(start, end) if at not in named)
     return sum(1 if letter.isascii() else 2 for letter in letters if letter.isalpha()) <= _LITTLE
 
@@ -275,9 +275,9 @@ def _maybe_meant(standing: Recommendation) -> Recommendation:
     return standing
 
 
-def _decided(found: Sequence[Named]) -> bool | None:
+def _decided(mentions: Sequence[Named]) -> bool | None:
     """Return whether sure mentions propose a thing; None where one does and another turns it down."""
-    stances = [mention.stance for _, mention in found]
+    stances = [mention.stance for _, mention in mentions]
     if "affirmed" not in stances:
         return False if stances else None
     if not any(stance in _AGAINST for stance in stances):
@@ -303,9 +303,9 @@ def word_at(text: str, phrase: str) -> int | None:
     return None
 
 
-def _glued(one: str, other: str) -> bool:
+def _glued(char: str, other: str) -> bool:
     """Return whether two characters belong to one word of a script that puts spaces between words."""
-    return one.isascii() and other.isascii() and one.isalnum() and other.isalnum()
+    return char.isascii() and other.isascii() and char.isalnum() and other.isalnum()
 
 
 def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callable[[str], bool]) -> Iterator[Span]:
@@ -318,9 +318,11 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
         proposed: the keys of what it proposes, or may.
         knows: tells whether something that was known has a name.
     """
-    text, named = document.text, [one.span for one in document.mentions]
+    text, named = document.text, [mention.span for mention in document.mentions]
     may = ("affirmed", *_OPEN)
-    firm = [one.span for one in document.mentions if one.stance in may and not proposed.isdisjoint(one.keys)]
+    firm = [
+        mention.span for mention in document.mentions if mention.stance in may and not proposed.isdisjoint(mention.keys)
+    ]
     beside = []
     for span in firm:
         beside.append(_BEHIND.match(text, span.end))
@@ -328,29 +330,29 @@ def unknown_names(document: Document, proposed: AbstractSet[str], knows: Callabl
     for (kind, _, _), blocks in groupby(
         document.blocks, lambda block: (block.kind, block.heading, block.kind == "item" and block.level)
     ):
-        items = [one.span for one in blocks if kind == "item" or (kind == "row" and one.cells and one.cells[0].row)]
+        items = [item.span for item in blocks if kind == "item" or (kind == "row" and item.cells and item.cells[0].row)]
         heads = [head for span in items if (head := _HEAD.match(text, span.start, span.end))]
-        known = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
-        ends = {head["end"] for head in known}
-        beside += [head for head in heads if head["end"] in ends and 2 * len(known) >= len(items)]
-    for found in beside:
-        if found is None or _PARTICLES & set(found["name"]):
+        known_heads = [head for head in heads if any(_meets(Span(*head.span("name")), span) for span in firm)]
+        ends = {head["end"] for head in known_heads}
+        beside += [head for head in heads if head["end"] in ends and 2 * len(known_heads) >= len(items)]
+    for match in beside:
+        if match is None or _PARTICLES & set(match["name"]):
             continue
-        span = Span(*found.span("name"))
-        if not any(_meets(span, one) for one in named) and not knows(found["name"]):
+        span = Span(*match.span("name"))
+        if not any(_meets(span, name) for name in named) and not knows(match["name"]):
             yield span
 
 
 def unknown_heads(document: Document) -> Iterator[Span]:
     """Yield the heads of items that name nothing known, in lists all other heads of which do."""
     items = [block.span for block in document.blocks if block.kind == "item"]
-    found = [_TITLE.match(document.text, item.start, item.end) for item in items]
-    heads = [Span(*head.span(1)) for head in found if head]
-    names = {at for one in document.mentions if one.form != "kind" for at in range(*one.span)}
+    matches = [_TITLE.match(document.text, item.start, item.end) for item in items]
+    heads = [Span(*head.span(1)) for head in matches if head]
+    names = {at for mention in document.mentions if mention.form != "kind" for at in range(*mention.span)}
     unknown = [head for head in heads if names.isdisjoint(range(*head))]
     if len(heads) == len(items) and len(heads) - len(unknown) >= max(_LEAST_KNOWN, len(unknown)):
         yield from unknown
 
 
-def _meets(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
+def _meets(span: Span, other: Span) -> bool:
+    return span.start < other.end and other.start < span.end

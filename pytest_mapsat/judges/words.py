@@ -36,18 +36,18 @@ def _said(check: Says, context: Context) -> Finding:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
     each = [context.phrased(group, check.turn) for group in groups]
-    standing = [[one for one in found if _meant(*one)] for found in each]
+    standing = [[named for named in mentions if _meant(*named)] for mentions in each]
     if all(standing):
-        quotes = _quotes(found[0] for found in standing)
+        quotes = _quotes(mentions[0] for mentions in standing)
         return Finding(True, cited(quotes), wanted, quotes)
-    missing = [(group, found) for group, found, there in zip(groups, each, standing, strict=True) if not there]
+    missing = [(group, mentions) for group, mentions, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
-    denied = all(_meant(*one) is False for _, found in missing for one in found)
+    denied = all(_meant(*named) is False for _, mentions in missing for named in mentions)
     if (denied and context.silent(check.turn)) or (
         check.about and not any(has_any(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted, absent=True)
-    doubtful = _quotes(one for _, found in missing for one in found)
+    doubtful = _quotes(named for _, mentions in missing for named in mentions)
     if doubtful:
         return unclear(doubtful, "but only under a negation" if denied else _OPEN, wanted)
     return unclear((), f"{why}, {_LEFT_OPEN}", wanted)
@@ -60,9 +60,9 @@ def _not_said(check: Says, context: Context) -> Finding:
     """
     wanted = f"no reply says {one_of(check.none)}"
     phrased = context.phrased(check.none, check.turn)
-    found = [one for one in phrased if not _turned_down(*one)]
+    standing = [named for named in phrased if not _turned_down(*named)]
     for meant in (True, None):
-        quotes = _quotes(one for one in found if _surely(*one) is meant)
+        quotes = _quotes(named for named in standing if _surely(*named) is meant)
         if quotes and meant:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
@@ -74,20 +74,20 @@ def _not_said(check: Says, context: Context) -> Finding:
 
 def asked(check: Asked, context: Context) -> Finding:
     """The agent asked often enough, and not too often, about the subject."""
-    found = [
+    questions = [
         (document, question.span)
         for document in context.replies
         for question in document.questions
         if not question.offer and (not check.about or has_any(document.words(question.span), check.about))
     ]
     subject = f" about {one_of(check.about)}" if check.about else ""
-    passed = check.at_least <= len(found) <= (check.at_most if check.at_most is not None else len(found))
-    quotes = tuple(document.quote(span) for document, span in found[:SHOWN_AT_MOST])
+    passed = check.at_least <= len(questions) <= (check.at_most if check.at_most is not None else len(questions))
+    quotes = tuple(document.quote(span) for document, span in questions[:SHOWN_AT_MOST])
     wanted, why = (
         f"the agent asks {count} {'question' if count.endswith('one') else 'questions'}{subject}"
         for count in (
             count_in_words(check.at_least, check.at_most),
-            {0: "no", 1: "one"}.get(len(found), str(len(found))),
+            {0: "no", 1: "one"}.get(len(questions), str(len(questions))),
         )
     )
     return Finding(passed, why, wanted, quotes)
@@ -220,8 +220,8 @@ def place_of(text: str, phrases: Iterable[str]) -> tuple[int, int] | None:
     return None
 
 
-def _quotes(found: Iterable[Named]) -> tuple[Quote, ...]:
-    return tuple(document.quote(mention.span) for document, mention in found)[:SHOWN_AT_MOST]
+def _quotes(mentions: Iterable[Named]) -> tuple[Quote, ...]:
+    return tuple(document.quote(mention.span) for document, mention in mentions)[:SHOWN_AT_MOST]
 
 
 #: Han characters that end a word before a name begins: verbs, prepositions, particles.
@@ -246,7 +246,9 @@ def located(check: Located, context: Context) -> Finding:
         return unclear(_spans(wrong), "a second point, and it is unclear which place it belongs to", wanted)
     if fits:
         return Finding(True, cited(_spans(fits)), wanted, _spans(fits))
-    told_words = [one for document in context.read(check.turn) for one in _occurrences(document, check.words)]
+    told_words = [
+        occurrence for document in context.read(check.turn) for occurrence in _occurrences(document, check.words)
+    ]
     plainly = _spans([(document, span) for document, span, plain in told_words if plain])
     if plainly:
         return Finding(True, cited(plainly), wanted, plainly)
@@ -260,17 +262,19 @@ def located(check: Located, context: Context) -> Finding:
 def _by_name(check: Located, context: Context, wanted: str) -> Finding:
     """Judge by the places that are named: those that a tool put there, or elsewhere."""
     where: dict[str, bool] = {}
-    for known in context.evidence.points:
-        for key in known.subject:
-            where[key] = where.get(key, False) or _lies(check, (known.lon, known.lat))
-    standing = [one for key, one in context.standings(check.turn).items() if key in where]
-    right = [one for one in standing if where[one.key] and one.proposed is not False]
-    if any(one.proposed for one in right) or (right and all(one.described or one.conditional for one in right)):
+    for point in context.evidence.points:
+        for key in point.subject:
+            where[key] = where.get(key, False) or _lies(check, (point.lon, point.lat))
+    standing = [thing for key, thing in context.standings(check.turn).items() if key in where]
+    right = [thing for thing in standing if where[thing.key] and thing.proposed is not False]
+    if any(thing.proposed for thing in right) or (
+        right and all(thing.described or thing.conditional for thing in right)
+    ):
         quotes = _named(right)
         return Finding(True, cited(quotes), wanted, quotes)
     if right:
         return unclear(_named(right), "and it is unclear whether it is the place that is meant", wanted)
-    others = [one for one in standing if one.proposed]
+    others = [thing for thing in standing if thing.proposed]
     if others:
         quotes = _named(others)
         return Finding(False, f"{cited(quotes)}, which lies elsewhere", wanted, quotes)
@@ -283,8 +287,8 @@ def addressed(check: Addressed, context: Context) -> Finding:
     """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"
     documents = context.read(check.turn)
-    named = [one for document in documents for one in _occurrences(document, check.names)]
-    there = [one for one in named if one[2]]
+    named = [occurrence for document in documents for occurrence in _occurrences(document, check.names)]
+    there = [occurrence for occurrence in named if occurrence[2]]
     if there:
         quotes = _spans([(document, span) for document, span, _ in there])
         return Finding(True, cited(quotes), wanted, quotes)
@@ -318,9 +322,9 @@ def _occurrences(document: Document, names: tuple[str, ...]) -> Iterator[tuple[D
                 break
 
 
-def _same_clause(document: Document, one: Span, other: Span) -> bool:
+def _same_clause(document: Document, span: Span, other: Span) -> bool:
     return any(
-        clause.start <= one.start < clause.end and clause.start <= other.start < clause.end
+        clause.start <= span.start < clause.end and clause.start <= other.start < clause.end
         for clause in document.clauses
     )
 
@@ -331,7 +335,7 @@ def _other_names(document: Document, check: Addressed) -> Iterator[Span]:
     endings = sorted(check.endings, key=len, reverse=True)
     for number, sentence in enumerate(document.sentences):
         text = document.words(sentence)
-        if number in asked or any(sentence.start <= one.start < sentence.end for one in document.negations):
+        if number in asked or any(sentence.start <= denial.start < sentence.end for denial in document.negations):
             continue
         for beside in sorted(check.besides, key=len, reverse=True):
             text = text.replace(beside, "\0" * len(beside))
@@ -343,7 +347,7 @@ def _names_in(run: re.Match[str], offset: int, endings: list[str]) -> Iterator[S
     begins = 0
     words = run.group()
     for at in range(len(words)):
-        ending = next((one for one in endings if words.startswith(one, at)), None)
+        ending = next((suffix for suffix in endings if words.startswith(suffix, at)), None)
         if ending is None:
             begins = at + 1 if words[at] in _BEFORE else begins
             continue
@@ -354,10 +358,13 @@ def _names_in(run: re.Match[str], offset: int, endings: list[str]) -> Iterator[S
 
 def _points(document: Document) -> Iterator[tuple[Span, tuple[float, float]]]:
     """Yield the points that a reply gives, longitude first; where the first figure can only be a latitude they are turned."""
-    for found in document.identifiers:
-        if found.kind == "point":
-            one, other = (float(part) for part in found.value.split(","))
-            yield found.span, (one, other) if abs(other) <= _POLE < abs(one) or abs(one) >= abs(other) else (other, one)
+    for identifier in document.identifiers:
+        if identifier.kind == "point":
+            first, other = (float(part) for part in identifier.value.split(","))
+            yield (
+                identifier.span,
+                (first, other) if abs(other) <= _POLE < abs(first) or abs(first) >= abs(other) else (other, first),
+            )
 
 
 _POLE = 90.0
@@ -381,10 +388,10 @@ def _place_wanted(check: Located) -> str:
     return f"a reply names or gives a place within {check.metres:g} m of {check.lon:g},{check.lat:g}"
 
 
-def _spans(found: list[tuple[Document, Span]]) -> tuple[Quote, ...]:
-    return tuple(document.quote(span) for document, span in found[:SHOWN_AT_MOST])
+def _spans(places: list[tuple[Document, Span]]) -> tuple[Quote, ...]:
+    return tuple(document.quote(span) for document, span in places[:SHOWN_AT_MOST])
 
 
-def _named(found: list[Recommendation]) -> tuple[Quote, ...]:
-    mentions: list[tuple[Document, Mention]] = [one.mentions[0] for one in found if one.mentions]
+def _named(things: list[Recommendation]) -> tuple[Quote, ...]:
+    mentions: list[tuple[Document, Mention]] = [thing.mentions[0] for thing in things if thing.mentions]
     return tuple(document.quote(mention.span) for document, mention in mentions[:SHOWN_AT_MOST])

@@ -43,18 +43,18 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
         text: the folded text.
         cues: the words of the pack in it, ascending.
     """
-    found = [number for match in _DIGITS.finditer(text) if (number := _in_digits(match))]
+    numbers = [number for match in _DIGITS.finditer(text) if (number := _in_digits(match))]
     place = 0
     while place < len(cues):
         if cues[place].has("numeral", "multiplier", "fraction", "one", "couple"):
             used, number = _in_words(text, cues, place)
             if number:
-                found.append(number)
+                numbers.append(number)
             place += max(used, 1)
         else:
             place += 1
-    found.sort(key=lambda number: number.start)
-    return _scaled(text, found)
+    numbers.sort(key=lambda number: number.start)
+    return _scaled(text, numbers)
 
 
 def _in_digits(match: re.Match[str]) -> Number | None:
@@ -67,10 +67,10 @@ def _in_digits(match: re.Match[str]) -> Number | None:
     return Number(match.start(), match.end(), value, value, len(written.partition(".")[2]))
 
 
-def _scaled(text: str, found: list[Number]) -> list[Number]:
+def _scaled(text: str, numbers: list[Number]) -> list[Number]:
     """Join digits with the multiplier or fraction right behind them ("3万", "1 ½")."""
     result: list[Number] = []
-    for number in found:
+    for number in numbers:
         last = result[-1] if result else None
         near = last is not None and text[last.end : number.start] in ("", " ")
         if (
@@ -268,19 +268,19 @@ class _Clock(Around):
 
     def find(self) -> list[Spoken]:
         """Return all times, ascending, none overlapping another."""
-        found = [
+        times = [
             self._written(match, exact=pattern is _LETTER_H)
             for pattern in (_COLON, _DOTTED, _LETTER_H)
             for match in pattern.finditer(self.text)
             if int(match[1]) <= _HOURS
         ]
         clocks = (cue for cue in self.cues if not _CLOCK_WORDS.isdisjoint(cue.tags))
-        found += [spoken for cue in clocks if (spoken := self._from_cue(cue))]
-        taken = {position for spoken in found for position in range(spoken.start, spoken.end)}
-        found += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
-        found.sort(key=lambda spoken: (spoken.start, -spoken.end))
+        times += [spoken for cue in clocks if (spoken := self._from_cue(cue))]
+        taken = {position for spoken in times for position in range(spoken.start, spoken.end)}
+        times += [spoken for number in self.listed if number.start not in taken and (spoken := self._bare(number))]
+        times.sort(key=lambda spoken: (spoken.start, -spoken.end))
         kept: list[Spoken] = []
-        for spoken in found:
+        for spoken in times:
             if not kept or spoken.start >= kept[-1].end:
                 kept.append(spoken)
         return kept
@@ -348,14 +348,17 @@ class _Clock(Around):
             and (not past or self.text[amount.start :].startswith(("quarter", "a quarter")))
         ):
             return self._spoken(amount.start, hour, 15 if past else -15)
-        said = self.number_before(cue.start)
+        number = self.number_before(cue.start)
         if amount and "unit" in amount.tags and amount.tags["unit"] == ("min", 1.0):
-            said = self.number_before(amount.start)
-        whole = said is not None and said.value == int(said.value) and 0 < said.value < 31 and not said.article  # noqa: PLR2004  minutes to or past
-        spelled = said is not None and (said.spelled or (amount is not None and "unit" in amount.tags)) and hour.spelled
-        if said is None or not whole or not spelled:
+            number = self.number_before(amount.start)
+        minutes = number is not None and 0 < number.value < 31 and not number.article  # noqa: PLR2004  to or past
+        whole = minutes and number is not None and number.value == int(number.value)
+        spelled = (
+            number is not None and (number.spelled or (amount is not None and "unit" in amount.tags)) and hour.spelled
+        )
+        if number is None or not whole or not spelled:
             return None
-        return self._spoken(said.start, hour, int(said.value) if past else -int(said.value))
+        return self._spoken(number.start, hour, int(number.value) if past else -int(number.value))
 
     def _spoken(self, start: int, hour: Number, minute: int, *, end: int | None = None) -> Spoken | None:
         if not _is_hour(hour):
@@ -490,11 +493,11 @@ def is_glued(text: str, number: Number) -> bool:
     return bool(before) and not number.spelled and ((before.isascii() and before.isalpha()) or before in "_#")
 
 
-def _joined(text: str, one: Spoken, other: Spoken, pack: Pack) -> bool:
+def _joined(text: str, spoken: Spoken, other: Spoken, pack: Pack) -> bool:
     """Return whether two times are the ends of a range."""
-    gap = text[one.end : other.start].strip(" *")
+    gap = text[spoken.end : other.start].strip(" *")
     tags = pack.words.get(gap, {})
-    before = text[max(one.start - _LONGEST_WORD, 0) : one.start].rstrip().rpartition(" ")[2]
+    before = text[max(spoken.start - _LONGEST_WORD, 0) : spoken.start].rstrip().rpartition(" ")[2]
     return gap in RANGE_MARKS or "range" in tags or ("and" in tags and "between" in pack.words.get(before, {}))
 
 
@@ -504,13 +507,13 @@ def find_times(text: str, cues: Sequence[Cue], numbers: Sequence[Number], pack: 
         return []
     day24 = "day24" in pack.groups
     day24 = day24 or any(int(match[1]) > 12 for match in _COLON.finditer(text))  # noqa: PLR2004  the 12-hour clock
-    found = _Clock(text, cues, numbers, day24=day24, at_words=pack.groups.get("at", frozenset())).find()
-    for place in range(len(found) - 1):
-        one, other = found[place], found[place + 1]
-        if one.mate < 0 and _joined(text, one, other, pack):
-            found[place] = one._replace(mate=place + 1, first=True)
-            found[place + 1] = other._replace(mate=place, half=other.half)
-    return found
+    times = _Clock(text, cues, numbers, day24=day24, at_words=pack.groups.get("at", frozenset())).find()
+    for place in range(len(times) - 1):
+        spoken, other = times[place], times[place + 1]
+        if spoken.mate < 0 and _joined(text, spoken, other, pack):
+            times[place] = spoken._replace(mate=place + 1, first=True)
+            times[place + 1] = other._replace(mate=place, half=other.half)
+    return times
 
 
 _SOON = 600
@@ -552,7 +555,7 @@ def resolve(
             and _MORNING <= readings[0] < _HALF_DAY
         ):
             readings = readings[:1]
-        left = [] if len(readings) > 1 else [one for one in _readings(spoken) if one not in readings]
+        left = [] if len(readings) > 1 else [reading for reading in _readings(spoken) if reading not in readings]
         resolved.append(spoken._replace(minutes=tuple(readings), other=left[0] if left else -1))
         if len(readings) == 1 and not opening[place]:
             last, sure = readings[0], (sure or len(_readings(spoken)) == 1) and roles[place] != "closing"

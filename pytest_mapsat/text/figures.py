@@ -57,7 +57,7 @@ class _Reader(Around):
 
     def read(self) -> list[ReadFigure]:
         """Return all figures, ascending."""
-        found: list[ReadFigure] = []
+        figures: list[ReadFigure] = []
         taken = iter(self.times)
         time = next(taken, None)
         for number in self.numbers:
@@ -65,31 +65,31 @@ class _Reader(Around):
                 time = next(taken, None)
             if (
                 (time and time.start < number.end)
-                or (found and number.start < found[-1].end)
+                or (figures and number.start < figures[-1].end)
                 or is_glued(self.text, number)
                 or self._ordinal(number)
             ):
                 continue
             figure = self._figure(number)
             if figure and not (figure.bare and number.spelled and number.value == 1):
-                found.append(figure)
-        found += self._quarters(found)
-        found.sort(key=lambda figure: figure.start)
-        joined = self._joined(found)
+                figures.append(figure)
+        figures += self._quarters(figures)
+        figures.sort(key=lambda figure: figure.start)
+        joined = self._joined(figures)
         rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
         return [
             self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
         ]
 
-    def _is_rate(self, found: Sequence[ReadFigure], place: int) -> bool:
+    def _is_rate(self, figures: Sequence[ReadFigure], place: int) -> bool:
         """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
-        one = found[place]
-        if one.unit != "min" or one.value != one.scale or not self.text[one.start].isalpha():
+        figure = figures[place]
+        if figure.unit != "min" or figure.value != figure.scale or not self.text[figure.start].isalpha():
             return False
-        before, after = found[place - 1] if place else None, found[place + 1] if place + 1 < len(found) else None
-        if self.text[one.start].isascii():
-            return before is not None and before.unit == "yuan" and not self.text[before.end : one.start].strip()
-        return after is not None and after.unit == "yuan" and not self.text[one.end : after.start].strip()
+        before, after = figures[place - 1] if place else None, figures[place + 1] if place + 1 < len(figures) else None
+        if self.text[figure.start].isascii():
+            return before is not None and before.unit == "yuan" and not self.text[before.end : figure.start].strip()
+        return after is not None and after.unit == "yuan" and not self.text[figure.end : after.start].strip()
 
     def _ordinal(self, number: Number) -> bool:
         before, after = self.ends.get(number.start), self.after(number.end)
@@ -166,10 +166,10 @@ class _Reader(Around):
             return ("percent", 1.0), end
         return None
 
-    def _quarters(self, found: Sequence[ReadFigure]) -> list[ReadFigure]:
+    def _quarters(self, figures: Sequence[ReadFigure]) -> list[ReadFigure]:
         """Return quarters of an hour that stand as one word and are no part of a time of day."""
         taken = {position for time in self.times for position in range(time.start, time.end)}
-        taken |= {figure.start for figure in found}
+        taken |= {figure.start for figure in figures}
         extra = []
         for cue in self.cues:
             minutes = cue.tags.get("hour_quarter")
@@ -183,10 +183,10 @@ class _Reader(Around):
                 extra.append(_at_least(figure) if over else figure)
         return extra
 
-    def _joined(self, found: list[ReadFigure]) -> list[ReadFigure]:
+    def _joined(self, figures: list[ReadFigure]) -> list[ReadFigure]:
         """Join what is one figure in two units (1 h 20 min, 1小时20分) and ranges (12-18 min)."""
         result: list[ReadFigure] = []
-        for figure in found:
+        for figure in figures:
             whole = self._together(result[-1], figure) if result else None
             if whole is None:
                 result.append(figure)
@@ -284,8 +284,8 @@ def find_figures(
 ) -> list[ReadFigure]:
     """Return the figures of a folded text that are no part of a time of day, ascending."""
     reader = _Reader(text, pack, cues, numbers, times)
-    found = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in reader.read()]
-    return [_counted(text, pack, figure) if figure.bare else figure for figure in found]
+    figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in reader.read()]
+    return [_counted(text, pack, figure) if figure.bare else figure for figure in figures]
 
 
 def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:
@@ -332,13 +332,14 @@ class FoundIdentifier(NamedTuple):
 def find_identifiers(folded: Folded, pack: Pack) -> list[FoundIdentifier]:
     """Return the identifiers of a folded text, ascending, none overlapping another."""
     text = folded.text
-    found = sorted(
-        (*_simple(text, pack), *_phones(text), *_addresses(folded, pack)), key=lambda one: (one.start, -one.end)
+    identifiers = sorted(
+        (*_simple(text, pack), *_phones(text), *_addresses(folded, pack)),
+        key=lambda identifier: (identifier.start, -identifier.end),
     )
     kept: list[FoundIdentifier] = []
-    for one in found:
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
+    for identifier in identifiers:
+        if not kept or identifier.start >= kept[-1].end:
+            kept.append(identifier)
     return kept
 
 

@@ -77,7 +77,7 @@ def _accepts(sentence: str) -> bool:
     """Return whether a sentence can be answered with nothing but a yes or a no."""
     if _pattern("choice").search(sentence) or _pattern("zh_choice").search(sentence):
         return False
-    bare = any(_pattern("approving").search(one[0]) for one in _pattern("bare").finditer(sentence))
+    bare = any(_pattern("approving").search(match[0]) for match in _pattern("bare").finditer(sentence))
     return bare or bool(_pattern("accepted").search(sentence) or _pattern("zh_accepted").search(sentence))
 
 
@@ -85,11 +85,11 @@ def _asks(sentence: str) -> bool:
     """Return whether a sentence asks for a go-ahead by its own words, and for nothing else in the same breath."""
     if _pattern("general").search(sentence) and not sentence.endswith(("?", "吗")):
         return False
-    english = any(_is_request(sentence, one.start(), one.end()) for one in _pattern("asks").finditer(sentence))
+    english = any(_is_request(sentence, match.start(), match.end()) for match in _pattern("asks").finditer(sentence))
     return english or any(
-        not _pattern("detail").search(one[0])
-        and not _pattern("zh_told").search(sentence, 0, one.start() + (one[0][0] in ",。;:!"))
-        for one in _pattern("zh_asks").finditer(sentence)
+        not _pattern("detail").search(match[0])
+        and not _pattern("zh_told").search(sentence, 0, match.start() + (match[0][0] in ",。;:!"))
+        for match in _pattern("zh_asks").finditer(sentence)
     )
 
 
@@ -107,7 +107,7 @@ def _is_request(sentence: str, start: int, end: int) -> bool:
 
 def _plain(sentence: str) -> str:
     """Return a sentence folded, without emoji at its end, what others said, and what was agreed before."""
-    apart = _pattern("set_apart").sub(lambda found: f'{found[1]}{found[2]} "{found[3] or found[4]}"', sentence)
+    apart = _pattern("set_apart").sub(lambda match: f'{match[1]}{match[2]} "{match[3] or match[4]}"', sentence)
     folded = _pattern("single").sub(r'"\1"', fold_phrase(apart).translate(_BRACKETS))
     folded = _pattern("before").sub("", _pattern("quoted").sub('""', folded)).replace("请问", "")
     return re.sub(r"[\s~\u2600-\u27bf\U0001f300-\U0001faff]+$", "", folded) or folded
@@ -115,7 +115,7 @@ def _plain(sentence: str) -> str:
 
 def agrees(message: str) -> bool | None:
     """Return whether a user's words plainly agree (True), plainly decline (False), or neither (None)."""
-    said = fold_phrase(message[:_READ_CHARS]).strip(" \"'.!")
-    if _pattern("declines").match(said):
-        return False if "go ahead" not in said and "?" not in said else None
-    return True if _pattern("agrees").match(said) and not _pattern("hedged").search(said) else None
+    answer = fold_phrase(message[:_READ_CHARS]).strip(" \"'.!")
+    if _pattern("declines").match(answer):
+        return False if "go ahead" not in answer and "?" not in answer else None
+    return True if _pattern("agrees").match(answer) and not _pattern("hedged").search(answer) else None

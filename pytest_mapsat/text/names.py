@@ -98,18 +98,18 @@ class Lexicon:
             for form in self._beginning(match.group()):
                 stop = _form_end(text, form, start)
                 if stop is not None:
-                    known = self._forms[form]
-                    yield Hit(start, stop, tuple(known.keys), known.form, known.way)
+                    entry = self._forms[form]
+                    yield Hit(start, stop, tuple(entry.keys), entry.form, entry.way)
                     end = stop
                     break
 
     def _beginning(self, run: str) -> Sequence[str]:
         """Return the forms that begin with a run of letters and digits, which may be a plural, or with another character."""
-        known = self._by_start.get(run, ())
+        names = self._by_start.get(run, ())
         if not run.endswith("s"):
-            return known
-        one = [*known, *self._by_start.get(run[:-1], ())]
-        return [*one, *self._by_start.get(run[:-2], ())] if run.endswith("es") else one
+            return names
+        more = [*names, *self._by_start.get(run[:-1], ())]
+        return [*more, *self._by_start.get(run[:-2], ())] if run.endswith("es") else more
 
     def _all_forms(self) -> dict[str, _Form]:
         forms: dict[str, _Form] = {}
@@ -120,18 +120,18 @@ class Lexicon:
         short: dict[str, _Form] = {}
         for thing in self.things if self.shortened else ():
             for form, way in chain.from_iterable(map(_short_forms, thing.names)):
-                known = short.get(form)
-                if form in forms or (known and known.way == "head" != way):
+                entry = short.get(form)
+                if form in forms or (entry and entry.way == "head" != way):
                     continue
-                if known is None or (way == "head" != known.way):
-                    known = short[form] = _Form({}, "short", way)
-                known.keys[thing.key] = None
+                if entry is None or (way == "head" != entry.way):
+                    entry = short[form] = _Form({}, "short", way)
+                entry.keys[thing.key] = None
             for kind in thing.kind.split(";"):
                 if (word := fold_phrase(kind)) and word not in forms:
                     short.setdefault(word, _Form({}, "kind", "back" if is_han(word[0]) else "head")).keys[thing.key] = (
                         None
                     )
-        forms.update((form, known) for form, known in short.items() if len(known.keys) <= _MOST_SHARING)
+        forms.update((form, entry) for form, entry in short.items() if len(entry.keys) <= _MOST_SHARING)
         return forms
 
 

@@ -152,11 +152,11 @@ class Pack:
         text = text.replace("\n", " ")
         cues, lengths, glued = self._cues, self._lengths, tuple(self._glued)
         end = 0
-        for found in self._starts.finditer(text):
-            start = found.start()
+        for match in self._starts.finditer(text):
+            start = match.start()
             if start < end:
                 continue
-            run = found.group()
+            run = match.group()
             for length in lengths.get(run, ()):
                 word = text[start : start + length]
                 if word in cues and (word == run or not _goes_on(text, word, start)):
@@ -247,8 +247,8 @@ def _merge_money(words: dict[str, dict[str, Any]], data: Mapping[str, Any], curr
 
 def _is_money(words: Mapping[str, Mapping[str, Any]], word: str, group: str) -> bool:
     """Return whether a word is one of the own money already."""
-    found = words.get(fold_phrase(word), {}).get(group)
-    return found == MONEY or (isinstance(found, tuple) and found[0] == MONEY)
+    held = words.get(fold_phrase(word), {}).get(group)
+    return held == MONEY or (isinstance(held, tuple) and held[0] == MONEY)
 
 
 @cache
@@ -282,42 +282,42 @@ def vocabulary_problem(name: str) -> tuple[str, str] | None:
         name: a group, or group and value joined by a full stop: ``reject``, ``role.wait``, ``unit.min*60``.
     """
     group, _, value = name.partition(".")
-    known = _values()
-    if group not in known:
-        return f"the language packs have no group {shown(group)}", did_you_mean(group, known)
-    if bool(value) != bool(known[group]):
-        example = f"{group}.{min(known[group])}" if known[group] else group
+    groups = _values()
+    if group not in groups:
+        return f"the language packs have no group {shown(group)}", did_you_mean(group, groups)
+    if bool(value) != bool(groups[group]):
+        example = f"{group}.{min(groups[group])}" if groups[group] else group
         return f"the group {shown(group)} {'takes no value' if value else 'needs a value'}", f"write {example}"
-    return None if not value or _fits(value, known[group]) else _no_value(group, value, known[group])
+    return None if not value or _fits(value, groups[group]) else _no_value(group, value, groups[group])
 
 
-def _fits(value: str, known: Collection[str]) -> bool:
+def _fits(value: str, values: Collection[str]) -> bool:
     """Return whether a value is one of those known, the same unit on another scale, or a number like all of them."""
     scaled = _SCALED.fullmatch(value)
-    units = {one.partition("*")[0] for one in known}
-    number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, known))
+    units = {choice.partition("*")[0] for choice in values}
+    number = _NUMBER.fullmatch(value) is not None and all(map(_NUMBER.fullmatch, values))
     return (
-        value in known
+        value in values
         or number
         or (scaled is not None and scaled["unit"] in units and _NUMBER.fullmatch(scaled["scale"]) is not None)
     )
 
 
-def _no_value(group: str, value: str, known: Collection[str]) -> tuple[str, str]:
-    listed = ", ".join(sorted(known)[:_SHOWN_VALUES])
-    return f"the group {shown(group)} has no value {shown(value)}", did_you_mean(value, known) or f"it has: {listed}"
+def _no_value(group: str, value: str, values: Collection[str]) -> tuple[str, str]:
+    listed = ", ".join(sorted(values)[:_SHOWN_VALUES])
+    return f"the group {shown(group)} has no value {shown(value)}", did_you_mean(value, values) or f"it has: {listed}"
 
 
 @cache
 def _values() -> Mapping[str, frozenset[str]]:
     """Return the groups of all packs with the values that words have in them; none for plain groups."""
-    found: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
+    by_group: dict[str, set[str]] = {"role": set(get_args(FigureRole)), "time_role": set(get_args(TimeRole))}
     for language in languages():
         for data in _files(language):
             for group, held in data.items():
                 if group not in _CURRENCIES:
-                    found.setdefault(group, set()).update(held if isinstance(held, dict) else ())
-    return {group: frozenset(values) for group, values in sorted(found.items())}
+                    by_group.setdefault(group, set()).update(held if isinstance(held, dict) else ())
+    return {group: frozenset(values) for group, values in sorted(by_group.items())}
 
 
 def _room() -> Any:

@@ -242,7 +242,7 @@ class Page:
         """The links among the identifiers."""
         if not may_link(self.folded.text):
             return ()
-        return tuple(one for one in self.identifiers if one.kind == "link")
+        return tuple(identifier for identifier in self.identifiers if identifier.kind == "link")
 
 
 def open_page(text: str, *, language: str, vocabulary: Vocabulary | None = None, written: str | None = None) -> Page:

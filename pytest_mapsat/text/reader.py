@@ -33,34 +33,37 @@ def take_back(document: Document, cut: Scan) -> Document:
         return document
     return replace(
         document,
-        mentions=tuple(_denied(one, inside=_inside(one.span, spans)) for one in document.mentions),
+        mentions=tuple(_denied(reading, inside=_inside(reading.span, spans)) for reading in document.mentions),
         quantities=tuple(
-            replace(one, stance="denied") if _inside(one.span, spans) else one for one in document.quantities
+            replace(reading, stance="denied") if _inside(reading.span, spans) else reading
+            for reading in document.quantities
         ),
-        times=tuple(replace(one, stance="denied") if _inside(one.span, spans) else one for one in document.times),
+        times=tuple(
+            replace(reading, stance="denied") if _inside(reading.span, spans) else reading for reading in document.times
+        ),
     )
 
 
 def _taken_back(cut: Scan) -> list[tuple[int, int]]:
     """Return the folded spans that are taken back, ascending, none overlapping another."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     if not any(cue.has("takes_back_rest", "takes_back_sentence", "not") for cue in cut.cues):
-        return found
+        return spans
     for clause in cut.clauses:
-        if found and clause.start < found[-1][1]:
+        if spans and clause.start < spans[-1][1]:
             continue
         rest = clause.first("takes_back_rest")
         if rest and cut.text[rest.end : rest.end + 1] in _COLONS:
-            found.append((rest.end, len(cut.text)))
+            spans.append((rest.end, len(cut.text)))
             break
         sentence = cut.sentences[clause.sentence]
         told = clause.first("takes_back_sentence")
         if told:
-            found.append((told.end, sentence.end))
+            spans.append((told.end, sentence.end))
         elif _begins_with_not(cut, clause):
             whole = cut.text.startswith(_NOT[1], _begin(cut, clause)) and clause.start == sentence.start
-            found.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
-    return found
+            spans.append((clause.start, sentence.end if whole else _denied_to(cut, clause)))
+    return spans
 
 
 def _denied_to(cut: Scan, clause: Clause) -> int:
@@ -95,7 +98,7 @@ def _begins_with_not(cut: Scan, clause: Clause) -> bool:
 def _inside(span: Span, spans: Sequence[Span]) -> bool:
     place = bisect_right(spans, (span.start, span.start)) - 1
     around = spans[max(place, 0) : place + 2]
-    return any(one.start <= span.start < one.end for one in around)
+    return any(outer.start <= span.start < outer.end for outer in around)
 
 
 def _denied(mention: Mention, *, inside: bool) -> Mention:
@@ -151,9 +154,9 @@ def _read(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
 @lru_cache(maxsize=128)
 def _kept(page: Page, lexicon: Lexicon, turn: int, now: str | None) -> Document:
     """Read a page. Kept: trials have the same query and texts of tools, and often the same replies, and cases the same words to look for."""
-    found = find_names(page, lexicon)
-    sentences = scan(page, _places(found, page.links)).sentences
-    hits = tell_apart(found, lexicon, page.folded.text, [sentence.end for sentence in sentences])
+    names = find_names(page, lexicon)
+    sentences = scan(page, _places(names, page.links)).sentences
+    hits = tell_apart(names, lexicon, page.folded.text, [sentence.end for sentence in sentences])
     return (_of_names if len(page.text) <= KEPT else _of_names.__wrapped__)(page, tuple(hits), turn, now)
 
 
@@ -176,10 +179,10 @@ def _cut(page: Page, hits: Sequence[Hit], *, figures: bool) -> _Cut:
     return _Cut(cut, names, numbers, times)
 
 
-def _places(hits: Sequence[Hit], found: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
+def _places(hits: Sequence[Hit], identifiers: Sequence[FoundIdentifier]) -> tuple[tuple[int, int], ...]:
     """Return the places in which no figure is looked for: names and identifiers."""
     spans = [(hit.start, hit.end) for hit in hits]
-    return tuple(sorted(spans + [(one.start, one.end) for one in found]))
+    return tuple(sorted(spans + [(identifier.start, identifier.end) for identifier in identifiers]))
 
 
 def _inside_blocks(cut: Scan, numbers: Sequence[Number]) -> list[Number]:
@@ -229,21 +232,21 @@ class _Cut:
             negations=tuple(self._negations(inside=now is None)),
             numbers=()
             if now is None
-            else tuple(self._bare([one.span for found in (quantities, times) for one in found])),
+            else tuple(self._bare([figure.span for figures in (quantities, times) for figure in figures])),
         )
         return take_back(document, cut)
 
     def _negations(self, *, inside: bool) -> Iterator[Span]:
         """Yield the words that deny; ``inside``: those within phrases, too, as in "at no cost"."""
-        found = [(cue.start, cue.end) for cue in self.cut.cues if cue.has("not", "lack")]
+        places = [(cue.start, cue.end) for cue in self.cut.cues if cue.has("not", "lack")]
         for name in self.names if inside else ():
             words = self.cut.text[name.hit.start : name.hit.end]
-            found += [
+            places += [
                 (name.hit.start + cue.start, name.hit.start + cue.end)
                 for cue in self.cut.pack.find(words)
                 if cue.has("not", "lack")
             ]
-        yield from (self.span(start, end) for start, end in sorted(found))
+        yield from (self.span(start, end) for start, end in sorted(places))
 
     @cached_property
     def subjects(self) -> Subjects:
@@ -259,8 +262,8 @@ class _Cut:
             end -= 1
         return Span(*self.cut.folded.span(start, end))
 
-    def _mention(self, name: Name, said: tuple[int, int] | None) -> Mention:
-        words = self.cut.folded.original[slice(*self.cut.folded.span(*said))] if said else ""
+    def _mention(self, name: Name, reason: tuple[int, int] | None) -> Mention:
+        words = self.cut.folded.original[slice(*self.cut.folded.span(*reason))] if reason else ""
         span = self.span(name.hit.start, name.hit.end)
         return Mention(
             name.hit.keys,
@@ -289,7 +292,7 @@ class _Cut:
         return clause, sentence, self.cut.sentences[sentence].block
 
     def _quantities(self) -> list[Quantity]:
-        found = []
+        quantities = []
         figures = find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
         roles = Roles(self.cut, self.subjects)
         for figure in figures:
@@ -298,7 +301,7 @@ class _Cut:
             span = self.span(figure.start, figure.end)
             travel = told.role in ("travel_time", "travel_distance")
             subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
-            found.append(
+            quantities.append(
                 Quantity(
                     span=span,
                     value=figure.value,
@@ -318,7 +321,7 @@ class _Cut:
                 )
             )
         nothing = list(self._nothing())
-        return sorted([*found, *nothing], key=lambda one: one.span) if nothing else found
+        return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
 
     def _nothing(self) -> Iterator[Quantity]:
         """Yield the figures that words say which deny that there is any: a price of 0, a wait of 0. They are never surely read."""
@@ -398,24 +401,28 @@ class _Cut:
                 yield BareNumber(span, number.value)
 
     def _identifiers(self) -> list[Identifier]:
-        found = []
-        for one in self.cut.page.identifiers:
-            place = self.cut.clause_at(one.start)
-            subject = self.subjects.subject(one.start, one.end, place, travel=False)
-            found.append(
+        identifiers = []
+        for identifier in self.cut.page.identifiers:
+            place = self.cut.clause_at(identifier.start)
+            subject = self.subjects.subject(identifier.start, identifier.end, place, travel=False)
+            identifiers.append(
                 Identifier(
-                    self.span(one.start, one.end), one.kind, one.value, subject, self.cut.clauses[place].sentence
+                    self.span(identifier.start, identifier.end),
+                    identifier.kind,
+                    identifier.value,
+                    subject,
+                    self.cut.clauses[place].sentence,
                 )
             )
-        return found
+        return identifiers
 
     def _questions(self) -> list[Question]:
-        found = []
+        questions = []
         for number, sentence in enumerate(self.cut.sentences):
             if sentence.asks:
                 offer = self._offers(sentence)
-                found.append(Question(self.span(sentence.start, sentence.end), number, offer))
-        return found
+                questions.append(Question(self.span(sentence.start, sentence.end), number, offer))
+        return questions
 
     def _offers(self, sentence: Sentence) -> Offer:
         """Return what a sentence only offers: by its words, or since it asks under a condition and has no question mark."""

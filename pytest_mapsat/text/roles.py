@@ -345,19 +345,19 @@ class Roles:
 
     def _role(self, figure: ReadFigure, cues: Sequence[Cue], clause: Clause, allowed: frozenset[str]) -> str | None:
         """Return the role that the nearest fitting word gives; nothing where two are about as near."""
-        found: list[tuple[int, str]] = []
+        candidates: list[tuple[int, str]] = []
         for cue in cues:
             if cue.start < figure.end and cue.end > figure.start:
                 continue
             role = cue.role(allowed)
             if role:
-                found.append((self._distance(cue, figure, clause), role))
+                candidates.append((self._distance(cue, figure, clause), role))
             elif figure.unit in _TRAVEL and self._moves(cue, figure) and cue.tags.get("mode") not in _VEHICLES:
-                found.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
-        if not found:
+                candidates.append((self._distance(cue, figure, clause), _TRAVEL[figure.unit]))
+        if not candidates:
             return self._from_head(figure, allowed)
-        found.sort(key=lambda pair: (pair[0], pair[1] == "price"))
-        nearest, role = found[0]
+        candidates.sort(key=lambda pair: (pair[0], pair[1] == "price"))
+        nearest, role = candidates[0]
         if role in ("price", "fee") and figure.unit == "yuan" and self._for_several(figure, clause):
             return "total"
         if figure.unit == "count" and nearest > _NEAR:
@@ -391,14 +391,14 @@ class Roles:
 
     def _from_head(self, figure: ReadFigure, allowed: frozenset[str]) -> str | None:
         """Return the role that the head of the column, or of the row, gives a figure in a table."""
-        found: list[str] = []
+        roles: list[str] = []
         for cue in self.subjects.head_cues(figure.start):
             role = cue.role(allowed)
-            if role and (role != "price" or not found):
-                found.insert(0 if role != "price" else len(found), role)
+            if role and (role != "price" or not roles):
+                roles.insert(0 if role != "price" else len(roles), role)
             if "mode" in cue.tags and figure.unit in _TRAVEL:
                 return _TRAVEL[figure.unit]
-        return found[0] if found else None
+        return roles[0] if roles else None
 
     def _for_several(self, figure: ReadFigure, clause: Clause) -> bool:
         """Return whether a price is that of several people: "for six", "三个人就要"."""
@@ -429,7 +429,9 @@ class Roles:
     def _lacking(self, cue: Cue) -> bool:
         """Return whether a way of travelling is one that the user has not: "a long way without the car"."""
         before = self.scan.cues_between(max(cue.start - _LOOK_BACK, 0), cue.start)
-        return any(one.has("lack") and not self.scan.text[one.end : cue.start].strip(" theayour") for one in before)
+        return any(
+            earlier.has("lack") and not self.scan.text[earlier.end : cue.start].strip(" theayour") for earlier in before
+        )
 
     def _travel(self, figure: ReadFigure, place: int, mode: str, cues: Sequence[Cue]) -> str | None:
         """Return whether a length of time or way without a word of its own is that of a way."""
@@ -502,7 +504,7 @@ class TimeRoles:
     def _nearest_time_role(self, start: int, end: int) -> str | None:
         place = self.scan.clause_at(start)
         clause = self.scan.clauses[place]
-        found: list[tuple[int, bool, str]] = []
+        candidates: list[tuple[int, bool, str]] = []
         for cue in self.subjects.around(place, start):
             role = cue.tags.get("time_role")
             if not role or (cue.start < end and cue.end > start):
@@ -517,14 +519,14 @@ class TimeRoles:
             )
             # 出发17:11能到: of two words right beside a time, a Chinese arrival behind it is its own.
             other = not (cue.start == end and role == "arrival" and is_han(self.scan.text[cue.start]))
-            found.append((far, other, str(role)))
-        if not found:
+            candidates.append((far, other, str(role)))
+        if not candidates:
             return self._time_role_of_row(start, clause)
-        found.sort(key=lambda one: one[:2])
-        nearest, _, role = found[0]
+        candidates.sort(key=lambda candidate: candidate[:2])
+        nearest, _, role = candidates[0]
         if role == "deadline" and not nearest and self._arrives_by(end, clause):
             return "arrival"
-        if "last_service" in {other for far, _, other in found if far < _FAR}:
+        if "last_service" in {other for far, _, other in candidates if far < _FAR}:
             role = "last_service"
         return role if role in _TIME_ROLES else None
 

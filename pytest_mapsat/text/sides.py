@@ -146,9 +146,9 @@ class Before:
         name.leads = self._leads(name)
         side = _Side(name, clause, cues, self.named.adjacent(cues, name.hit.start), tail)
         for rule in self._RULES:
-            found = rule(self, side)
-            if found:
-                return found
+            sign = rule(self, side)
+            if sign:
+                return sign
         return ("lead" if name.leads else "plan" if name.timed else "plain"), None
 
     def _marked(self, side: _Side) -> Sign | None:

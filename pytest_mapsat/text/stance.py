@@ -57,7 +57,9 @@ class Whole:
     def _asks_which(self) -> bool:
         """Return whether the reply asks which of the things it lists is wanted: then the list proposes none."""
         asking = (sentence for sentence in self.scan.sentences if sentence.asks)
-        return any(cue.has("which") for one in asking for cue in self.scan.cues_between(one.start, one.end))
+        return any(
+            cue.has("which") for sentence in asking for cue in self.scan.cues_between(sentence.start, sentence.end)
+        )
 
     def _opening(self) -> set[str]:
         """Return the thing that a reply begins with, where its first clause names it and says nothing against it."""
@@ -77,12 +79,12 @@ class Whole:
         """Return how many letters of the clause of a name are neither its own nor those of words that say how and how far."""
         clause = self.scan.clauses[name.clause]
         rest = self.scan.text[clause.start : name.hit.start] + self.scan.text[name.hit.end : clause.end]
-        known = sum(
+        understood = sum(
             sum(map(_weight, self.scan.text[cue.start : cue.end]))
             for cue in clause.cues
             if cue.has("unit", "mode", "numeral", "chosen", "choose", "then", "about", "so")
         )
-        return sum(map(_weight, rest)) - known
+        return sum(map(_weight, rest)) - understood
 
     def _sections(self) -> set[str]:
         """Return the things that head the first item of a list whose section proposes nothing else."""
@@ -104,7 +106,7 @@ class Whole:
 
     def _leading(self) -> set[str]:
         """Return the things that head a heading, a numbered or timed item or row, or that are ticked."""
-        found = set()
+        keys = set()
         settled = {
             self.scan.blocks[name.block].heading
             for name in self.names
@@ -124,8 +126,8 @@ class Whole:
             merely_timed = name.why is None and (name.doubtful or name.key in unfit)
             walked = name.sign == "plan" and name.timed and not name.home and not merely_timed
             if (heads or walked) and name.key and not (name.bad and not name.timed and kind != "heading"):
-                found.add(name.key)
-        return found - self.out
+                keys.add(name.key)
+        return keys - self.out
 
     def _options(self, name: Name) -> bool:
         """Return whether a name stands in a table or list of options, of which another one is turned down or picked."""
@@ -390,13 +392,13 @@ class _Signs:
 
     def _spread(self, first: Name, tail: Tail) -> None:
         """Give what is said of both to the one before too: "X is A and Y is B, so neither will do"."""
-        said = tail.reject or tail.bad
-        if not said or not tail.both:
+        cue = tail.reject or tail.bad
+        if not cue or not tail.both:
             return
         place = self.named.place[id(first)]
         for name in self.named.names[max(place - _FOLLOWING, 0) : place]:
             if name.sentence == first.sentence and name.sign in ("plain", "lead"):
-                name.sign, name.why = "bad", (said.start, said.end)
+                name.sign, name.why = "bad", (cue.start, cue.end)
 
     def _led_in(self, name: Name) -> Cue | None:
         """Return the word that turns down all that a sentence lists behind its colon: "the others won't do: A shuts at six; B ..."."""

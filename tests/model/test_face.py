@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from pytest_mapsat import model
+from pytest_mapsat.model import Requirement, Truth
 
 NAMES = [(module, name) for module, names in model._NAMES.items() for name in names.split()]
 
@@ -24,3 +25,12 @@ def test_one_noun_loads_its_module_and_what_that_is_made_of():
 def test_a_name_that_is_none_is_refused():
     with pytest.raises(ImportError):
         from pytest_mapsat.model import Nothing  # noqa: F401
+
+
+def test_a_copy_of_a_truth_tells_its_own_requirements():
+    asked, fact = Requirement(id="e", kind="asked", text="a"), Requirement(id="f", kind="fact", text="b")
+    truth = Truth(requirements=(asked, fact))
+    assert (truth.asked, truth.by_kind) == ((asked,), (asked, fact))
+    other = truth.model_copy(update={"requirements": (fact,)})
+    assert (other.asked, other.by_kind, other) == ((), (fact,), Truth(requirements=(fact,)))
+    assert truth.to_json() == Truth(requirements=(asked, fact)).to_json()
