@@ -291,7 +291,7 @@ _TABLE = (
     Option(
         "report",
         "TYPE:PATH",
-        "write a report: html, json, markdown or github (step summary and annotations; github: alone is the step under way); repeatable",
+        "write a report, such as html:report.html or github:; mapsat report --help has all types; repeatable",
         repeatable=True,
     ),
     Option(

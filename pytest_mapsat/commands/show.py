@@ -164,9 +164,12 @@ def _claim_line(trajectory: Trajectory, judged: Judged) -> str:
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:
+    from pytest_mapsat.reports import REPORTS
+
     about = "files that --mapsat-save wrote, or journals; several for figures alone, one a model"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
-    about = "html:PATH, json:PATH, markdown:PATH, github: or github:PATH, figures:FOLDER"
+    types = "; ".join(f"{name}:PATH, {report.about}" for name, report in REPORTS.items())
+    about = f"{types}; figures:FOLDER, figures 4, 5 and B.4 of the paper, each as CSV, Markdown and SVG"
     parser.add_argument("reports", metavar="TYPE:PATH", nargs="+", help=about)
     about = "with figures: the first run again, by an agent that is given the profile (B.4)"
     parser.add_argument("--profile", metavar="RUN", type=Path, help=about)
@@ -224,8 +227,6 @@ def _write_figures(paths: list[Path], profile: Path | None, folder: Path) -> Non
 COMMANDS = {
     "show": Command("Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show),
     "report": Command(
-        "html (one file that works from disk), json, markdown, github (the summary of the step that is under way, and annotations on the output), or figures "
-        "(the paper's figures 4, 5 and B.4 of one or several runs, each as CSV, Markdown and SVG). "
         "Exit status 1 when a case failed or the gate does not hold.",
         _report_arguments,
         _report,

@@ -142,8 +142,8 @@ def _more_open(pairs: Sequence[Pair]) -> Iterator[str]:
     before, after = (sum(pair.is_open(new=new) for pair in pairs) for new in (False, True))
     if after > before:
         yield (
-            f"{counted(after, 'case')} with undecided labels that decide the item, {before} before; "
-            "to fail where their share rises, add the rule undecided:0.05"
+            f"{counted(after, 'case')} with undecided labels that can fail an item, {before} in the baseline; "
+            "the rule undecided:0.05 would fail where their share rises by more"
         )
 
 

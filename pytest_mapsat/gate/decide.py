@@ -237,8 +237,8 @@ def _undecided_told(open_cases: Mapping[str, str], cards: Sequence[Scorecard], c
         for label in card.labels
         if card.id == first and label.requirement in card.unknown and label.bounded and label.why
     )
-    are = "is" if len(open_cases) == 1 else "are"
-    told = f"{len(open_cases)} of {counted(cases, 'case')} {are} undecided, allowed: {allowed}"
+    have = "has" if len(open_cases) == 1 else "have"
+    told = f"{len(open_cases)} of {counted(cases, 'case')} {have} no verdict, allowed: {allowed}"
     return f"{told} {_blamed(open_cases, next(whys, ''))}"
 
 

@@ -207,9 +207,7 @@ def measure(metric_set: MetricSet, scene: MetricInput) -> tuple[dict[str, Measur
     if fault is not None and fault.blame != "agent":
         return {metric.name: Measure(None, class_of(fault), fault.message) for metric in metric_set.metrics}, None
     asked = [metric for metric in metric_set.metrics if fault is None or not metric.earned]
-    measures = dict.fromkeys(
-        [metric.name for metric in metric_set.metrics], Measure(0.0, why=fault.message if fault else "")
-    )
+    measures = {metric.name: Measure(0.0, why=fault.message) for metric in metric_set.metrics} if fault else {}
     if not asked:
         return measures, None
     if metric_set is MSB:  # ours, and sound

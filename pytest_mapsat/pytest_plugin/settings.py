@@ -19,7 +19,7 @@ from pytest_mapsat.judges import default_votes
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
-from pytest_mapsat.options import OPTIONS, agent_spec, refuse_ini, typed
+from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, refuse_ini, typed
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
@@ -210,25 +210,27 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     rule, trials = _trials(config)
     judge = _unrated("judge", _value(config, "judge"), rates)
     sample = _text(config, "sample")
-    options = RunOptions(
-        trials=trials,
-        pass_rule=rule,
-        max_drop=drops,
-        max_drop_from=drops_from,
-        inconclusive=_value(config, "inconclusive"),
-        shard=_read("shard", _text(config, "shard"), _shard),
-        sample=0 if sample in ("", "all") else _read("sample", sample, _ANY_NUMBER.read),
-        max_turns=_value(config, "max-turns"),
-        timeout_seconds=_value(config, "timeout"),
-        asserted=_read("assert", _value(config, "assert"), parse_asserted),
-        fail_under=fail_under,
-        fail_under_from=origin,
-        allow_undecided=_read("allow-undecided", _value(config, "allow-undecided"), _allowance),
-        on_miss=_unrated("on-miss", _value(config, "on-miss"), rates),
-        judge_votes=_votes(config, judge),
-        profile=_value(config, "profile"),
-        metrics=_read("metrics", _text(config, "metrics"), parse_metric_sets),
-    )
+    # Whatever is not read as it stands.
+    read: dict[str, Any] = {
+        "trials": trials,
+        "pass_rule": rule,
+        "max_drop": drops,
+        "max_drop_from": drops_from,
+        "shard": _read("shard", _text(config, "shard"), _shard),
+        "sample": 0 if sample in ("", "all") else _read("sample", sample, _ANY_NUMBER.read),
+        "asserted": _read("assert", _value(config, "assert"), parse_asserted),
+        "fail_under": fail_under,
+        "fail_under_from": origin,
+        "allow_undecided": _read("allow-undecided", _value(config, "allow-undecided"), _allowance),
+        "on_miss": _unrated("on-miss", _value(config, "on-miss"), rates),
+        "judge_votes": _votes(config, judge),
+        "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
+    }
+    for option in OPTIONS.values():
+        field, *others = fields_of(option)
+        if field in RunOptions.model_fields and field not in read and not others:
+            read[field] = _value(config, option.name)
+    options = RunOptions(**read)
     agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(
         agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options

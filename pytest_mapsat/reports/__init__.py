@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .html import opening
     from .live import Tally, UnderWay, live_line
     from .paper import figures, write_figures
-    from .targets import REPORT_TYPES, ReportTarget, parse_reports, write_reports
+    from .targets import REPORTS, ReportTarget, parse_reports, write_reports
     from .terminal import summary_lines
     from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
 else:
@@ -28,14 +28,14 @@ else:
             "paper": ("figures", "write_figures"),
             "html": ("opening",),
             "live": ("Tally", "UnderWay", "live_line"),
-            "targets": ("REPORT_TYPES", "ReportTarget", "parse_reports", "write_reports"),
+            "targets": ("REPORTS", "ReportTarget", "parse_reports", "write_reports"),
             "terminal": ("summary_lines",),
             "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
         },
     )
 
 __all__ = [
-    "REPORT_TYPES",
+    "REPORTS",
     "Line",
     "Report",
     "ReportTarget",

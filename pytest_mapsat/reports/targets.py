@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,14 +16,37 @@ from .markdown import annotation_lines, markdown_report
 if TYPE_CHECKING:
     from .html import Dialogues
 
+
+class _Report(NamedTuple):
+    """A type of report: what help says of it, and what makes its text of a run."""
+
+    about: str
+    text: Callable[[Run, Dialogues | None], str]
+
+
+def _html(run: Run, dialogues: Dialogues | None) -> str:
+    from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
+
+    return html_report(run, dialogues)
+
+
 GITHUB = "github"
-REPORT_TYPES = ("html", "json", "markdown", GITHUB)
+#: All types of reports. A new type is a line here.
+REPORTS = {
+    "html": _Report("one file that works from disk", _html),
+    "json": _Report("a row for each episode", lambda run, _: json_report(run)),
+    "markdown": _Report("a comment for a merge request", lambda run, _: markdown_report(run)),
+    GITHUB: _Report(
+        "the summary of a step, and annotations on the output; without PATH: of the step that is under way",
+        lambda run, _: markdown_report(run),
+    ),
+}
 #: Where GitHub takes the summary of a step from, and the folder that annotations name files from.
 _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
 class ReportTarget(NamedTuple):
-    """A report that is asked for: one of ``REPORT_TYPES``, the file that it goes to, and whether it is added to what the file holds."""
+    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds."""
 
     type: str
     path: Path
@@ -39,12 +62,7 @@ class ReportTarget(NamedTuple):
         Raises:
             OSError: the file cannot be written.
         """
-        if self.type == "html":
-            from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
-
-            page = html_report(run, dialogues)
-        else:
-            page = json_report(run) if self.type == "json" else markdown_report(run)
+        page = REPORTS[self.type].text(run, dialogues)
         with self.path.open("ab") if self.adds else replacing(self.path) as file:
             file.write(page.encode("utf-8", errors="replace"))
 
@@ -61,9 +79,9 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
         UsageError: there is no such type, or no path.
     """
     kind, colon, place = text.strip().partition(":")
-    if kind not in REPORT_TYPES:
-        hint = did_you_mean(kind, REPORT_TYPES)
-        expected = f"expected TYPE:PATH with one of {', '.join(REPORT_TYPES)}"
+    if kind not in REPORTS:
+        hint = did_you_mean(kind, REPORTS)
+        expected = f"expected TYPE:PATH with one of {', '.join(REPORTS)}"
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
     if kind == GITHUB and place in ("", "-"):
         if not environment.get(_SUMMARY):

@@ -181,6 +181,8 @@ class _Summary:
         if {"ar", "ecr", "iisr"} <= set(gated):
             self._say("", "satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case")
             self._say("", "per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)")
+        if "ts" in gated:
+            self._say("", "tools = expected tools called as expected / tools expected or called")
         if any(len(card.domains) > 1 for card in run.cases):
             self._say("", "a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):

@@ -349,7 +349,9 @@ class RowsCall:
             raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
         if rule.op == "least":
             return lambda value: (amount := number(value)) is not None and amount >= bound
-        return lambda value: (amount := number(value)) is not None and amount <= bound
+        if rule.op == "most":
+            return lambda value: (amount := number(value)) is not None and amount <= bound
+        raise NotImplementedError(f"no filter does {rule.op!r}: give it a branch here")
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
         match = self._spec.rule(name)

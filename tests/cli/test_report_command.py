@@ -56,7 +56,7 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
         (["show", "run.json", "ther"], "did you mean 'there'?"),
         (["show", "run.json", "here", "--trial", "3"], "--trial: found 3, expected one of the case's trials: 1, 2"),
         (["show", "none.json", "here"], "none.json"),
-        (["report", "run.json", "pdf:a"], "expected TYPE:PATH with one of html, json, markdown, github"),
+        (["report", "run.json", "pdf:a"], "expected TYPE:PATH with one of "),
         (["report", "run.json", "html:run.json"], "run.json is the run itself"),
         (["report", "bad.json", "html:a.html"], "bad.json:1: schema: found 'mapsat-run/9'"),
         (["report", "run.json", "figures:run.json/x"], "run.json/x"),

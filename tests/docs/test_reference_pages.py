@@ -59,4 +59,5 @@ def test_the_page_says_what_the_table_says(page, lines):
     if os.environ.get("MAPSAT_UPDATE_README"):
         text = GENERATED.sub(lambda _: made, text)
         (REFERENCE / page).write_text(text, encoding="utf-8")
-    assert GENERATED.search(text)[0] == made
+    again = "run MAPSAT_UPDATE_README=1 pytest tests/docs/test_reference_pages.py"
+    assert GENERATED.search(text)[0] == made, again

@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_mapsat.model import Scorecard, Trajectory
-from pytest_mapsat.reports import REPORT_TYPES, figures, properties
+from pytest_mapsat.reports import REPORTS, figures, properties
 from pytest_mapsat.reports.markdown import MOST
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-run.md").read_text(encoding="utf-8")
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-run.md
 
 def test_every_type_of_report_is_described():
     described = set(re.findall(r"^\| `([a-z]+):(?:PATH)?`", PAGE, re.MULTILINE))
-    assert described == set(REPORT_TYPES)
+    assert described == set(REPORTS)
     assert f"{MOST:,} characters" in PAGE
 
 

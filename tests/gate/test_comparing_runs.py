@@ -445,7 +445,7 @@ def test_more_undecided_cases_than_before_are_told_and_a_rule_fails_on_them():
     found = compared(baseline, new, "ar:0.2", "undecided:0.1")
     assert [rule.outcome for rule in found.rules] == ["passed", "failed"]
     assert found.rules[1].reason == "undecided 0.000 -> 0.200 of 10 cases rose by more than 0.1"
-    assert found.warnings[0].startswith("2 cases with undecided labels that decide the item, 0 before")
+    assert found.warnings[0].startswith("2 cases with undecided labels that can fail an item, 0 in the baseline")
 
 
 def test_a_common_part_of_less_than_half_is_not_compared():

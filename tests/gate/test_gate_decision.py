@@ -172,7 +172,7 @@ def test_undecided_cases_do_not_matter_to_a_threshold_that_they_cannot_turn_and_
     gate = judge_run([*cards_of(0.9), undecided_card("x")], "ar=0.5")
     assert gate.outcome == "passed"
     assert gate.reasons[1:] == (
-        "1 of 2 cases is undecided, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)",
+        "1 of 2 cases has no verdict, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)",
     )
 
 
@@ -198,7 +198,7 @@ def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
     gate = judge_run(cards)
     assert (gate.outcome, gate.reasons[0]) == (
         "inconclusive",
-        "1 of 2 cases is undecided, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)",
+        "1 of 2 cases has no verdict, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)",
     )
     assert "to decide it" in gate.reasons[-1]
     assert judge_run(cards, undecided="50%").outcome == "passed"
@@ -219,7 +219,7 @@ def test_an_asserted_label_for_want_of_a_recording_is_undecided_and_laid_to_the_
     card = undecided_card("x", label=unknown("h1", "no recording", "sandbox"), blame="sandbox")
     assert (
         judge_run([card]).reasons[0]
-        == "1 of 1 case is undecided, allowed: 0 (sandbox 1: x; requirement h1: no recording)"
+        == "1 of 1 case has no verdict, allowed: 0 (sandbox 1: x; requirement h1: no recording)"
     )
 
 

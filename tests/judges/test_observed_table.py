@@ -9,7 +9,7 @@ from judging import TOOLS, call, case_of, dialogue
 import pytest_mapsat
 from pytest_mapsat import registry
 from pytest_mapsat.judges import ChecksJudge
-from pytest_mapsat.model import RowChange
+from pytest_mapsat.model import KINDS, RowChange
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,3 +141,8 @@ def test_a_figure_that_nobody_states_passes_where_that_is_allowed():
     check, trajectory, _, _ = OBSERVED["no figure of this unit and role is stated"]
     (label,) = labels(check | {"if_absent": "nothing_claimed"}, trajectory, "facts")
     assert (label.outcome, label.nothing_claimed) == ("passed", True)
+
+
+def test_every_kind_of_check_has_a_row_on_the_page():
+    rows = " ".join(line.partition(" | ")[0] for line in PAGE.splitlines() if line.startswith("| `"))
+    assert [kind for kind in sorted(KINDS - {"python"}) if f"`{kind}`" not in rows] == []

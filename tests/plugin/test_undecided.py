@@ -39,7 +39,7 @@ def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(p
     result.stdout.fnmatch_lines(
         [
             "a range: undecided labels in 1 of 3 cases, failed or passed (mapsat review RUN)",
-            "gate     INCONCLUSIVE, exit status 1: 1 of 3 cases is undecided, allowed: 0",
+            "gate     INCONCLUSIVE, exit status 1: 1 of 3 cases has no verdict, allowed: 0",
             "*(undecided 1: nav-one; requirement z1: 'it' may be either)*",
             "*mapsat review RUN*",
             "SKIPPED*hard z1 is undecided: 'it' may be either",
@@ -151,7 +151,7 @@ def test_an_all_right_agent_with_a_fifth_of_undecided_prose_passes_by_the_recipe
     told = " ".join(red.stdout.str().split())
     for line in (
         "pass_rate 0.7829-1.0000 may be below 0.9 (8 of 10 cases decided",
-        "2 of 10 cases are undecided, allowed: 0 (undecided 2: c0, c1; c0, requirement z1: the requirement has no machine check)",
+        "2 of 10 cases have no verdict, allowed: 0 (undecided 2: c0, c1; c0, requirement z1: the requirement has no machine check)",
         "to decide it, let a model judge (mapsat regrade RUN --judge=llm:MODEL), label by hand (mapsat review RUN), or",
         "or allow undecided cases (--mapsat-allow-undecided=N or N%)",
     ):

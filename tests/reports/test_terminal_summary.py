@@ -38,6 +38,8 @@ satisfied (AR) = asked x unasked: requests met x unspoken
 needs met, per case
 per turn (SES) = satisfied x brevity (0.5 with as many
 replies as expected)
+tools = expected tools called as expected / tools expected
+or called
 a case counts in each of its domains
 a range: undecided labels in 2 of 5 cases, failed or passed
 (mapsat review RUN)
@@ -52,9 +54,9 @@ review   nav-3  satisfied 0.25 to 1.00  hard z1 is undecideâ€¦
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case,
          which --mapsat-allow-undecided lets pass
-         1 of 5 cases is undecided, allowed: 1 (undecided 1:
-         nav-3; requirement z1: 'the mill' may be Old Mill
-         or New Mill)
+         1 of 5 cases has no verdict, allowed: 1 (undecided
+         1: nav-3; requirement z1: 'the mill' may be Old
+         Mill or New Mill)
 """,
     80: """\
 agent  my:agent
@@ -69,6 +71,7 @@ search             2/2  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75  0.60-0.75
 the terminal is too narrow to show tools
 satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case
 per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)
+tools = expected tools called as expected / tools expected or called
 a case counts in each of its domains
 a range: undecided labels in 2 of 5 cases, failed or passed (mapsat review RUN)
 95 % interval over cases: satisfied 0.210-1.000, per turn 0.210-1.000
@@ -81,8 +84,8 @@ review   nav-3  satisfied 0.25 to 1.00  hard z1 is undecided: 'the mill' may beâ
 slowest  find-1 0.50 s, find-2 0.50 s, nav-1 0.50 s
 gate     PASSED: ar 0.6750 >= 0.65 without 1 undecided case, which
          --mapsat-allow-undecided lets pass
-         1 of 5 cases is undecided, allowed: 1 (undecided 1: nav-3; requirement
-         z1: 'the mill' may be Old Mill or New Mill)
+         1 of 5 cases has no verdict, allowed: 1 (undecided 1: nav-3;
+         requirement z1: 'the mill' may be Old Mill or New Mill)
 """,
 }
 
