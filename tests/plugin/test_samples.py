@@ -93,7 +93,7 @@ def test_a_part_of_a_sample_is_a_part(towns: pytest.Pytester) -> None:
     sample = (GOOD, "--mapsat-sample=7", GATE)
     result = towns.runpytest(*sample, "-m", "search")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (3 of 7 cases; -m*"])
+    result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (3*", "*of 7 cases; -m*"])
     assert towns.runpytest(*sample[:-1], "-m", "search", "--mapsat-fail-under=search.ar=0.4").ret == 0
     result = towns.runpytest(*sample, "benchmark_cases/c.jsonl")
     result.stdout.fnmatch_lines(["*ar is undecided: part of the suite ran (* of 7 cases)"])
