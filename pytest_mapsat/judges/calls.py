@@ -18,8 +18,8 @@ from pytest_mapsat.model import (
     Step,
     same,
 )
+from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase
 from pytest_mapsat.sandbox import fits
-from pytest_mapsat.text import agrees, asks_go_ahead, fold_phrase
 
 from .context import Context
 from .findings import Finding, count_in_words, every, matches_in_words

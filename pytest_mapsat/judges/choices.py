@@ -22,8 +22,8 @@ from pytest_mapsat.model import (
     shown,
     values_at,
 )
+from pytest_mapsat.reading import Document, Mention
 from pytest_mapsat.sandbox import satisfies
-from pytest_mapsat.text import Document, Mention
 
 from .context import Context
 from .findings import (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_mapsat import model
 from pytest_mapsat.model import Check, Grounded, Number, Quote, Recommends, Requirement, leaves
+from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
-from pytest_mapsat.text import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 
 from .evidence import UNITS, USER, Identity, KnownFigure, Moment, is_unit
 from .findings import SHOWN_AT_MOST, Finding, cite, unclear

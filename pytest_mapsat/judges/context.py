@@ -25,8 +25,7 @@ from pytest_mapsat.model import (
     WhichReply,
     leaves,
 )
-from pytest_mapsat.sandbox import End, EndError, SandboxSuite, Table, play_reference, reference_digest, tables_of
-from pytest_mapsat.text import (
+from pytest_mapsat.reading import (
     ClockTime,
     Document,
     Lexicon,
@@ -43,6 +42,7 @@ from pytest_mapsat.text import (
     read_names,
     read_page,
 )
+from pytest_mapsat.sandbox import End, EndError, SandboxSuite, Table, play_reference, reference_digest, tables_of
 
 from .calibration import shipped
 from .claims import Judged, weigh

@@ -28,8 +28,7 @@ from pytest_mapsat.model import (
     meanings_below,
     name_of,
 )
-from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
-from pytest_mapsat.text import (
+from pytest_mapsat.reading import (
     MONEY,
     YUAN,
     Document,
@@ -41,6 +40,7 @@ from pytest_mapsat.text import (
     read,
     read_page,
 )
+from pytest_mapsat.sandbox import distance_m, opening_hours, point_of
 
 #: Where evidence comes from: a tool's result, the context that the agent was shown, the user's own words.
 Origin = Literal["tool", "context", "user"]

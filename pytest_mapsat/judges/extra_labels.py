@@ -33,8 +33,8 @@ from pytest_mapsat.model import (
     step_name,
     thing_name,
 )
+from pytest_mapsat.reading import Document, fold_phrase, lexicon_of, read
 from pytest_mapsat.sandbox import DAY_WORDS, UnfitError, canonical, day_of, distance_m, point_of, rule_of, tokens
-from pytest_mapsat.text import Document, fold_phrase, lexicon_of, read
 
 from .choices import breaks
 from .claims import Judged

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from pytest_mapsat.model import ClockTime, Number
-from pytest_mapsat.text import ClockTime as Clock
-from pytest_mapsat.text import Document, Quantity, Span, pack_of
+from pytest_mapsat.reading import ClockTime as Clock
+from pytest_mapsat.reading import Document, Quantity, Span, pack_of
 
 from .context import Context
 from .findings import Finding, unclear

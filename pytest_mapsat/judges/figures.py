@@ -13,8 +13,8 @@ from itertools import islice
 from typing import NamedTuple, get_args
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
-from pytest_mapsat.text import FOREIGN, MONEY, Document, Quantity, Vocabulary
-from pytest_mapsat.text import ClockTime as Clock
+from pytest_mapsat.reading import FOREIGN, MONEY, Document, Quantity, Vocabulary
+from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
 from .evidence import UNITS, is_unit

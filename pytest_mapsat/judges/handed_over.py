@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar, cast, get_args
 
 from pytest_mapsat.model import Figure, FigureRole, Form, FormFigure, FormThing, Quote, Structured, TimeRole, Turn
-from pytest_mapsat.text import ClockTime, Document, Mention, Quantity, Vocabulary, lexicon_of, read
+from pytest_mapsat.reading import ClockTime, Document, Mention, Quantity, Vocabulary, lexicon_of, read
 
 from .known_values import agrees
 

@@ -30,8 +30,8 @@ from pytest_mapsat.model import (
     trajectory_digest,
     wording_digest,
 )
+from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxSuite
-from pytest_mapsat.text import Vocabulary
 
 from .calibration import calibration_of, misread_by, shipped
 from .context import Context

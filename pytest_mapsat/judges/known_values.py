@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool, values_at
+from pytest_mapsat.reading import MONEY, ClockTime, Document, Quantity, Vocabulary, fold_phrase, lexicon_of, read
 from pytest_mapsat.sandbox import distance_m, point_of
-from pytest_mapsat.text import MONEY, ClockTime, Document, Quantity, Vocabulary, fold_phrase, lexicon_of, read
 
 from .evidence import Evidence, KnownFigure, Moment
 from .things import Entity

@@ -1,4 +1,7 @@
-"""From a check to a label: which function judges which kind of check, and what becomes of its finding. A new kind is one class in the model, one function, and one line here."""
+"""From a check to a label: which function judges which kind of check, and what becomes of its finding.
+
+A new kind is one class in the model, one function, and one line here: among the exact kinds, or with its family among those that read prose.
+"""
 
 from __future__ import annotations
 
@@ -52,23 +55,16 @@ from .findings import Finding, at_least, every, negated, reading_of, some
 from .python_check import python_check
 from .words import addressed, asked, located, says, travels
 
-#: kind -> evaluator of the check from the context.
-EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
-    Says: says,
-    Number: number,
-    ClockTime: clock_time,
-    Travels: travels,
-    Recommends: recommends,
-    Located: located,
-    Addressed: addressed,
+_Evaluator = Callable[[Any, Context], Finding]
+
+#: Kinds of checks that are decided exactly, with what judges them.
+_EXACT: dict[type, _Evaluator] = {
     Calls: calls,
     EndState: state,
     Unchanged: unchanged,
     SameEnd: same_end,
     Output: output,
     Matches: matches,
-    Asked: asked,
-    Grounded: grounded,
     PythonCheck: lambda check, context: python_check(check, context.episode),
     All: lambda check, context: every(_parts(check.checks, context)),
     AnyOf: lambda check, context: some(_parts(check.checks, context)),
@@ -76,14 +72,17 @@ EVALUATORS: dict[type, Callable[[Any, Context], Finding]] = {
     Not: lambda check, context: negated(_evaluate(check.check, context)),
 }
 
-
-#: kind of a check that reads prose -> the family of its readings. All other kinds are decided exactly.
-FAMILIES: dict[type, Family] = {
-    **dict.fromkeys((Recommends, Located, Addressed), "choice"),
-    **dict.fromkeys((Number, ClockTime), "figure"),
-    **dict.fromkeys((Says, Asked), "words"),
-    Travels: "travels",
-    Grounded: "claims",
+#: Kinds of checks that read prose, with what judges them and the family of kinds of failures by which they are calibrated.
+_READ: dict[type, tuple[_Evaluator, Family]] = {
+    Recommends: (recommends, "choice"),
+    Located: (located, "choice"),
+    Addressed: (addressed, "choice"),
+    Number: (number, "figure"),
+    ClockTime: (clock_time, "figure"),
+    Says: (says, "words"),
+    Asked: (asked, "words"),
+    Travels: (travels, "travels"),
+    Grounded: (grounded, "claims"),
 }
 
 
@@ -101,9 +100,11 @@ def evaluate(check: Check, context: Context) -> Finding:
 
 
 def _evaluate(check: Check, context: Context) -> Finding:
-    finding = EVALUATORS[type(check)](check, context)
-    family = FAMILIES.get(type(check), "")
-    if not family or finding.reading:
+    if (exact := _EXACT.get(type(check))) is not None:
+        return exact(check, context)
+    evaluator, family = _READ[type(check)]
+    finding = evaluator(check, context)
+    if finding.reading:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
     sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))

@@ -17,8 +17,8 @@ from itertools import count
 from typing import Literal
 
 from pytest_mapsat.model import Case, ClockTime, Json, Number, Quote, Requirement, Step, Trajectory, digest
-from pytest_mapsat.text import FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
-from pytest_mapsat.text import ClockTime as Clock
+from pytest_mapsat.reading import FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
+from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
 from .evidence import UNITS

@@ -27,7 +27,7 @@ from pytest_mapsat.model import (
     leaves,
     values_at,
 )
-from pytest_mapsat.text import Document, Mention, Span, Thing, fold_phrase
+from pytest_mapsat.reading import Document, Mention, Span, Thing, fold_phrase
 
 #: What looks like a name: words with capitals, or Chinese characters up to a sign or a particle.
 _NAME = r"(?P<name>[A-Z][\w'’-]+(?: (?:of |the |& )?[A-Z][\w'’-]+)*|[\u4e00-\u9fff]{2,10}?(?=[^\w]|$|[和与都也吧]))"

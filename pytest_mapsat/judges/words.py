@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_mapsat.model import Addressed, Asked, Located, Quote, Says, Travels
+from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
 from pytest_mapsat.sandbox import distance_m
-from pytest_mapsat.text import Document, Mention, Span, fold_phrase, pack_of
 
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, cited, count_in_words, every, one_of, unclear

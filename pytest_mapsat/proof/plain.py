@@ -41,8 +41,8 @@ from pytest_mapsat.model import (
     WhichReply,
     values_at,
 )
+from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
-from pytest_mapsat.text import Vocabulary
 from pytest_mapsat.users import make_user
 
 #: unit -> what is measured, and how many base units (metre, second, ...) it is. Names are those of checks.

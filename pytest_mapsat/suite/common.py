@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
-from pytest_mapsat.text import vocabulary_problem
+from pytest_mapsat.reading import vocabulary_problem
 
 from .tables import circle_in
 

@@ -36,9 +36,9 @@ from pytest_mapsat.model import (
     Tool,
     shown,
 )
+from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
-from pytest_mapsat.text import Vocabulary
 
 from .common import read_common, read_manifest
 from .crosscheck import Remark, errors_of

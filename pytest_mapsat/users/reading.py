@@ -14,9 +14,9 @@ from importlib.resources import files
 
 import yaml
 
-from pytest_mapsat import text
+from pytest_mapsat.reading import Document, Span, fold_phrase, go_ahead_requests, lexicon_of, open_page, read_names
+from pytest_mapsat.reading import read as read_reply
 from pytest_mapsat.sandbox import DAY_WORDS
-from pytest_mapsat.text import Document, Span, fold_phrase
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ def read(message: str, language: str = "en") -> Reading:
         message: the agent's words.
         language: of the case; a message in another one is read in that.
     """
-    document = text.read_names(text.open_page(message[-_READ_CHARS:], language=language), text.lexicon_of(()))
+    document = read_names(open_page(message[-_READ_CHARS:], language=language), lexicon_of(()))
     asks = {question.sentence: question.offer for question in document.questions}
-    requests = text.go_ahead_requests(document)
+    requests = go_ahead_requests(document)
     sentences: list[str] = []
     go_ahead: list[str] = []
     kinds: dict[str, list[str]] = {}
@@ -217,7 +217,7 @@ def facts_of(said: str, language: str, now: str = "") -> tuple[Fact, ...]:
         language: BCP 47 tag of the case.
         now: the case's moment, from which words like tomorrow count; empty: they are no fact.
     """
-    document = text.read(said, language=language, lexicon=text.lexicon_of(()))
+    document = read_reply(said, language=language, lexicon=lexicon_of(()))
     times = [Fact("clock", tuple(map(float, time.minutes)), time.span) for time in document.times]
     figures = [Fact(figure.unit, (figure.low, figure.high), figure.span) for figure in document.quantities]
     return (*times, *_days(said, now), *figures)

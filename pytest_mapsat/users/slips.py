@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
-from pytest_mapsat.text import Span, agrees, fold_phrase
+from pytest_mapsat.reading import Span, agrees, fold_phrase
 
 from .reading import (
     PATTERNS,

@@ -3,7 +3,7 @@
 from judging import TOOLS, check_of, dialogue
 
 from pytest_mapsat.judges import Context, evaluate
-from pytest_mapsat.text import Block, ClockTime, Document, Mention, Quantity, Question, Span
+from pytest_mapsat.reading import Block, ClockTime, Document, Mention, Quantity, Question, Span
 
 
 def span(text, words):

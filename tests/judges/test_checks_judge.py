@@ -5,7 +5,7 @@ from judging import TOOLS, case_of, dialogue, found_places
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Fault, trajectory_digest
-from pytest_mapsat.text import Vocabulary
+from pytest_mapsat.reading import Vocabulary
 
 BUS = {"kind": "says", "any": ["bus"]}
 METRO = {"kind": "says", "any": ["metro"]}

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_mapsat.judges import Context, make_judge
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
-from pytest_mapsat.text import Vocabulary
+from pytest_mapsat.reading import Vocabulary
 
 
 def tool(name, **declared):

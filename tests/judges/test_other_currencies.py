@@ -5,8 +5,8 @@ from suite_maker import MANIFEST, case_yaml, make_suite
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Case, Step, SuiteError, Tool, Trajectory, Turn
+from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.suite import open_suite
-from pytest_mapsat.text import Vocabulary
 
 TOOL = Tool.model_validate(
     {

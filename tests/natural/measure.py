@@ -25,10 +25,10 @@ from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspici
 from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.model import Form, FormFigure, FormThing, Judging, PeopleLabels
 from pytest_mapsat.proof import JudgedDialogue, judging_of
+from pytest_mapsat.reading import Document
 from pytest_mapsat.runs.people_labels import judge_answers
 from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
-from pytest_mapsat.text import Document
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

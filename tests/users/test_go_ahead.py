@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mapsat.text import asks_go_ahead
+from pytest_mapsat.reading import asks_go_ahead
 
 HERE = Path(__file__).parent
 

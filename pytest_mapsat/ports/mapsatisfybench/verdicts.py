@@ -38,7 +38,7 @@ from pytest_mapsat.model import (
     Verdict,
     shown,
 )
-from pytest_mapsat.text import fold_phrase
+from pytest_mapsat.reading import fold_phrase
 
 _BY = "recorded"
 _SHOWN = 300

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from pytest_mapsat.formats import TableRow, parse_literal
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, digest, shown, tool_name
+from pytest_mapsat.reading import lexicon_of, read
 from pytest_mapsat.suite import ImportLog, tools_of
-from pytest_mapsat.text import lexicon_of, read
 
 #: A spreadsheet's cell holds so many characters; what had more ends here.
 CELL_CHARS = 32_767

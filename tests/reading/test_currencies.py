@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.text import FOREIGN, MONEY, Vocabulary, lexicon_of, read
+from pytest_mapsat.reading import FOREIGN, MONEY, Vocabulary, lexicon_of, read
 
 SAID = {
     "CNY": ["It costs 30 yuan.", "It costs ¥30.", "价格是30元。", "It is 30 rmb."],

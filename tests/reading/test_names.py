@@ -3,7 +3,7 @@
 import pytest
 from reading_help import reading
 
-from pytest_mapsat.text import Lexicon, Thing
+from pytest_mapsat.reading import Lexicon, Thing
 
 BRANCHES = Lexicon(
     [

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from reading_help import CHINESE, ENGLISH, reading
 from step_count import steps_of
 
-from pytest_mapsat.text import Lexicon, Thing, Vocabulary, lexicon_of, open_page, page, read, read_names, read_page
-from pytest_mapsat.text.pack import Pack
+from pytest_mapsat.reading import Lexicon, Thing, Vocabulary, lexicon_of, open_page, page, read, read_names, read_page
+from pytest_mapsat.reading.pack import Pack
 
 PIECES = st.sampled_from(
     [

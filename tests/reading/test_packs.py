@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.text import Vocabulary, pack_of
+from pytest_mapsat.reading import Vocabulary, pack_of
 
 
 def found(text, language="en", **groups):

@@ -1,6 +1,6 @@
 """An invented town that the tests of reading share, in English and in Chinese."""
 
-from pytest_mapsat.text import Document, Lexicon, Thing, Vocabulary, read
+from pytest_mapsat.reading import Document, Lexicon, Thing, Vocabulary, read
 
 ENGLISH = Lexicon(
     [
