@@ -107,7 +107,6 @@ def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
 def test_changed_answers_are_caught_without_a_false_alarm(capsys):
     main(["lint", str(SUITE.root), "--mutants"])
     told = capsys.readouterr().out
-    assert re.findall(r"^(\d+) false alarms", told, re.MULTILINE) == ["0", "0"]
-    killed = [float(share) for share in re.findall(r"killed \(([\d.]+) %\)", told)]
-    assert len(killed) == 2
-    assert min(killed) >= 40
+    assert re.findall(r"^(\d+) false alarms", told, re.MULTILINE) == ["0"]
+    (killed,) = re.findall(r"killed \(([\d.]+) %\)", told)
+    assert float(killed) >= 40
