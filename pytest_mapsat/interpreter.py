@@ -14,7 +14,7 @@ from typing import Any
 # Agents and models are waited for side by side, our own work is done by one thread after another. Python runs one thread at a time anyway: where
 # many want to run, each wakes every few milliseconds to ask for the interpreter, which costs more than the work.
 
-#: How long nobody may have taken the turn, seconds, before those that wait for it go on without: whoever has it is waiting for something.
+#: Seconds after which a waiting thread goes on without the turn: its holder is itself waiting for something.
 _PATIENCE = 1.0
 
 

@@ -45,7 +45,7 @@ class _Job:
         self.give_up()
 
     def give_up(self) -> None:
-        """Let whoever waits go on."""
+        """Wake the thread that waits for this job, finished or not."""
         with suppress(RuntimeError):  # it does already
             self._over.release()
 
@@ -82,7 +82,7 @@ class Worker:
             Overdue: it took longer than ``timeout`` seconds, or was left behind.
         """
         job = _Job(function, argument)
-        # Among many episodes at once only whoever looks after them all knows how it was.
+        # With many episodes at once, only the main thread can know what the agent has changed.
         surroundings = Surroundings() if current_thread() is main_thread() else None
         self.idle = False
         _under_way.add(job)

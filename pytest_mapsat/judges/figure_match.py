@@ -108,7 +108,7 @@ def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Conte
 
 
 def near_phrases(near: Sequence[str], document: Document, figures: Sequence[Quantity | Clock]) -> Nearby:
-    """Return the figures that are said of one of the phrases, those that may be, and the sentences in which one stands.
+    """Return the figures that describe one of the phrases, those that may describe one, and the sentences with a phrase.
 
     A figure is said of a phrase that stands in its clause; of several there the nearest is, and the others may be. Where the clause of the
     phrase has no figure, the nearest in its sentence is meant.

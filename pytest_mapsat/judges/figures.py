@@ -291,7 +291,7 @@ def _is_strange(judgement: _Judgement, check: Number | ClockTime, context: Conte
 
 
 def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequence[_Judgement]) -> list[_Judgement]:
-    """Return the figures that could turn the result, if only it were sure what they are said of, or whether they fit."""
+    """Return the unclear figures that could turn the result: unclear what they describe, or whether they fit."""
     open_ = [judgement for judgement in clear if judgement.outcome == "open"]
     if check.quantifier == "any":
         return [*open_, *(judgement for judgement in maybe if judgement.outcome != "misfit")]

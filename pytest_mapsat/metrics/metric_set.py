@@ -138,19 +138,19 @@ class MetricInput:
         return faithfulness(self.case, self.labels)
 
     def knowing(self, success: Measure) -> MetricInput:
-        """Return the same scene with the metric that the suite calls its success; what was computed of it stays."""
+        """Return the same input with the metric that the suite calls its success; what was computed of it stays."""
         other = replace(self, success=success)
         vars(other).update({**vars(self), "success": success})
         return other
 
     def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
-        """Return the same scene with other labels; what was computed without labels stays."""
+        """Return the same input with other labels; what was computed without labels stays."""
         other = replace(self, verdict=self.verdict.model_copy(update={"labels": labels}))
         vars(other).update({name: vars(self)[name] for name in ("fault", "spent", "selection") if name in vars(self)})
         return other
 
     def copied(self) -> MetricInput:
-        """Return the same scene in values of its own: whoever changes something in it changes nothing else."""
+        """Return a deep copy, so that a metric set that changes it changes nothing else."""
         case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))
         return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
 
@@ -168,8 +168,8 @@ class MetricSet:
         metrics: what it measures; names are unique over all metric sets.
         labels: kinds of labels that it reads besides those of the case's requirements: ``state`` for the steps, ``observation`` for the things that
             replies name. A judge gives them only where a metric set asks.
-        measure: from a scene to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
-            where a metric is not earned (``scene.fault`` is set then).
+        measure: from a metric_input to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
+            where a metric is not earned (``metric_input.fault`` is set then).
         names: of its metrics.
     """
 
@@ -197,13 +197,13 @@ class MetricSet:
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
 
 
-def measure(metric_set: MetricSet, scene: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
+def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str, Measure], Fault | None]:
     """Return a metric set's metrics of one episode, and what broke in the metric set itself; None where it holds.
 
     A broken episode earns 0 where the agent broke it, in the metrics that are earned; it has no value where somebody else did. A metric set of
-    others gets a copy of the scene.
+    others gets a copy of the metric_input.
     """
-    fault = scene.fault
+    fault = metric_input.fault
     if fault is not None and fault.blame != "agent":
         return {metric.name: Measure(None, class_of(fault), fault.message) for metric in metric_set.metrics}, None
     asked = [metric for metric in metric_set.metrics if fault is None or not metric.earned]
@@ -211,9 +211,9 @@ def measure(metric_set: MetricSet, scene: MetricInput) -> tuple[dict[str, Measur
     if not asked:
         return measures, None
     if metric_set is MSB:  # ours, and sound
-        return measures | metric_set.measure(scene), None  # type: ignore[operator]
+        return measures | metric_set.measure(metric_input), None  # type: ignore[operator]
     try:
-        given = call_stranger(lambda: dict(metric_set.measure(scene.copied())))
+        given = call_stranger(lambda: dict(metric_set.measure(metric_input.copied())))
         return measures | _sound_ones(metric_set, asked, given), None
     except StrangerError as broken:
         message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
@@ -268,23 +268,23 @@ def _number(metric: Metric, value: object) -> float:
     return float(value)
 
 
-def _measure(scene: MetricInput) -> Mapping[str, Measure]:
-    if scene.fault is not None:
-        return {"cei": cost_efficiency(Measure(0.0, why=scene.fault.message), scene.spent)}
-    ecr = explicit_completion(scene.case, scene.labels, scene.verdict.explicit_count)
-    iisr = implicit_satisfaction(scene.case, scene.labels)
+def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
+    if metric_input.fault is not None:
+        return {"cei": cost_efficiency(Measure(0.0, why=metric_input.fault.message), metric_input.spent)}
+    ecr = explicit_completion(metric_input.case, metric_input.labels, metric_input.verdict.explicit_count)
+    iisr = implicit_satisfaction(metric_input.case, metric_input.labels)
     ar = product(ecr, iisr)
-    eff = interaction_efficiency(scene.case, scene.trajectory)
+    eff = interaction_efficiency(metric_input.case, metric_input.trajectory)
     ses = product(ar, eff)
     return {
         "ecr": ecr,
         "iisr": iisr,
         "ar": ar,
-        "ts": scene.selection.measure,
-        "ifs": scene.faithfulness.measure,
+        "ts": metric_input.selection.measure,
+        "ifs": metric_input.faithfulness.measure,
         "eff": eff,
         "ses": ses,
-        "cei": cost_efficiency(ses, scene.spent),
+        "cei": cost_efficiency(ses, metric_input.spent),
     }
 
 

@@ -92,10 +92,10 @@ def score(
     """
     if unknown := asserted.difference(ASSERTABLE):
         raise UsageError(f"cannot assert {', '.join(sorted(unknown))}; known are {', '.join(ASSERTABLE)}")
-    scene = MetricInput(case, trajectory, verdict, tools)
-    measures, faults = _measured(metric_sets, scene, success)
-    item, broken = _ended(scene, measures, asserted, success)
-    if broken is not None and scene.fault is None:
+    metric_input = MetricInput(case, trajectory, verdict, tools)
+    measures, faults = _measured(metric_sets, metric_input, success)
+    item, broken = _ended(metric_input, measures, asserted, success)
+    if broken is not None and metric_input.fault is None:
         measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
     return Scorecard(
         id=case.id,
@@ -112,17 +112,17 @@ def score(
         faults=faults,
         labels=verdict.labels,
         explicit_count=verdict.explicit_count,
-        misread=None if broken else _misread(scene, metric_sets, asserted, success, measures),
-        nothing_claimed=0 if broken else scene.faithfulness.nothing_claimed,
-        unchecked_rules=0 if broken else scene.selection.unchecked,
+        misread=None if broken else _misread(metric_input, metric_sets, asserted, success, measures),
+        nothing_claimed=0 if broken else metric_input.faithfulness.nothing_claimed,
+        unchecked_rules=0 if broken else metric_input.selection.unchecked,
         warnings=(
             *trajectory.warnings,
             *verdict.warnings,
-            *_stray_labels(case, scene.labels),
+            *_stray_labels(case, metric_input.labels),
             *_unasked(case, trajectory.replies),
             *dict.fromkeys(one.message for one in faults.values()),
         ),
-        spent=scene.spent,
+        spent=metric_input.spent,
         **_counted(trajectory, verdict),
         **known,
     )
@@ -171,18 +171,18 @@ def _call_counts(calls: Sequence[Step]) -> CallCounts:
 
 
 def _misread(
-    scene: MetricInput,
+    metric_input: MetricInput,
     metric_sets: Sequence[MetricSet],
     asserted: frozenset[str],
     success: str | None,
     measures: Mapping[str, Measure],
 ) -> Misread | None:
     """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
-    misread = scene.verdict.misread
-    labels = tuple(map(_opened, scene.verdict.labels))
-    if misread is None or all(map(is_, labels, scene.verdict.labels)):
+    misread = metric_input.verdict.misread
+    labels = tuple(map(_opened, metric_input.verdict.labels))
+    if misread is None or all(map(is_, labels, metric_input.verdict.labels)):
         return None
-    unread = scene.labelled(labels)
+    unread = metric_input.labelled(labels)
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
@@ -202,23 +202,23 @@ def _opened(label: Label) -> Label:
 
 
 def _ended(
-    scene: MetricInput, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
+    metric_input: MetricInput, measures: Mapping[str, Measure], asserted: frozenset[str], success: str | None
 ) -> tuple[ItemOutcome, Fault | None]:
     """Return how the item ends, and what broke the episode, or made it worth nothing."""
-    fault = scene.fault
+    fault = metric_input.fault
     if fault is None:
         done = (success, measures[success]) if success is not None and success in measures else None
-        count = scene.verdict.explicit_count
-        item = item_outcome(scene.case, scene.labels, asserted=asserted, count=count, success=done)
+        count = metric_input.verdict.explicit_count
+        item = item_outcome(metric_input.case, metric_input.labels, asserted=asserted, count=count, success=done)
         # What an agent was told wrong, or not told, is no failure of its own.
-        fault = _misled(scene.verdict) if item.outcome == "failed" else None
+        fault = _misled(metric_input.verdict) if item.outcome == "failed" else None
         if fault is None:
             return item, None
     return broken_item(fault), fault
 
 
 def _measured(
-    metric_sets: Sequence[MetricSet], scene: MetricInput, success: str | None
+    metric_sets: Sequence[MetricSet], metric_input: MetricInput, success: str | None
 ) -> tuple[dict[str, Measure], dict[str, Fault]]:
     """Return the metrics of all metric sets, and what broke in a metric set by each metric that it has left.
 
@@ -227,10 +227,10 @@ def _measured(
     measures: dict[str, Measure] = {}
     faults: dict[str, Fault] = {}
     for metric_set in sorted(metric_sets, key=lambda one: success not in one.names):
-        given, fault = measure(metric_set, scene)
+        given, fault = measure(metric_set, metric_input)
         measures |= given
         if success in given:
-            scene = scene.knowing(given[success])
+            metric_input = metric_input.knowing(given[success])
         if fault is not None:
             faults |= {name: fault for name, one in given.items() if one.value is None}
     return {metric.name: measures[metric.name] for metric_set in metric_sets for metric in metric_set.metrics}, faults

@@ -100,7 +100,7 @@ class JudgedDialogue:
 
     @property
     def colour(self) -> str:
-        """What the labels of all that the case requires make of it: green, red or undecided."""
+        """Green where every required label passes, red where one fails, else undecided."""
         values = {label.requirement: label.value for label in self.card.labels}
         required = [values.get(requirement.id) for requirement in self.case.truth.required]
         return "red" if 0 in required else UNDECIDED if None in required else "green"

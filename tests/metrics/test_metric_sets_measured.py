@@ -18,17 +18,17 @@ def card_by(measure, **fields):
 
 
 def raising(error):
-    def measure(scene):
+    def measure(metric_input):
         raise error
 
     return measure
 
 
 def test_values_bounds_and_classes_are_taken_as_they_are():
-    card = card_by(lambda scene: {"late": Measure(None, "unevaluated", "who knows", (0.25, 0.5)), "words": 7})
+    card = card_by(lambda metric_input: {"late": Measure(None, "unevaluated", "who knows", (0.25, 0.5)), "words": 7})
     assert (card.metrics["ar"], card.metrics["late"], card.metrics["words"]) == (1, None, 7)
     assert (card.classes["late"], card.bounds, card.faults) == ("unevaluated", {"late": (0.25, 0.5)}, {})
-    card = card_by(lambda scene: {"late": None, "words": Measure(None, "not_applicable")})
+    card = card_by(lambda metric_input: {"late": None, "words": Measure(None, "not_applicable")})
     assert (card.classes["late"], card.classes["words"], card.warnings) == ("unevaluated", "not_applicable", ())
 
 
@@ -37,15 +37,18 @@ def test_values_bounds_and_classes_are_taken_as_they_are():
     [
         (raising(KeyError("words")), "broke: KeyError: 'words'"),
         (raising(SystemExit(0)), "broke: SystemExit: 0"),
-        (lambda scene: 7, "broke: TypeError: 'int' object is not iterable"),
-        (lambda scene: {"late": 2, "words": 1}, "late is 2: a metric that may be gated lies between 0 and 1"),
-        (lambda scene: {"late": True, "words": 1}, "late is True, expected a number"),
-        (lambda scene: {"late": float("nan"), "words": 1}, "late is nan, expected a number"),
-        (lambda scene: {"late": Measure(None), "words": 1}, "late has no value and the class None"),
-        (lambda scene: {"late": Measure(None, "unevaluated", "", (1, 0)), "words": 1}, "late has the bounds 1 and 0"),
-        (lambda scene: {"late": Measure(None, "unevaluated", "", 3), "words": 1}, "late has the bounds 3"),
-        (lambda scene: {"words": 1}, "it gives no late"),
-        (lambda scene: {"late": 1, "words": 1, "ar": 0}, "it gives 'ar', which it does not declare"),
+        (lambda metric_input: 7, "broke: TypeError: 'int' object is not iterable"),
+        (lambda metric_input: {"late": 2, "words": 1}, "late is 2: a metric that may be gated lies between 0 and 1"),
+        (lambda metric_input: {"late": True, "words": 1}, "late is True, expected a number"),
+        (lambda metric_input: {"late": float("nan"), "words": 1}, "late is nan, expected a number"),
+        (lambda metric_input: {"late": Measure(None), "words": 1}, "late has no value and the class None"),
+        (
+            lambda metric_input: {"late": Measure(None, "unevaluated", "", (1, 0)), "words": 1},
+            "late has the bounds 1 and 0",
+        ),
+        (lambda metric_input: {"late": Measure(None, "unevaluated", "", 3), "words": 1}, "late has the bounds 3"),
+        (lambda metric_input: {"words": 1}, "it gives no late"),
+        (lambda metric_input: {"late": 1, "words": 1, "ar": 0}, "it gives 'ar', which it does not declare"),
     ],
 )
 def test_what_no_metric_can_be_is_laid_to_the_infrastructure(measure, why):
@@ -57,10 +60,10 @@ def test_what_no_metric_can_be_is_laid_to_the_infrastructure(measure, why):
 
 
 def test_a_metric_set_that_changes_what_it_is_given_changes_nothing():
-    def measure(scene):
-        scene.case.attributes["town"] = "Aachen"
-        scene.verdict.__dict__["labels"] = ()
-        scene.trajectory.__dict__["turns"] = ()
+    def measure(metric_input):
+        metric_input.case.attributes["town"] = "Aachen"
+        metric_input.verdict.__dict__["labels"] = ()
+        metric_input.trajectory.__dict__["turns"] = ()
         return {"late": 1, "words": 0}
 
     card = card_by(measure)
@@ -69,7 +72,7 @@ def test_a_metric_set_that_changes_what_it_is_given_changes_nothing():
 
 def test_of_an_episode_that_broke_a_metric_set_is_asked_only_for_what_is_not_earned():
     crash = {"ending": "agent_error", "fault": Fault(blame="agent", message="it raised")}
-    card = card_by(lambda scene: {"words": 3}, **crash)
+    card = card_by(lambda metric_input: {"words": 3}, **crash)
     assert (card.metrics["late"], card.metrics["words"], card.metrics["ar"]) == (0, 3, 0)
     assert card_by(raising(ValueError("no")), **crash).metrics["late"] == 0
     other = {"ending": "user_error", "fault": Fault(blame="user", message="it raised")}
@@ -78,7 +81,7 @@ def test_of_an_episode_that_broke_a_metric_set_is_asked_only_for_what_is_not_ear
 
 
 def test_metric_sets_that_cannot_be_told_apart_are_refused():
-    one = MetricSet("one", [Metric(name="late")], lambda scene: {"late": Measure(1.0)})
+    one = MetricSet("one", [Metric(name="late")], lambda metric_input: {"late": Measure(1.0)})
     assert gather_metric_sets([[one], None, [one]])["one"] is one
     for others, message in (
         ([MetricSet("one", [Metric(name="later")], len)], "two packages add a metric set 'one'"),
@@ -100,8 +103,8 @@ def test_metric_sets_that_cannot_be_told_apart_are_refused():
 def test_a_metric_of_success_reaches_the_metric_sets_after_its_own_whatever_their_order():
     found = []
 
-    def measure(scene):
-        found.append((scene.success, scene.labels.keys(), scene.selection.measure.value))
+    def measure(metric_input):
+        found.append((metric_input.success, metric_input.labels.keys(), metric_input.selection.measure.value))
         return {"late": 0.0, "words": 1}
 
     case, verdict = make_case(explicit=1), make_verdict({"e1": 1})
@@ -115,7 +118,7 @@ def test_a_measure_of_a_kind_of_its_own_is_taken_for_its_parts():
     class Own(Measure):
         pass
 
-    card = card_by(lambda scene: {"late": Own(1, why="so"), "words": Own(2.5)})
+    card = card_by(lambda metric_input: {"late": Own(1, why="so"), "words": Own(2.5)})
     assert (card.metrics["late"], card.metrics["words"], card.classes.get("late")) == (1.0, 2.5, None)
 
 

@@ -12,9 +12,9 @@ CONFTEST = """\
 from pytest_mapsat.metrics import MetricSet, Measure
 from pytest_mapsat.model import Metric
 
-def _measure(scene):
-    words = sum(len(turn.text.split()) for turn in scene.trajectory.replies)
-    if scene.case.id == "nav-two":
+def _measure(metric_input):
+    words = sum(len(turn.text.split()) for turn in metric_input.trajectory.replies)
+    if metric_input.case.id == "nav-two":
         return {"brevity": Measure(None, "unevaluated", "who knows", (0.25, 0.75)), "brevity_words": words}
     return {"brevity": 1 / max(words, 1), "brevity_words": words}
 
@@ -84,7 +84,7 @@ def test_a_broken_agent_earns_0_in_a_metric_that_is_earned(declared):
 
 def test_a_metric_set_that_breaks_is_laid_to_the_infrastructure_and_changes_nothing_else(declared):
     declared.makeconftest(
-        CONFTEST.replace("def _measure(scene):\n", "def _measure(scene):\n    raise KeyError('words')\n")
+        CONFTEST.replace("def _measure(metric_input):\n", "def _measure(metric_input):\n    raise KeyError('words')\n")
     )
     result = run(declared, "--mapsat-fail-under=ar=0.1")
     assert result.ret == 0  # it stands on no threshold

@@ -29,7 +29,7 @@ def import_lines(src, dest):
 def broken(src, dest):
     raise LookupError("nothing there")
 
-BREVITY = MetricSet("brevity", (Metric(name="short", title="short answers"),), lambda scene: {"short": 1.0})
+BREVITY = MetricSet("brevity", (Metric(name="short", title="short answers"),), lambda metric_input: {"short": 1.0})
 
 class Verdict:
     trajectory = ""

@@ -56,59 +56,59 @@ _EVERYTHING = frozenset({"asked", "hard", "facts"})
 _SPENT = ("mobility_it", "mobility_ot")
 
 
-def _measure(scene: MetricInput) -> Mapping[str, Measure]:
+def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
     measures = {
-        "mobility_id": _intent(scene),
-        "mobility_ie": _constraints(scene),
-        **_decomposition(scene),
-        **_selection(scene),
-        "mobility_sc": _compliance(scene),
-        "mobility_dr": _delivery(scene),
-        "mobility_fpr": _final_pass(scene),
-        "mobility_it": _tokens(scene.spent.input_tokens),
-        "mobility_ot": _tokens(scene.spent.output_tokens),
+        "mobility_id": _intent(metric_input),
+        "mobility_ie": _constraints(metric_input),
+        **_decomposition(metric_input),
+        **_selection(metric_input),
+        "mobility_sc": _compliance(metric_input),
+        "mobility_dr": _delivery(metric_input),
+        "mobility_fpr": _final_pass(metric_input),
+        "mobility_it": _tokens(metric_input.spent.input_tokens),
+        "mobility_ot": _tokens(metric_input.spent.output_tokens),
     }
-    if scene.fault is None:
+    if metric_input.fault is None:
         return measures
     # An agent that breaks its episode has earned nothing of what the case asks for.
-    nothing = Measure(0.0, why=scene.fault.message)
+    nothing = Measure(0.0, why=metric_input.fault.message)
     return {
         name: measure if name in _SPENT or measure.outcome_class == "not_applicable" else nothing
         for name, measure in measures.items()
     }
 
 
-def _calls(scene: MetricInput) -> Sequence[Step]:
+def _calls(metric_input: MetricInput) -> Sequence[Step]:
     """Return the calls that the agent made, each under its tool's own name."""
-    named = [(call, tool_name(scene.tools, call.tool)) for call in scene.trajectory.calls]
+    named = [(call, tool_name(metric_input.tools, call.tool)) for call in metric_input.trajectory.calls]
     return [call if call.tool == name else call.model_copy(update={"tool": name}) for call, name in named]
 
 
-def _output(scene: MetricInput, name: str) -> Json:
+def _output(metric_input: MetricInput, name: str) -> Json:
     """Return what the agent hands over under a name, in the last of its replies that says something there; None where none does."""
-    given = ((turn.output or {}).get(name) for turn in reversed(scene.trajectory.replies))
+    given = ((turn.output or {}).get(name) for turn in reversed(metric_input.trajectory.replies))
     return next((value for value in given if value is not None), None)
 
 
-def _compared(scene: MetricInput, name: str) -> tuple[Json, Json, Measure | None]:
+def _compared(metric_input: MetricInput, name: str) -> tuple[Json, Json, Measure | None]:
     """Return the right claim and the agent's, and the measure where there is nothing to compare."""
-    gold, given = scene.case.truth.output.get(name), _output(scene, name)
+    gold, given = metric_input.case.truth.output.get(name), _output(metric_input, name)
     if gold is None:
         return gold, given, not_applicable(f"the case does not say which {name} is right (truth.output)")
-    if given is None and name not in scene.case.visible.output_schema.get("properties", {}):
+    if given is None and name not in metric_input.case.visible.output_schema.get("properties", {}):
         return gold, given, not_applicable(f"the case does not ask for output.{name}")
     return gold, given, None
 
 
-def _intent(scene: MetricInput) -> Measure:
+def _intent(metric_input: MetricInput) -> Measure:
     """Return ID of one case (equation 1). Similar enough means equal in any spelling: the case names the labels to choose from."""
-    gold, given, nothing = _compared(scene, "intent")
+    gold, given, nothing = _compared(metric_input, "intent")
     return nothing or Measure(float(_same(gold, given)))
 
 
-def _constraints(scene: MetricInput) -> Measure:
+def _constraints(metric_input: MetricInput) -> Measure:
     """Return IE of one case (equation 2): the same names, each with the same value. Of a query that sets none, {} is right."""
-    gold, given, nothing = _compared(scene, "constraints")
+    gold, given, nothing = _compared(metric_input, "constraints")
     if nothing is not None:
         return nothing
     if not isinstance(gold, Mapping) or not isinstance(given, Mapping):
@@ -150,9 +150,9 @@ class _Action:
     results: Sequence[Step]
 
 
-def _decomposition(scene: MetricInput) -> Mapping[str, Measure]:
+def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return DEC-P and DEC-R of one case (equation 3): shares of the expected steps and of the agent's, by membership and not one to one."""
-    expected, actions = scene.case.truth.tools, _actions(scene)
+    expected, actions = metric_input.case.truth.tools, _actions(metric_input)
     return {
         "mobility_dec_p": _share(
             [_any(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
@@ -164,21 +164,21 @@ def _decomposition(scene: MetricInput) -> Mapping[str, Measure]:
     }
 
 
-def _actions(scene: MetricInput) -> Sequence[_Action]:
+def _actions(metric_input: MetricInput) -> Sequence[_Action]:
     """Return the steps of the plan that the agent hands over, else the calls that it made."""
-    plan, calls = _output(scene, "plan"), _calls(scene)
+    plan, calls = _output(metric_input, "plan"), _calls(metric_input)
     if isinstance(plan, list | tuple) and plan:
-        return [_planned(step, scene, calls) for step in plan]
+        return [_planned(step, metric_input, calls) for step in plan]
     return [
-        _Action(call.tool, _with_defaults(scene.tools.get(call.tool), call.arguments), True, calls[:place])
+        _Action(call.tool, _with_defaults(metric_input.tools.get(call.tool), call.arguments), True, calls[:place])
         for place, call in enumerate(calls)
     ]
 
 
-def _planned(step: Json, scene: MetricInput, calls: Sequence[Step]) -> _Action:
+def _planned(step: Json, metric_input: MetricInput, calls: Sequence[Step]) -> _Action:
     """Return a step of a plan: the name of a tool, or an object with ``tool`` and perhaps ``arguments``. Anything else names no tool."""
     tool, arguments = (step.get("tool"), step.get("arguments")) if isinstance(step, Mapping) else (step, None)
-    name = tool_name(scene.tools, tool) if isinstance(tool, str) else ""
+    name = tool_name(metric_input.tools, tool) if isinstance(tool, str) else ""
     return _Action(name, arguments if isinstance(arguments, dict) else {}, False, calls)
 
 
@@ -216,44 +216,44 @@ def _share(answers: Sequence[bool | None], of_nothing: str) -> Measure:
     return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} steps cannot be compared")
 
 
-def _selection(scene: MetricInput) -> Mapping[str, Measure]:
+def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
-    expected = {tool.name for tool in scene.case.truth.tools}
-    called = {call.tool for call in _calls(scene)}
+    expected = {tool.name for tool in metric_input.case.truth.tools}
+    called = {call.tool for call in _calls(metric_input)}
     return {
         "mobility_ts_p": _share([name in called for name in sorted(expected)], "the case expects no tool"),
         "mobility_ts_r": _share([name in expected for name in sorted(called)], "the agent called nothing"),
     }
 
 
-def _compliance(scene: MetricInput) -> Measure:
+def _compliance(metric_input: MetricInput) -> Measure:
     """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
-    fitting: list[bool | None] = [_complies(scene, call) for call in _calls(scene)]
+    fitting: list[bool | None] = [_complies(metric_input, call) for call in _calls(metric_input)]
     return _share(fitting, "the agent called nothing")
 
 
-def _complies(scene: MetricInput, call: Step) -> bool:
+def _complies(metric_input: MetricInput, call: Step) -> bool:
     """Return whether arguments are what the schema says, to the letter: types, limits, no other names; and what each stands for can be read."""
-    tool = scene.tools.get(call.tool)
+    tool = metric_input.tools.get(call.tool)
     if tool is None:
         return False
     strict = {**tool.parameters, "additionalProperties": False}
     return not any(mismatches(strict, call.arguments)) and not argument_problems(tool, call.arguments)
 
 
-def _delivery(scene: MetricInput) -> Measure:
+def _delivery(metric_input: MetricInput) -> Measure:
     """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and each expected tool that was called was answered once at least."""
-    deliver = next((requirement for requirement in scene.case.truth.asked if requirement.id == DELIVER), None)
+    deliver = next((requirement for requirement in metric_input.case.truth.asked if requirement.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
-    if scene.trajectory.ending != "done":
-        return Measure(0.0, why=f"the dialogue did not end by itself: {scene.trajectory.ending}")
-    calls = _calls(scene)
-    called = {call.tool for call in calls}.intersection(tool.name for tool in scene.case.truth.tools)
+    if metric_input.trajectory.ending != "done":
+        return Measure(0.0, why=f"the dialogue did not end by itself: {metric_input.trajectory.ending}")
+    calls = _calls(metric_input)
+    called = {call.tool for call in calls}.intersection(tool.name for tool in metric_input.case.truth.tools)
     answered = {call.tool for call in calls if call.status == "ok"}
     if never := sorted(called - answered):
         return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
-    return _reading(read_label(DELIVER, scene.labels.get(DELIVER), soft=deliver.kind == "soft"))
+    return _reading(read_label(DELIVER, metric_input.labels.get(DELIVER), soft=deliver.kind == "soft"))
 
 
 def _reading(reading: Reading) -> Measure:
@@ -264,14 +264,16 @@ def _reading(reading: Reading) -> Measure:
     return Measure(None, reading.outcome, reading.why)
 
 
-def _final_pass(scene: MetricInput) -> Measure:
+def _final_pass(metric_input: MetricInput) -> Measure:
     """Return FPR of one case: 1 where every explicit, hard and fact label passes."""
-    if not scene.case.truth.required:
+    if not metric_input.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact requirement")
-    item = item_outcome(scene.case, scene.labels, asserted=_EVERYTHING, count=scene.verdict.explicit_count)
+    item = item_outcome(
+        metric_input.case, metric_input.labels, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
+    )
     if item.outcome in ("passed", "failed"):
         return Measure(float(item.outcome == "passed"), why=item.reason)
-    labels = [scene.labels.get(requirement) for requirement in item.unknown]
+    labels = [metric_input.labels.get(requirement) for requirement in item.unknown]
     bounded = bool(labels) and all(label is not None and label.bounded for label in labels)
     return Measure(None, item.outcome, item.reason, (0.0, 1.0) if bounded else None)
 

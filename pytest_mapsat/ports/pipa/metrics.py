@@ -34,14 +34,14 @@ PIPA_METRICS = (
 _FAILED = ("error", "refused")
 
 
-def state_consistency(scene: MetricInput) -> Measure:
+def state_consistency(metric_input: MetricInput) -> Measure:
     """Return the share of steps, thoughts and calls, that agree with the dialogue so far (equation 1)."""
     names = [
         step_name(number, place)
-        for number, reply in enumerate(scene.trajectory.replies, 1)
+        for number, reply in enumerate(metric_input.trajectory.replies, 1)
         for place, _ in enumerate(reply.steps, 1)
     ]
-    readings = [read_label(name, scene.labels.get(name)) for name in names]
+    readings = [read_label(name, metric_input.labels.get(name)) for name in names]
     return weighted_share([(1.0, reading) for reading in readings], "no reply has a step")
 
 
@@ -52,25 +52,25 @@ def tool_efficiency(total: int, failed: int) -> Measure:
     return Measure((total - failed) / (total + failed))
 
 
-def observation_alignment(scene: MetricInput) -> Measure:
+def observation_alignment(metric_input: MetricInput) -> Measure:
     """Return the share of named things that are right in a reply, as a mean over the replies that name one (equation 3)."""
-    named = [(name, label) for name, label in scene.labels.items() if label.kind == OBSERVATION]
+    named = [(name, label) for name, label in metric_input.labels.items() if label.kind == OBSERVATION]
     sizes = Counter(reply_of(name) for name, _ in named)
     weighted = [(1 / sizes[reply_of(name)], read_label(name, label)) for name, label in named]
     return weighted_share(weighted, "no reply names a thing that a tool returned")
 
 
-def policy_alignment(scene: MetricInput) -> Measure:
+def policy_alignment(metric_input: MetricInput) -> Measure:
     """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
-    readings = read_labels(scene.case.truth.policies, scene.labels)
+    readings = read_labels(metric_input.case.truth.policies, metric_input.labels)
     return weighted_share([(1.0, reading) for reading in readings], "the case has no policy")
 
 
-def task_completion(scene: MetricInput) -> Measure:
+def task_completion(metric_input: MetricInput) -> Measure:
     """Return whether the case is done by the metric that its suite calls its success (3.1.5)."""
-    if scene.success is None:
+    if metric_input.success is None:
         return not_applicable("the suite does not say what counts as done (success: METRIC)")
-    return achieved(scene.success)
+    return achieved(metric_input.success)
 
 
 def average(parts: Sequence[Measure]) -> Measure:
@@ -89,22 +89,22 @@ def average(parts: Sequence[Measure]) -> Measure:
     )
 
 
-def _measure(scene: MetricInput) -> Mapping[str, Given]:
-    replies, calls = scene.trajectory.replies, scene.trajectory.calls
+def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    replies, calls = metric_input.trajectory.replies, metric_input.trajectory.calls
     patterns = {
         "pipa_turns": float(len(replies)),
         "pipa_steps": sum(len(reply.steps) for reply in replies) / len(replies) if replies else 0.0,
     }
-    if scene.fault is not None:
+    if metric_input.fault is not None:
         return patterns
     measures = {
-        "pipa_s": state_consistency(scene),
+        "pipa_s": state_consistency(metric_input),
         "pipa_a": tool_efficiency(len(calls), sum(call.status in _FAILED for call in calls)),
-        "pipa_o": observation_alignment(scene),
-        "pipa_p": policy_alignment(scene),
-        "pipa_r": task_completion(scene),
+        "pipa_o": observation_alignment(metric_input),
+        "pipa_p": policy_alignment(metric_input),
+        "pipa_r": task_completion(metric_input),
     }
-    parts = [part for name, part in measures.items() if name != "pipa_p" or scene.case.truth.policies]
+    parts = [part for name, part in measures.items() if name != "pipa_p" or metric_input.case.truth.policies]
     return {**measures, "pipa_avg": average(parts), **patterns}
 
 

@@ -92,7 +92,7 @@ def test_task_completion_is_what_the_suite_calls_its_success():
     assert of(pipa(trajectory, success="ecr", done=0), "r") == (0, 0)
     assert of(pipa(trajectory, success="ecr", done=None), "r") == (0, 1)
     assert of(pipa(trajectory), "r") == "not_applicable"
-    half = MetricSet("half", [Metric(name="half")], lambda scene: {"half": 0.5})
+    half = MetricSet("half", [Metric(name="half")], lambda metric_input: {"half": 0.5})
     # Measured first, though it is declared last.
     card = pipa(trajectory, success="half", metric_sets=(PIPA, half))
     assert (of(card, "r"), list(card.metrics)[-1]) == ((0, 0), "half")
