@@ -53,6 +53,7 @@ from .exact import matches, output, same_end, state, unchanged
 from .figures import clock_time, number
 from .findings import Finding, at_least, every, negated, reading_of, some
 from .python_check import python_check
+from .untold import left_open
 from .words import addressed, asked, located, says, travels
 
 _Evaluator = Callable[[Any, Context], Finding]
@@ -101,9 +102,9 @@ def evaluate(check: Check, context: Context) -> Finding:
 
 def _evaluate(check: Check, context: Context) -> Finding:
     if (exact := _EXACT.get(type(check))) is not None:
-        return exact(check, context)
+        return left_open(check, exact(check, context), context)
     evaluator, family = _READ[type(check)]
-    finding = evaluator(check, context)
+    finding = left_open(check, evaluator(check, context), context)
     if finding.reading:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
@@ -115,6 +116,8 @@ def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
     return [_evaluate(check, context) for check in checks]
 
 
+#: What a fact without a check of its own is held to.
+_ALL_CLAIMS = Grounded(kind="grounded")
 #: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
 UNDECIDED = "undecided: "
 
@@ -138,7 +141,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
         if perf_counter() > until:
             labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
         elif requirement.kind == "fact" and requirement.id in failed:
-            labels.append(label_valued(requirement, failed[requirement.id], context))
+            labels.append(label_valued(requirement, left_open(_ALL_CLAIMS, failed[requirement.id], context), context))
         else:
             labels.append(label_of(requirement, context))
     return tuple(labels)
@@ -149,7 +152,8 @@ def label_of(requirement: Requirement, context: Context) -> Label:
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":
-        return label_valued(requirement, replace(stated_claims(requirement.text, context), reading="claims"), context)
+        finding = left_open(_ALL_CLAIMS, stated_claims(requirement.text, context), context)
+        return label_valued(requirement, replace(finding, reading="claims"), context)
     if requirement.check is None:
         return unevaluated(requirement, "the requirement has no machine check", None)
     return label_valued(requirement, evaluate(requirement.check, context), context)
