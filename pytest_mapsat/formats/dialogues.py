@@ -43,11 +43,15 @@ def layout_of(path: Path, name: str) -> Layout:
         raise SuiteError(Problem(name, 0, "the file is empty", f"expected {layouts('JSON lines', ())}"))
     first = begin[0]
     text = decode(first.data, name, first.number)
-    if not text.lstrip().startswith(("{", "[")):
-        return "table"
-    head = text if first.data.rstrip().endswith(b"}") else b"".join(raw.data for raw in begin).decode(errors="replace")
-    if '"schema"' not in head[:_HEAD] and looks_like_spans(head):
+    head = (
+        text
+        if len(begin) == 1 or first.data.rstrip().endswith(b"}")
+        else b"".join(raw.data for raw in begin).decode(errors="replace")
+    )
+    if text.lstrip()[:1] in ("{", "[") and '"schema"' not in head[:_HEAD] and looks_like_spans(head):
         return "spans"
+    if not text.lstrip().startswith("{"):
+        return "table"
     try:
         return "run" if "schema" in parse_json(text, depth=limits.RUN_DEPTH) else "lines"
     except ValueError:  # a run goes over many lines; the reader of runs says what is wrong with anything else
