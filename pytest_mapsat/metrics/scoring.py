@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import is_
@@ -161,12 +160,12 @@ def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
     """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
     statuses = [call.status for call in calls]
-    by_tool = Counter([call.tool for call in calls])
+    names = [call.tool for call in calls]
     return CallCounts(
         total=len(calls),
         failed=statuses.count("error"),
         refused=statuses.count("refused"),
-        by_tool=dict(sorted(by_tool.items())),
+        by_tool={name: names.count(name) for name in sorted(set(names))},
     )
 
 
