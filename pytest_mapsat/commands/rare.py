@@ -44,7 +44,8 @@ _ABOUT = {
 
 
 def _cache_arguments(parser: argparse.ArgumentParser) -> None:
-    steps = parser.add_subparsers(metavar="STEP", required=True, dest="step")
+    about = "info, clear, export FILE or import FILE"
+    steps = parser.add_subparsers(metavar="STEP", required=True, dest="step", help=about)
     for name, about in _ABOUT.items():
         step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in ("export", "import"):
