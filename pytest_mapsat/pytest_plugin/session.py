@@ -510,9 +510,12 @@ def _isolated(
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
-            raise pytest.UsageError(
-                f"--mapsat-isolate: {spec} runs no code of an agent, so there is nothing to keep apart: leave it out"
+            reason = (
+                "a command runs in a process of its own already, with your environment and files"
+                if spec.startswith("cmd:")
+                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
             )
+            raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
         return None
     # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
     own = (None, root, *root.parents)
