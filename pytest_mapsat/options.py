@@ -301,6 +301,13 @@ _TABLE = (
         words=("auto", "only", "refresh", "off"),
     ),
     Option(
+        "model-cache",
+        "",
+        "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
+        kind="flag",
+        ini=True,
+    ),
+    Option(
         "max-cost",
         "USD",
         "US dollars that models may cost in this run; an episode that would need more is skipped",
