@@ -36,8 +36,8 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--trial", metavar="N", type=int, help="only this trial (default: all of them)")
-    parser.add_argument("--full", action="store_true", help="thoughts and results whole, and reasons of what is met")
-    about = "the claims of the replies, each with its verdict and evidence; RUN may be recorded dialogues"
+    parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
+    about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
     add_suite(parser)
     add_plugins(parser)
