@@ -109,7 +109,7 @@ _TABLE = (
         "agent",
         "SPEC",
         "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "react:MODEL or plan:MODEL (a model with our prompts), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
         ini=True,
         changes="episode",
     ),
