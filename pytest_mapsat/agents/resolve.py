@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, models, recorded
-from .callables import callable_source
+from . import baselines, command, models, recorded
+from .callables import callable_source, framework_source
+from .frameworks import ADAPTERS, adapter_named
 from .source import MODEL_KINDS, Source, Spec
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
+    "cmd": command.open_source,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
 }
+_OUR_OWN = (baselines.BaselineSource, command.CommandSource, models.ModelSource, recorded.RecordedSource)
 _TO_COME = ("baseline:surface", "http:", "https:")
 
 
@@ -32,7 +35,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL`` or ``plan:MODEL``.
+        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``,
+            ``plan:MODEL`` or ``cmd:COMMAND``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
 
@@ -47,10 +51,14 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
         raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
         return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client))
+    adapter = adapter_named(scheme) if ":" in rest else None
+    if adapter is not None:
+        adapter.check()
+        return framework_source(load(rest, root=root), spec, adapter)
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
-        hint = did_you_mean(scheme, _SCHEMES)
+        hint = did_you_mean(scheme, (*_SCHEMES, *ADAPTERS))
         if not hint:
             raise
         raise UsageError(f"{error} ({hint})") from None
@@ -67,7 +75,7 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, baselines.BaselineSource | models.ModelSource | recorded.RecordedSource):
+    if isinstance(agent, _OUR_OWN):
         return agent
     return callable_source(agent, spec)
 

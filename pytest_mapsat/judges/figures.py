@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
@@ -41,6 +40,7 @@ from .findings import (
     cited,
     clock_of,
     first_few,
+    judges,
     number_in_words,
     range_in_words,
     thing_in_words,
@@ -94,6 +94,7 @@ class _Judgement(NamedTuple):
         return self.document.quote(self.figure.span)
 
 
+@judges(Number)
 def number(check: Number, context: Context) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
     if check.of == "proposed":
@@ -156,6 +157,7 @@ def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quanti
         yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 
 
+@judges(ClockTime)
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     if check.of == "proposed":
@@ -177,7 +179,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
     for time in times:
         between = document.text[before.span.end : time.span.start] if before else " "
         listed = before is not None and time.role is None and bool(between.strip()) and not between.strip(" ,、/")
-        before = replace(time, role=before.role) if before is not None and listed else time
+        before = time._replace(role=before.role) if before is not None and listed else time
         yield before
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pytest_mapsat.model import Check, ClockTime, EndState, Grounded, Located, Number, Recommends, SameEnd, Unchanged
 
@@ -26,8 +25,8 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
     if not calls or (finding.passed is None and not finding.broken):
         return finding
     why = f"the record does not tell the {part} of {first_few(sorted(set(calls)))}"
-    return replace(
-        finding, passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
+    return finding._replace(
+        passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
     )
 
 

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
-    from pytest_mapsat.runs.elsewhere import Cluster, Elsewhere
+    from pytest_mapsat.runs.elsewhere import Elsewhere
 
 _HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
@@ -130,6 +130,7 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._client = self._open_door()
+        self._replay_models()
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
@@ -250,7 +251,7 @@ class MapsatSession:
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
-            usual = min(max(self._cluster.threads, 1), OPTIONS["concurrency"].most)
+            usual = min(max(sum(self._cluster.nthreads().values()), 1), OPTIONS["concurrency"].most)
         width = self.settings.concurrency or usual
         talks = self._source is None or self._source.kind == "agent"
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
@@ -391,6 +392,33 @@ class MapsatSession:
         limits = Limits(*self.settings.rates, self.settings.max_cost)
         return door_for(self.settings.cache, limits, run=self.run_name)
 
+    def _replay_models(self) -> None:
+        """Keep and replay the model calls that the agent makes by itself, where that is asked for.
+
+        Raises:
+            pytest.UsageError: the agent is not in this process, or nothing is to be kept.
+        """
+        settings, option = self.settings, "--mapsat-model-cache"
+        if not settings.model_cache:
+            return
+        from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
+        from pytest_mapsat.llm import Replay  # noqa: PLC0415 (likewise)
+        from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
+
+        spec = settings.request.agent
+        reasons = {
+            "--mapsat-cache=off keeps nothing": settings.cache == "off",
+            "--mapsat-isolate has agents in processes of their own, whose calls are not seen here": settings.isolation,
+            "--mapsat-executor has agents on other machines, whose calls are not seen here": settings.executor,
+            f"{spec} is no agent in this process that asks models by itself": not names_own_code(spec),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
+        store = Store(store_folder())
+        self.config.add_cleanup(store.close)
+        self.config.add_cleanup(Replay(settings.cache, store).install())
+
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""
         if not self.settings.tools:
@@ -418,9 +446,9 @@ class MapsatSession:
             return None
         from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an extra)
 
-        rounds = 1 + (self.settings.concurrency or 1) // max(self._cluster.threads, 1)
-        executor, gone = self._cluster.executor, self._cluster.gone
-        return Elsewhere(executor, request, self.root, self.settings.cache, rounds=rounds, gone=gone)
+        rounds = 1 + (self.settings.concurrency or 1) // max(sum(self._cluster.nthreads().values()), 1)
+        submit = partial(self._cluster.submit, pure=False)  # each call is an episode of its own
+        return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds)
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
@@ -430,8 +458,8 @@ class MapsatSession:
         return spec if new is None else f"{kind}:{new}"
 
 
-def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Cluster | None:
-    """Return the cluster that episodes are handed to; None where they are played here.
+def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Any | None:
+    """Return the client of the cluster that episodes are handed to; None where they are played here.
 
     Raises:
         pytest.UsageError: something else was asked for that only this process can do.
@@ -490,9 +518,12 @@ def _isolated(
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
-            raise pytest.UsageError(
-                f"--mapsat-isolate: {spec} runs no code of an agent, so there is nothing to keep apart: leave it out"
+            reason = (
+                "a command runs in a process of its own already, with your environment and files"
+                if spec.startswith("cmd:")
+                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
             )
+            raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
         return None
     # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
     own = (None, root, *root.parents)
