@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, models, recorded
+from . import baselines, http, models, recorded
 from .callables import callable_source
+from .service_file import FORM_NAMES
 from .source import MODEL_KINDS, Source, Spec
 
 if TYPE_CHECKING:
@@ -24,17 +25,20 @@ _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
+    **dict.fromkeys(("http", "https", *FORM_NAMES), http.open_source),
 }
-_TO_COME = ("baseline:surface", "http:", "https:")
+_TO_COME = ("baseline:surface",)
 
 
-def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) -> Source:
+def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, http_form: str = "") -> Source:
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL`` or ``plan:MODEL``.
+        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``, ``plan:MODEL``, ``http://HOST/PATH``,
+            ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
+        http_form: how a service is spoken to that the spec only gives an address of: a form, or a service file.
 
     Raises:
         UsageError: it names nothing, or nothing of this version.
@@ -46,7 +50,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
         there = f"module:attr, recorded:PATH and {baselines.NAMES}"
         raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
-        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client))
+        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client, http_form))
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
@@ -67,7 +71,7 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, baselines.BaselineSource | models.ModelSource | recorded.RecordedSource):
+    if isinstance(agent, baselines.BaselineSource | http.HttpSource | models.ModelSource | recorded.RecordedSource):
         return agent
     return callable_source(agent, spec)
 

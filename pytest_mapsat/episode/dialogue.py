@@ -160,7 +160,7 @@ class _Dialogue:
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
-            Session.remember(session, self._turns)  # its own name may be another's by now
+            Session.remember(session, self._turns, self._deadline)  # its own name may be another's by now
             end = self._agent_turn(conversation, worker) or self._user_turn()
             if end is not None:
                 return end
@@ -175,7 +175,7 @@ class _Dialogue:
             return
         request = form_request(self._case.language)
         self._channel.end()
-        Session.remember(session, (*self._turns, Turn(role="user", text=request)))
+        Session.remember(session, (*self._turns, Turn(role="user", text=request)), self._deadline)
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)

@@ -461,7 +461,7 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
     if made is None:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
-        return isolated or resolve_source(spec, root=root, client=client)
+        return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
     if settings.isolation is not None:
         raise pytest.UsageError(
             "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"
