@@ -19,6 +19,7 @@ EXIT_ERROR = 2
 #: What each command is about, as one comes to need them. COMMANDS of its module in ``commands/`` has the rest.
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
+    "doctor": "check how an agent is connected, before a benchmark is run",
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
     "import": "make a suite from the published files of another benchmark",
@@ -35,7 +36,7 @@ RARE = {
     "cache": "look at the kept answers of models, drop them, or move them",
 }
 #: Commands that are named in the design and do not exist yet.
-LATER = ("new", "build", "serve", "doctor")
+LATER = ("new", "build", "serve")
 #: The module of a command, where it is not called like it.
 _MODULES = {
     "init": "start",

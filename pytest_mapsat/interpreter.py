@@ -92,19 +92,22 @@ def resting() -> Iterator[None]:
 # -- names ----------------------------------------------------------------------------------------------------------------
 
 
-def fetched(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+def fetched(package: str, homes: Mapping[str, Sequence[str]], rest: str = "") -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package whose names are fetched when they are first used: a run loads only what it needs.
 
     Args:
         package: its name.
         homes: names that it shows, by the module of the package in which they live. None is called like a module of the package.
+        rest: the module of all classes that ``homes`` does not name; empty: there are none.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 
     def fetch(name: str) -> Any:
-        if name not in home_of:
+        home = home_of.get(name, rest if name[:1].isupper() else "")
+        module = import_module(f"{package}.{home}") if home else None
+        if not hasattr(module, name):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{home_of[name]}"), name)
+        value = getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -22,7 +22,7 @@ from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase
 from pytest_mapsat.sandbox import fits
 
 from .context import Context
-from .findings import Finding, count_in_words, every, matches_in_words
+from .findings import Finding, count_in_words, every, judges, matches_in_words
 
 #: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
 _WORD = re.compile(r"[#\w][\w.-]*\w|\w")
@@ -107,6 +107,7 @@ def _wanted(check: Calls, tool: str) -> str:
     return f"{count} {kind}{call} of {_in_words(CallPattern(tool=tool, arguments=check.arguments))}"
 
 
+@judges(Calls)
 def calls(check: Calls, context: Context) -> Finding:
     """The agent called a tool often enough and not too often, or made the calls of ``steps``."""
     if check.tool is None:

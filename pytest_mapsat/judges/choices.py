@@ -37,6 +37,7 @@ from .findings import (
     count_in_words,
     every,
     first_few,
+    judges,
     match_in_words,
     one_of,
     quoted,
@@ -50,6 +51,7 @@ _LEFT_OPEN = "unless other words say it"
 _BY_OTHER_WORDS = "which other words of the reply may recommend"
 
 
+@judges(Recommends)
 def recommends(check: Recommends, context: Context) -> Finding:
     """All that the check asks of what the replies propose: each part is judged by itself."""
     parts: list[Finding] = []

@@ -16,7 +16,7 @@ from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Ment
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
 from .evidence import UNITS, USER, Identity, KnownFigure, Moment, is_unit
-from .findings import SHOWN_AT_MOST, Finding, cite, unclear
+from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
 from .handed_over import Contradiction
 from .known_values import Explained, agrees, apart
 from .things import Recommendation, key_of, names_in, unknown_heads
@@ -399,6 +399,7 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 
+@judges(Grounded)
 def grounded(check: Grounded, context: Context) -> Finding:
     """Every claim of the check's types is supported by results, context or the user's words."""
     return _judged(check.claims, check.about, context)

@@ -32,12 +32,13 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import differences, fits, satisfies
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, first_few, match_in_words, matches_in_words
+from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
 
 #: The most lines of expected and found that a finding shows.
 _COMPARED = 40
 
 
+@judges(EndState)
 def state(check: EndState, context: Context) -> Finding:
     """So many rows of the table fit ``where`` at the end, and each of them has ``has``."""
     low, high = check.wanted
@@ -93,6 +94,7 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Conte
     return ""
 
 
+@judges(Unchanged)
 def unchanged(check: Unchanged, context: Context) -> Finding:
     """No row has changed, but for what is exempt."""
     wanted = "nothing changes" + (f" except {', '.join(map(_exempt_in_words, check.exempt))}" if check.exempt else "")
@@ -116,6 +118,7 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
     return Finding(True, f"{_rows(len(end.changes))} changed, as allowed", wanted)
 
 
+@judges(SameEnd)
 def same_end(check: SameEnd, context: Context) -> Finding:
     """The episode ends as the reference does."""
     wanted = "the episode ends as it does after the reference calls"
@@ -201,6 +204,7 @@ def _cell(row: Mapping[str, Json], path: str) -> str:
     return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"
 
 
+@judges(Output)
 def output(check: Output, context: Context) -> Finding:
     """The structured output has, at ``path``, values that match; without ``equals``, it fits the case's schema."""
     if check.equals is None:
@@ -237,6 +241,7 @@ def _fits_schema(check: Output, context: Context) -> Finding:
     return Finding(True, "the structured output fits the schema", wanted)
 
 
+@judges(Matches)
 def matches(check: Matches, context: Context) -> Finding:
     """The pattern is found in the text of a reply."""
     wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"

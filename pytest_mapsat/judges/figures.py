@@ -41,6 +41,7 @@ from .findings import (
     cited,
     clock_of,
     first_few,
+    judges,
     number_in_words,
     range_in_words,
     thing_in_words,
@@ -94,6 +95,7 @@ class _Judgement(NamedTuple):
         return self.document.quote(self.figure.span)
 
 
+@judges(Number)
 def number(check: Number, context: Context) -> Finding:
     """A number with the unit is said of its thing, and lies where it must."""
     if check.of == "proposed":
@@ -156,6 +158,7 @@ def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quanti
         yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 
 
+@judges(ClockTime)
 def clock_time(check: ClockTime, context: Context) -> Finding:
     """A clock time is said of its thing, and lies in the window."""
     if check.of == "proposed":

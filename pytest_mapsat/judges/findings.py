@@ -1,15 +1,17 @@
-"""What one check says of one dialogue: the finding, findings combined by three-valued logic (Kleene), and checks and matches in words.
+"""What one check says of one dialogue: the finding, which functions find, findings combined by three-valued logic (Kleene), and checks and matches in words.
 
 What is undecided stays so unless the known parts decide. The reasons and quotations that decided are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_mapsat.model import (
     Absent,
+    BaseCheck,
     Between,
     Bound,
     ClockTime,
@@ -28,6 +30,9 @@ from pytest_mapsat.model import (
     WithinM,
     shown,
 )
+
+if TYPE_CHECKING:
+    from .context import Context
 
 _QUOTED = 60
 #: The most places that a reason shows.
@@ -63,6 +68,21 @@ class Finding:
     idle: bool = False
     reading: Family = ""
     absent: bool = False
+
+
+#: kind of check -> the function that judges it. By type: each check of each dialogue is looked up here.
+FUNCTION_OF: dict[type[BaseCheck], Callable[[Any, Context], Finding]] = {}
+_Function = TypeVar("_Function", bound=Callable[[Any, "Context"], Finding])
+
+
+def judges(kind: type[BaseCheck]) -> Callable[[_Function], _Function]:
+    """Return a decorator for the function that judges a kind of check: it gets the check and the context, and returns the finding."""
+
+    def add(function: _Function) -> _Function:
+        FUNCTION_OF[kind] = function
+        return function
+
+    return add
 
 
 def absent(if_absent: str, why: str, wanted: str) -> Finding:

@@ -1,89 +1,53 @@
-"""From a check to a label: which function judges which kind of check, and what becomes of its finding.
-
-A new kind is one class in the model, one function, and one line here: among the exact kinds, or with its family among those that read prose.
-"""
+"""From a check to a label: what becomes of the finding of the function that judges it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from time import perf_counter
-from typing import Any
 
 from pytest_mapsat.model import (
     SOFT_LEVELS,
-    Addressed,
     All,
     AnyOf,
-    Asked,
     AtLeast,
     Blame,
-    Calls,
     Case,
     Check,
-    ClockTime,
-    EndState,
-    Family,
-    Grounded,
     Label,
-    Located,
-    Matches,
     Not,
-    Number,
-    Output,
-    PythonCheck,
-    Recommends,
     Requirement,
-    SameEnd,
-    Says,
     Trajectory,
-    Travels,
-    Unchanged,
     Verdict,
 )
 
+from . import calls, choices, claims, exact, figures, python_check, words  # noqa: F401  their functions judge checks
 from .calibration import cell_of, suspicion
-from .calls import calls
-from .choices import recommends
-from .claims import contradicted, grounded, stated_claims
+from .claims import contradicted, stated_claims
 from .context import Context
-from .exact import matches, output, same_end, state, unchanged
-from .figures import clock_time, number
-from .findings import Finding, at_least, every, negated, reading_of, some
-from .python_check import python_check
-from .words import addressed, asked, located, says, travels
+from .findings import FUNCTION_OF, Finding, at_least, every, judges, negated, reading_of, some
 
-_Evaluator = Callable[[Any, Context], Finding]
 
-#: Kinds of checks that are decided exactly, with what judges them.
-_EXACT: dict[type, _Evaluator] = {
-    Calls: calls,
-    EndState: state,
-    Unchanged: unchanged,
-    SameEnd: same_end,
-    Output: output,
-    Matches: matches,
-    PythonCheck: lambda check, context: python_check(check, context.episode),
-    All: lambda check, context: every(_parts(check.checks, context)),
-    AnyOf: lambda check, context: some(_parts(check.checks, context)),
-    AtLeast: lambda check, context: at_least(check.n, _parts(check.checks, context)),
-    Not: lambda check, context: negated(_evaluate(check.check, context)),
-}
+@judges(All)
+def _all(check: All, context: Context) -> Finding:
+    return every(_parts(check.checks, context))
 
-#: Kinds of checks that read prose, with what judges them and the family of kinds of failures by which they are calibrated.
-_READ: dict[type, tuple[_Evaluator, Family]] = {
-    Recommends: (recommends, "choice"),
-    Located: (located, "choice"),
-    Addressed: (addressed, "choice"),
-    Number: (number, "figure"),
-    ClockTime: (clock_time, "figure"),
-    Says: (says, "words"),
-    Asked: (asked, "words"),
-    Travels: (travels, "travels"),
-    Grounded: (grounded, "claims"),
-}
+
+@judges(AnyOf)
+def _any_of(check: AnyOf, context: Context) -> Finding:
+    return some(_parts(check.checks, context))
+
+
+@judges(AtLeast)
+def _at_least(check: AtLeast, context: Context) -> Finding:
+    return at_least(check.n, _parts(check.checks, context))
+
+
+@judges(Not)
+def _not(check: Not, context: Context) -> Finding:
+    return negated(_evaluate(check.check, context))
 
 
 def evaluate(check: Check, context: Context) -> Finding:
@@ -100,15 +64,12 @@ def evaluate(check: Check, context: Context) -> Finding:
 
 
 def _evaluate(check: Check, context: Context) -> Finding:
-    if (exact := _EXACT.get(type(check))) is not None:
-        return exact(check, context)
-    evaluator, family = _READ[type(check)]
-    finding = evaluator(check, context)
-    if finding.reading:
+    finding = FUNCTION_OF[type(check)](check, context)
+    if finding.reading or not check.family:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
     sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))
-    return finding if sure else replace(finding, reading=family)
+    return finding if sure else replace(finding, reading=check.family)
 
 
 def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:

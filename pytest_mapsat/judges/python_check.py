@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Event, Thread
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
@@ -28,7 +28,10 @@ from pytest_mapsat.sandbox import End, Row, State, frozen
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, plain, words_of
 
-from .findings import Finding
+from .findings import Finding, judges
+
+if TYPE_CHECKING:
+    from .context import Context as JudgedContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,9 @@ _LONGEST = 1000
 _stuck: set[Callable[..., object]] = set()
 
 
-def python_check(check: PythonCheck, episode: Episode) -> Finding:
-    """Return what the function of this name makes of the episode; it is undecided where the function breaks or does not return."""
+@judges(PythonCheck)
+def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
+    """What the function of this name makes of the episode; it is undecided where the function breaks or does not return."""
     added = added_checks().get(check.name)
     if added is None:
         return Finding(None, f"no conftest or package adds a check {shown(check.name)}", broken=True)
@@ -165,7 +169,7 @@ def python_check(check: PythonCheck, episode: Episode) -> Finding:
 
     def call() -> None:
         try:
-            results.append(call_stranger(added.function, episode, **check.arguments))
+            results.append(call_stranger(added.function, context.episode, **check.arguments))
         except StrangerError as broken:
             raised.append(broken.error)
         finally:

@@ -13,7 +13,7 @@ from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
 from pytest_mapsat.sandbox import distance_m
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, count_in_words, every, one_of, unclear
+from .findings import SHOWN_AT_MOST, Finding, cited, count_in_words, every, judges, one_of, unclear
 from .things import Named, Recommendation, word_at
 
 #: Words of a language by what they do.
@@ -24,6 +24,7 @@ _WAYS = ("travel_time", "travel_distance")
 _LISTED = 2
 
 
+@judges(Says)
 def says(check: Says, context: Context) -> Finding:
     """Words are said, and others are not."""
     parts = [_said(check, context)] if check.any or check.all else []
@@ -72,6 +73,7 @@ def _not_said(check: Says, context: Context) -> Finding:
     return Finding(True, f"{wanted}, except under a negation", wanted)
 
 
+@judges(Asked)
 def asked(check: Asked, context: Context) -> Finding:
     """The agent asked often enough, and not too often, about the subject."""
     questions = [
@@ -93,6 +95,7 @@ def asked(check: Asked, context: Context) -> Finding:
     return Finding(passed, why, wanted, quotes)
 
 
+@judges(Travels)
 def travels(check: Travels, context: Context) -> Finding:
     """No travel time or length of another way of travelling is affirmed."""
     wanted = f"only {one_of(check.by)} as the way of travelling"
@@ -231,6 +234,7 @@ _SHORTEST = 2
 _LONGEST = 8
 
 
+@judges(Located)
 def located(check: Located, context: Context) -> Finding:
     """What the reply proposes, or the point that it gives, lies where it must."""
     wanted = _place_wanted(check)
@@ -283,6 +287,7 @@ def _by_name(check: Located, context: Context, wanted: str) -> Finding:
     return unclear((), f"no reply names the place or gives a point, {_LEFT_OPEN}", wanted)
 
 
+@judges(Addressed)
 def addressed(check: Addressed, context: Context) -> Finding:
     """A part of an address is the right one: one of ``names`` is told; another name with one of the endings is not it."""
     wanted = f"a reply says {one_of(check.names) if check.names else f'a name that ends with {one_of(check.endings)}'}"

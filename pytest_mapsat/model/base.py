@@ -131,6 +131,8 @@ def _names(noun: type[Noun]) -> set[str]:
     return set(noun.model_fields)
 
 
+#: What a label rests on that reads prose: what is proposed, a figure, words, a claim held against results, a way of travelling. Empty: it reads none.
+Family = Literal["", "choice", "figure", "words", "claims", "travels"]
 #: What a figure is a figure of. A figure whose role is not sure decides nothing.
 FigureRole = Literal[
     "travel_time", "travel_distance", "wait", "slack", "stay", "opening", "closing", "deadline", "headroom", "price", "total",

@@ -23,7 +23,7 @@ from .base import (
     RequirementKind,
     Text,
 )
-from .checks import MACHINE_SURE, Check, leaves
+from .checks import Check, leaves
 from .match import Match
 from .schema import schema_problem
 
@@ -182,7 +182,7 @@ class Requirement(Noun):
     @property
     def machine_sure(self) -> bool:
         """Whether it is decided without reading prose: by the end state, calls, structured output, patterns and checks in Python alone."""
-        return bool(self.leaves) and all(isinstance(leaf, MACHINE_SURE) for leaf in self.leaves)
+        return bool(self.leaves) and all(not leaf.family for leaf in self.leaves)
 
 
 class Clarification(Noun):

@@ -10,13 +10,15 @@ The field ``kind`` names the check. ``turn`` says which of the agent's replies a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticKnownError
 
-from .base import FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
+from .base import Family, FigureRole, Identifier, Json, JsonObject, Latitude, Longitude, Mode, Noun, Text, TimeRole
 from .match import Bound, Match
 from .schema import compiled_pattern
 
@@ -60,13 +62,31 @@ def _asks(message: str, *names: str) -> Any:
     return model_validator(mode="after")(given)
 
 
-class Says(Noun):
+class BaseCheck(Noun):
+    """Base of all checks. The classes below it in this module are the kinds of checks there are; ``judges/`` has a function for each.
+
+    Attributes:
+        kind: its name.
+        family: of a kind that reads prose, the family of its failures, by which they are calibrated; empty: it is decided exactly.
+    """
+
+    family: ClassVar[Family] = ""
+    kind: str
+
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks that it combines; a plain one combines none."""
+        return ()
+
+
+class Says(BaseCheck):
     """Words of the agent's replies: one of ``any`` and each of ``all`` is said, and none of ``none``. What is denied is not said.
 
     That none of the words is there fails only where nothing else can say the same: the reply says nothing of its own, or has
     none of the words of ``about``, without which it cannot be said. Else it is undecided.
     """
 
+    family: ClassVar[Family] = "words"
     kind: Literal["says"]
     any: tuple[Phrase, ...] = ()
     all: tuple[Phrase, ...] = ()
@@ -81,7 +101,7 @@ class Says(Noun):
 _MEASURED, _ROUNDED = frozenset({"m", "km", "s", "min", "h", "d"}), 0.05
 
 
-class Number(Noun):
+class Number(BaseCheck):
     """A number with a unit is said, and lies where it must.
 
     A figure counts when it is one of ``role``, is said of a thing of ``of`` (``proposed``: of what the reply proposes; with ``equals``, of what these tools
@@ -94,6 +114,7 @@ class Number(Noun):
     ``if_absent``: what it means that no such number is said; ``nothing_claimed`` passes and is counted as such.
     """
 
+    family: ClassVar[Family] = "figure"
     kind: Literal["number"]
     unit: Unit
     role: FigureRoles = ()
@@ -129,12 +150,13 @@ class Number(Noun):
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
-class ClockTime(Noun):
+class ClockTime(BaseCheck):
     """A clock time is said (``18:30``, ``6:30 pm``, ``下午6点半``) from ``after`` to ``before``, ends included.
 
     ``role``, ``of``, ``near`` and ``equals`` are those of ``number``.
     """
 
+    family: ClassVar[Family] = "figure"
     kind: Literal["clock_time"]
     role: TimeRoles = ()
     of: Things = ()
@@ -160,18 +182,19 @@ class ClockTime(Noun):
         return (self.equals,) if isinstance(self.equals, Bound) else self.equals or ()
 
 
-class Travels(Noun):
+class Travels(BaseCheck):
     """The user is sent on no other way of travelling than those of ``by``.
 
     A way that is only compared or turned down sends nobody. A reply that says nothing of a way passes: the calls made are a check of their own.
     """
 
+    family: ClassVar[Family] = "travels"
     kind: Literal["travels"]
     by: Annotated[Modes, Field(min_length=1)]
     turn: WhichReply = "last"
 
 
-class Recommends(Noun):
+class Recommends(BaseCheck):
     """What the replies propose, turn down or leave out. What is only compared is not proposed.
 
     ``any_of``: one of these is proposed; ``none_of``: none of these; ``all_of``: each of these, or from ``at_least`` to ``at_most`` of
@@ -184,6 +207,7 @@ class Recommends(Noun):
     those of one tool, or is ``any``. ``if_absent``: what it means that no such thing is proposed.
     """
 
+    family: ClassVar[Family] = "choice"
     kind: Literal["recommends"]
     any_of: tuple[Phrase, ...] = ()
     none_of: tuple[Phrase, ...] = ()
@@ -228,13 +252,14 @@ class Recommends(Noun):
         return bool(self.none_where or (self.none_of and (self.of_results or not self.any_of)))
 
 
-class Located(Noun):
+class Located(BaseCheck):
     """What the reply tells lies at most ``metres`` from ``lon``, ``lat`` (degrees, great circle); without a point, it tells any place.
 
     A point that the reply gives counts before all words; the user's own is left aside. A name counts by the point that a tool returned of it;
     ``words`` tell the place as well (its street and number). ``by_name``: whether a name alone tells it.
     """
 
+    family: ClassVar[Family] = "choice"
     kind: Literal["located"]
     lon: Longitude | None = None
     lat: Latitude | None = None
@@ -250,13 +275,14 @@ class Located(Noun):
         return self
 
 
-class Addressed(Noun):
+class Addressed(BaseCheck):
     """A part of an address, such as the district, is the right one: one of ``names`` is told, as it is or as a part of a longer one.
 
     ``endings``: how names of such parts end. Another name with one of them is not the right one; ``besides``: words with such an ending that say
     nothing of it. Without ``names`` any such name will do.
     """
 
+    family: ClassVar[Family] = "choice"
     kind: Literal["addressed"]
     names: tuple[Text, ...] = ()
     endings: Phrases
@@ -280,7 +306,7 @@ AnyCall = Annotated[
 ]
 
 
-class Calls(Noun):
+class Calls(BaseCheck):
     """The agent's calls: how often it called ``tool``, or the calls of ``steps`` that it made.
 
     With ``tool``: from ``at_least`` (once unless given) to ``at_most`` calls whose arguments match ``with``, a mapping of a parameter to a
@@ -329,7 +355,7 @@ class Calls(Noun):
         return 1 if self.at_least is None else self.at_least
 
 
-class EndState(Noun):
+class EndState(BaseCheck):
     """Rows of ``table`` that fit ``where`` at the end of the episode: ``count`` of them, or from ``at_least`` to ``at_most``; each has ``has``.
 
     ``where`` and ``has`` map a column, or a dotted path below one, to a match. Without a count at least one row must fit. ``count: 0``: no such row.
@@ -371,14 +397,14 @@ class Exempt(Noun):
     columns: tuple[Text, ...] = ()
 
 
-class Unchanged(Noun):
+class Unchanged(BaseCheck):
     """Nothing in the sandbox differs at the end from the start, but for what ``except`` allows."""
 
     kind: Literal["unchanged"]
     exempt: tuple[Exempt, ...] = Field(default=(), alias="except")
 
 
-class SameEnd(Noun):
+class SameEnd(BaseCheck):
     """The episode ends in the state that the reference (``truth.end``) ends in.
 
     The order of keys and of writes, the spelling of numbers, and the names of new ids do not count. ``ignore``: columns, ``table.column``,
@@ -389,7 +415,7 @@ class SameEnd(Noun):
     ignore: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+\.[^\s].*$")], ...] = ()
 
 
-class Output(Noun):
+class Output(BaseCheck):
     """The structured output of a reply has, at ``path``, values that match ``equals``; without ``equals`` it fits ``visible.output_schema``.
 
     ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
@@ -408,7 +434,7 @@ class Output(Noun):
         return self
 
 
-class Matches(Noun):
+class Matches(BaseCheck):
     """``pattern``, a regular expression in RE2's syntax, is found in the text of a reply. RE2 takes time in proportion to the text, whatever the pattern."""
 
     kind: Literal["matches"]
@@ -421,18 +447,20 @@ class Matches(Noun):
         return compiled_pattern(self.pattern)
 
 
-class Asked(Noun):
+class Asked(BaseCheck):
     """The agent asked the user from ``at_least`` to ``at_most`` questions about ``about`` (any subject when empty)."""
 
+    family: ClassVar[Family] = "words"
     kind: Literal["asked"]
     about: tuple[Text, ...] = ()
     at_least: int = Field(default=0, ge=0)
     at_most: int | None = Field(default=None, ge=0)
 
 
-class Grounded(Noun):
+class Grounded(BaseCheck):
     """Every factual claim of these types, in sentences with one of the phrases, is borne out by results, context or the user's words."""
 
+    family: ClassVar[Family] = "claims"
     kind: Literal["grounded"]
     claims: tuple[
         Literal[
@@ -444,7 +472,7 @@ class Grounded(Noun):
     about: tuple[Text, ...] = ()
 
 
-class PythonCheck(Noun):
+class PythonCheck(BaseCheck):
     """A check in Python, added under ``name`` with ``@mapsat.check``. Written as ``check: NAME`` or ``{kind: NAME, argument: value}``."""
 
     kind: Literal["python"]
@@ -452,26 +480,41 @@ class PythonCheck(Noun):
     arguments: JsonObject = Field(default_factory=dict)
 
 
-class All(Noun):
+class All(BaseCheck):
     """Every one of ``checks`` holds. Written as a list of checks, too."""
 
     kind: Literal["all"]
     checks: tuple[Check, ...] = Field(min_length=1)
 
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks that it combines."""
+        return self.checks
 
-class AnyOf(Noun):
+
+class AnyOf(BaseCheck):
     """At least one of ``checks`` holds."""
 
     kind: Literal["any"]
     checks: tuple[Check, ...] = Field(min_length=1)
 
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks that it combines."""
+        return self.checks
 
-class AtLeast(Noun):
+
+class AtLeast(BaseCheck):
     """At least ``n`` of ``checks`` hold."""
 
     kind: Literal["at_least"]
     n: int = Field(ge=1)
     checks: tuple[Check, ...] = Field(min_length=1)
+
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks that it combines."""
+        return self.checks
 
     @model_validator(mode="after")
     def _reachable(self) -> AtLeast:
@@ -480,39 +523,21 @@ class AtLeast(Noun):
         return self
 
 
-class Not(Noun):
+class Not(BaseCheck):
     """``check`` does not hold."""
 
     kind: Literal["not"]
     check: Check
 
+    @property
+    def parts(self) -> tuple[Check, ...]:
+        """The checks that it combines."""
+        return (self.check,)
 
-_Plain = (
-    Says
-    | Recommends
-    | Number
-    | ClockTime
-    | Travels
-    | Located
-    | Addressed
-    | Calls
-    | EndState
-    | Unchanged
-    | SameEnd
-    | Output
-    | Matches
-    | Asked
-    | Grounded
-    | PythonCheck
-    | All
-    | AnyOf
-    | AtLeast
-    | Not
-)
+
+_KINDS: tuple[type[BaseCheck], ...] = tuple(BaseCheck.__subclasses__())
 #: The names that ``kind`` may have; any other is the name of a check in Python.
-KINDS: frozenset[str] = frozenset(
-    word for noun in get_args(_Plain) for word in get_args(noun.model_fields["kind"].annotation)
-)
+KINDS: frozenset[str] = frozenset(word for noun in _KINDS for word in get_args(noun.model_fields["kind"].annotation))
 
 
 def _spelt_out(value: object) -> object:
@@ -532,26 +557,16 @@ def _spelt_out(value: object) -> object:
     }
 
 
-_Tagged = Annotated[_Plain, Field(discriminator="kind")]
-Check = Annotated[_Tagged, BeforeValidator(_spelt_out, json_schema_input_type=_Tagged | str | list[Json])]
-
-
-#: combination -> what it combines. By type: each check of each dialogue is looked up here.
-_PARTS: dict[type, Callable[[Any], Iterable[Check]]] = {
-    **dict.fromkeys((All, AnyOf, AtLeast), lambda check: check.checks),
-    Not: lambda check: (check.check,),
-}
-
-
-#: What is decided without reading prose, exactly.
-MACHINE_SURE = (EndState, Unchanged, SameEnd, Calls, Output, Matches, PythonCheck)
+if TYPE_CHECKING:
+    Check = BaseCheck
+else:
+    _Tagged = Annotated[reduce(or_, _KINDS), Field(discriminator="kind")]
+    Check = Annotated[_Tagged, BeforeValidator(_spelt_out, json_schema_input_type=_Tagged | str | list[Json])]
 
 
 def leaves(check: Check) -> Iterator[Check]:
     """Yield the checks that a check is made of, combinations apart; a plain one is its own."""
-    parts = _PARTS.get(type(check))
-    if parts is None:
+    if not check.parts:
         yield check
-    else:
-        for part in parts(check):
-            yield from leaves(part)
+    for part in check.parts:
+        yield from leaves(part)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
-from .base import SOFT_LEVELS, Bounds, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
+from .base import SOFT_LEVELS, Bounds, Family, Identifier, Level, MetricName, Noun, RequirementKind, Text, digest
 from .trajectory import Blame, Trajectory, Turn, Usage
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 CALIBRATION_SCHEMA: Literal["mapsat-calibration/1"] = "mapsat-calibration/1"
 JUDGING_SCHEMA: Literal["mapsat-judging/1"] = "mapsat-judging/1"
 
-#: What a label rests on that reads prose: what is proposed, a figure, words, a claim held against results, a way of travelling. Empty: it reads none.
-Family = Literal["", "choice", "figure", "words", "claims", "travels"]
 #: A kind of failure: ``choice, said, large``.
 Cell = Annotated[str, StringConstraints(pattern=r"^[a-z]+, (said|absent), (small|medium|large)$")]
 _Count = Annotated[int, Field(ge=0, le=1_000_000_000)]

@@ -1,6 +1,6 @@
 """Which recorded call answers a call: exactly, nearly, cut to what was asked, or not at all.
 
-The stages, and the choice among recordings that conflict, are described in docs/explanation/sandbox.md.
+The stages, and the choice among recordings that conflict, are described in docs/reference/tools.md.
 """
 
 from __future__ import annotations

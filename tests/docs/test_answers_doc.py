@@ -1,4 +1,4 @@
-"""What docs/how-to/label-by-hand.md shows is true: its answers belong to the suite that docs/reference/suites.md shows, and no label is decided wrongly."""
+"""What docs/how-to/label-by-hand.md shows is true: its answers belong to the suite that docs/reference/suites.md and tools.md show, and no label is decided wrongly."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_the_answers_of_the_document_are_judged_as_they_are_labelled(tmp_path, capsys):
-    suites, answers = (
-        (DOCS / name).read_text(encoding="utf-8") for name in ("reference/suites.md", "how-to/label-by-hand.md")
+    suites, tools, answers = (
+        (DOCS / name).read_text(encoding="utf-8")
+        for name in ("reference/suites.md", "reference/tools.md", "how-to/label-by-hand.md")
     )
-    for name, content in re.findall(r"```(?:yaml|json)\n# (\S+)\n(.*?)```", suites + answers, re.DOTALL):
+    for name, content in re.findall(r"```(?:yaml|json)\n# (\S+)\n(.*?)```", suites + tools + answers, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    recording, _ = re.findall(r"```json\n(.*?)```", suites, re.DOTALL)
+    recording, _ = re.findall(r"```json\n(.*?)```", tools, re.DOTALL)
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     assert main(["lint", str(tmp_path), "--answers", "--json"]) == 0

@@ -9,7 +9,7 @@ from judging import TOOLS, call, case_of, dialogue
 import pytest_mapsat
 from pytest_mapsat import registry
 from pytest_mapsat.judges import ChecksJudge
-from pytest_mapsat.model import KINDS, RowChange
+from pytest_mapsat.model import KINDS, RowChange, checks
 from pytest_mapsat.suite import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,3 +146,10 @@ def test_a_figure_that_nobody_states_passes_where_that_is_allowed():
 def test_every_kind_of_check_has_a_row_on_the_page():
     rows = " ".join(line.partition(" | ")[0] for line in PAGE.splitlines() if line.startswith("| `"))
     assert [kind for kind in sorted(KINDS - {"python"}) if f"`{kind}`" not in rows] == []
+
+
+def test_every_field_of_a_check_stands_on_the_page():
+    nouns = [noun for noun in vars(checks).values() if "kind" in getattr(noun, "model_fields", ())]
+    names = {field.alias or name for noun in nouns for name, field in noun.model_fields.items()} - {"kind"}
+    assert {"agreed", "if_absent"} <= names
+    assert [name for name in sorted(names) if f"`{name}`" not in PAGE] == []

@@ -16,6 +16,11 @@ def test_a_name_is_that_of_its_module(module, name):
     assert getattr(model, name) is getattr(getattr(model, module), name)
 
 
+@pytest.mark.parametrize("check", model.BaseCheck.__subclasses__())
+def test_a_class_of_checks_needs_no_line(check):
+    assert getattr(model, check.__name__) is check
+
+
 def test_one_noun_loads_its_module_and_what_that_is_made_of():
     program = "import sys; from pytest_mapsat.model import Recording; print(*(n for n in sys.modules if n.startswith('pytest_mapsat.model.')))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

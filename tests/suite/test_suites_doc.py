@@ -1,27 +1,26 @@
-"""What docs/reference/suites.md shows is true: its examples make a suite without errors or warnings."""
+"""What docs/reference/suites.md and tools.md show is true: its examples make a suite without errors or warnings."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import parse_yaml
-from pytest_mapsat.model import Entities, Match, Tool
+from pytest_mapsat.model import Entities, Match, ParameterMatch, Recording, Tool
 from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
-DOC = Path(__file__).resolve().parents[2] / "docs" / "reference" / "suites.md"
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+SUITES, TOOLS = ((REFERENCE / name).read_text(encoding="utf-8") for name in ("suites.md", "tools.md"))
 
 
 def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
-    text = DOC.read_text(encoding="utf-8")
-    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL):
+    for name, content in re.findall(r"```yaml\n# (\S+)\n(.*?)```", SUITES + TOOLS, re.DOTALL):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
-    recording, line = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    ((line,), (recording, _)) = (re.findall(r"```json\n(.*?)```", text, re.DOTALL) for text in (SUITES, TOOLS))
     (tmp_path / "recordings").mkdir()
     (tmp_path / "recordings" / "r.jsonl").write_text(recording, encoding="utf-8")
     (tmp_path / "more.jsonl").write_text(line, encoding="utf-8")
@@ -39,9 +38,9 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     assert found == []
 
 
-def rows(heading: str) -> dict[str, list[str]]:
-    """Return the rows of the table whose first head is this, by their first cell."""
-    table = DOC.read_text(encoding="utf-8").partition(f"| {heading} |")[2].partition("\n\n")[0]
+def rows(page: str, heading: str) -> dict[str, list[str]]:
+    """Return the rows of the table of a page whose first head is this, by their first cell."""
+    table = page.partition(f"| {heading} |")[2].partition("\n\n")[0]
     lines = [re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()[2:]]
     return {name: line for line in lines for name in re.findall(r"`(\w+)`", line[0])}
 
@@ -50,21 +49,21 @@ def test_the_table_of_matches_has_all_of_them_each_with_an_example_that_is_one()
     adapter = TypeAdapter(Match)
     shown = {
         name: adapter.validate_python(parse_yaml(line[3].strip("`").encode(), "doc")[0].data)
-        for name, line in rows("`op`").items()
+        for name, line in rows(SUITES, "`op`").items()
     }
     assert {name: match.op for name, match in shown.items()} == {name: name for name in shown}
     assert set(shown) == set(adapter.json_schema()["anyOf"][0]["discriminator"]["mapping"])
 
 
 def test_the_tables_of_tools_have_all_there_is():
-    assert set(rows("key of `entities`")) == set(Entities.model_fields)
-    assert set(rows("`effect` of a tool")) == set(get_args(Tool.model_fields["effect"].annotation))
+    assert set(rows(TOOLS, "key of `entities`")) == set(Entities.model_fields)
+    assert set(rows(TOOLS, "field of `match`")) == set(ParameterMatch.model_fields)
+    assert [key for key in (*Tool.model_fields, *Recording.model_fields) if not re.search(rf"\b{key}\b", TOOLS)] == []
 
 
 def test_the_error_that_the_document_shows_is_the_one_that_is_given(tmp_path):
-    text = DOC.read_text(encoding="utf-8")
-    (shown,) = re.findall(r"airport\.yaml(:\d+: truth\.requirements.*)", text)
-    blocks = dict(re.findall(r"```yaml\n# (\S+)\n(.*?)```", text, re.DOTALL))
+    (shown,) = re.findall(r"airport\.yaml(:\d+: truth\.requirements.*)", SUITES)
+    blocks = dict(re.findall(r"```yaml\n# (\S+)\n(.*?)```", SUITES, re.DOTALL))
     (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"], encoding="utf-8")
     (tmp_path / "a.yaml").write_text(
         blocks["navigation/airport.yaml"].replace("kind: hard", "kind: hrd"), encoding="utf-8"

@@ -1,0 +1,241 @@
+"""The tools of episodes as one MCP server of this process: an agent's own MCP client sees their schemas and answers, and nothing else.
+
+Each episode has a token. A call is answered by the episode of its token alone, and refused where there is none.
+The server is stateless: no session outlives its request, so nothing but the token says whose call it is.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import select
+import socket
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import AbstractContextManager, contextmanager
+from importlib import metadata
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_mapsat.model import Json, JsonObject, UsageError
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+
+_INSTALL = "pip install 'pytest-mapsat[mcp]'"
+#: Bytes of one request. An episode takes arguments of 1,000,000 characters, which are up to 4 bytes each.
+_MOST_BYTES = 4 * 1024 * 1024
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_UNKNOWN_TOKEN = "unknown token: each episode has a token of its own, which ends with the episode"  # noqa: S105  # a message
+#: What a result says of itself where a tool gave no answer.
+_NO_ANSWER = ("error", "refused", "no_recording")
+
+
+class ToolEndpoint(NamedTuple):
+    """Where an MCP client finds the tools of one episode.
+
+    Attributes:
+        url: of the streamable HTTP transport, ``http://127.0.0.1:PORT/mcp``.
+        token: for the header ``Authorization: Bearer TOKEN``.
+    """
+
+    url: str
+    token: str
+
+    @property
+    def url_with_token(self) -> str:
+        """The address for clients that cannot send headers: ``http://127.0.0.1:PORT/TOKEN/mcp``."""
+        return self.url.removesuffix("mcp") + f"{self.token}/mcp"
+
+
+def missing_extra() -> str:
+    """Return why no tools can be served over MCP, and what to install; empty where they can."""
+    try:
+        version = metadata.version("mcp")
+    except metadata.PackageNotFoundError:
+        return f"tools over MCP need the package mcp: {_INSTALL}"
+    if int(version.partition(".")[0]) >= 2:  # noqa: PLR2004
+        return ""
+    return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL}"
+
+
+def serve_tools(toolbox: Toolbox) -> AbstractContextManager[ToolEndpoint]:
+    """Serve the tools of one episode over MCP on the loopback interface; afterwards the token leads nowhere.
+
+    All episodes of a process share one server, which is imported and started by its first connection.
+
+    Args:
+        toolbox: the tools; may be called from several threads.
+
+    Raises:
+        UsageError: the extra ``[mcp]`` is not installed, or no port can be had.
+    """
+    global _shared  # noqa: PLW0603  # one server for the process
+    with _lock:
+        if _shared is None:
+            _shared = ToolServer()
+    return _shared.lease(toolbox)
+
+
+_lock = Lock()
+_shared: ToolServer | None = None
+
+
+class ToolServer:
+    """An MCP server on a daemon thread with an event loop of its own.
+
+    Args:
+        host: the interface to listen on.
+        port: 0 for one of the system's choice.
+
+    Raises:
+        UsageError: the extra ``[mcp]`` is not installed, or the address cannot be had.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        if missing := missing_extra():
+            raise UsageError(missing)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._socket = socket.create_server((host, port), family=family, backlog=512)
+        except OSError as error:
+            raise UsageError(f"tools over MCP: {host}:{port} cannot be listened on: {error.strerror}") from None
+        # Inherited by each connection: an answer is not held back until the client has acknowledged what came before it.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._host = f"[{host}]" if ":" in host else host
+        self._port: int = self._socket.getsockname()[1]
+        self._toolboxes: dict[str, Toolbox] = {}
+        Thread(target=self._run, name="mapsat-mcp", daemon=True).start()
+
+    @contextmanager
+    def lease(self, toolbox: Toolbox) -> Iterator[ToolEndpoint]:
+        """Answer calls with a new token from the toolbox, until the context is left."""
+        token = secrets.token_urlsafe(24)
+        self._toolboxes[token] = toolbox
+        try:
+            yield ToolEndpoint(f"http://{self._host}:{self._port}/mcp", token)
+        finally:
+            del self._toolboxes[token]
+
+    def _run(self) -> None:
+        import asyncio  # noqa: PLC0415 (with the server)
+
+        with self._socket:
+            # Who connects waits in the system's queue; until then nothing is imported.
+            select.select([self._socket], [], [])
+            asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        import uvicorn  # noqa: PLC0415 (heavy, and of an extra)
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+        from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
+
+        hosts = {*_LOOPBACK, self._host}
+        # Behind the address of all interfaces a client may use any of their names.
+        every = self._host in ("0.0.0.0", "[::]")  # noqa: S104  # the user wrote it
+        manager = StreamableHTTPSessionManager(
+            mcp_server(_toolbox_of_request),
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(
+                enable_dns_rebinding_protection=not every,
+                allowed_hosts=[f"{host}:{self._port}" for host in hosts],
+                allowed_origins=[f"http://{host}:{self._port}" for host in hosts],
+            ),
+            max_request_body_size=_MOST_BYTES,
+        )
+
+        async def app(scope: _Scope, receive: Any, send: Any) -> None:
+            token, refusal = self._token_of(scope)
+            toolbox = self._toolboxes.get(token)
+            if refusal is None and toolbox is None:
+                refusal = (401, _UNKNOWN_TOKEN)
+            if refusal is not None:
+                await _refuse(send, *refusal)
+            else:
+                await manager.handle_request({**scope, _TOOLBOX: toolbox}, receive, send)
+
+        config = uvicorn.Config(app, log_config=None, log_level="error", access_log=False, lifespan="off", ws="none")
+        async with manager.run():
+            await uvicorn.Server(config).serve(sockets=[self._socket])
+
+    @staticmethod
+    def _token_of(scope: _Scope) -> tuple[str, tuple[int, str] | None]:
+        """Return the token of a request, and the status and words to refuse it with, if it must be."""
+        match scope["path"].split("/"):
+            case ["", "mcp"]:
+                in_path = ""
+            case ["", in_path, "mcp"]:
+                pass
+            case _:
+                return "", (404, "the tools are at /mcp")
+        if scope["method"] != "POST":
+            return "", (405, "this server answers POST only: it has no streams and no sessions")
+        headers = [value for name, value in scope["headers"] if name == b"authorization"]
+        kind, _, in_header = (headers[0] if headers else b"").decode("latin-1").partition(" ")
+        tokens = {in_path, in_header.strip() if kind.lower() == "bearer" else ""} - {""}
+        if not tokens:
+            return "", (401, "no token: send the header Authorization: Bearer TOKEN")
+        if len(tokens) > 1:
+            return "", (401, "two tokens: that of the address is another than that of the header")
+        return tokens.pop(), None
+
+
+_Scope = MutableMapping[str, Any]
+#: Under this key the request holds the toolbox of its token.
+_TOOLBOX = "pytest_mapsat.toolbox"
+
+
+def _toolbox_of_request(context: Any) -> Toolbox:
+    toolbox: Toolbox = context.request.scope[_TOOLBOX]
+    return toolbox
+
+
+async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
+    """Answer with a status and an error that MCP clients show."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
+    headers = [(b"content-type", b"application/json"), (b"allow", b"POST")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(error).encode()})
+
+
+# -- the protocol: the same for HTTP and for stdio -----------------------------------------------------------------------
+
+
+def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:
+    """Return a server of the SDK that lists and calls tools.
+
+    Args:
+        toolbox_of: from the SDK's context of a request to the toolbox that answers it.
+    """
+    from anyio import to_thread  # noqa: PLC0415 (with the SDK)
+    from mcp import types  # noqa: PLC0415
+    from mcp.server import Server  # noqa: PLC0415
+
+    async def list_tools(context: Any, _: object) -> types.ListToolsResult:
+        tools = [
+            types.Tool(
+                name=schema["function"]["name"],
+                description=schema["function"]["description"],
+                input_schema=schema["function"]["parameters"],
+            )
+            for schema in toolbox_of(context).schemas()
+        ]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        # A call may take its time, and others go on meanwhile.
+        result, is_error = await to_thread.run_sync(_called, toolbox_of(context), params.name, params.arguments)
+        text = json.dumps(result, ensure_ascii=False)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+    return Server("mapsat", version=metadata.version("pytest-mapsat"), on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _called(toolbox: Toolbox, name: str, arguments: JsonObject | None) -> tuple[Json, bool]:
+    """Return what a tool answered, and whether that is an error."""
+    try:
+        result = toolbox.call(name, arguments)
+    except ToolsClosed as closed:
+        return {"status": "error", "message": str(closed)}, True
+    return result, isinstance(result, dict) and result.get("status") in _NO_ANSWER

@@ -1,0 +1,518 @@
+"""``mapsat doctor AGENT``: is the agent connected rightly? A few short episodes tell, before any benchmark is run or paid for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from textwrap import fill
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from .shared import FINDINGS, OK, SUITE, Command, add_plugins, load_added, tell, width, write, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_mapsat.agents import Source
+    from pytest_mapsat.model import Case, Json, Tool, Trajectory, Turn
+    from pytest_mapsat.sandbox import Answer, Sandbox
+    from pytest_mapsat.suite import CaseEntry, Suite
+    from pytest_mapsat.users import UserMove
+
+#: Seconds that one episode may take unless the user says otherwise.
+_TIMEOUT = 60.0
+_AT_ONCE = 10
+#: Characters of a reply that are shown.
+_QUOTED = 60
+#: The second message of the dialogue that shows whether an agent remembers the first.
+_AGAIN = {"en": "Please repeat your last answer.", "zh": "请把你刚才的回答重复一遍。"}
+
+Outcome = Literal["ok", "warning", "failed", "skipped"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        check: what was checked, as users read it.
+        outcome: a warning is worth knowing and breaks nothing; skipped: the check could not tell.
+        observed: what the agent did.
+        advice: what to do about it; empty where there is nothing to do.
+    """
+
+    check: str
+    outcome: Outcome
+    observed: str
+    advice: str = ""
+
+
+class Behaviour(NamedTuple):
+    """What an agent did in one episode, as two episodes are compared.
+
+    Attributes:
+        replies: its texts.
+        calls: tool and arguments of each call, as JSON.
+        fault: why the episode broke off; empty where it ended in order.
+    """
+
+    replies: tuple[str, ...]
+    calls: tuple[str, ...]
+    fault: str = ""
+
+
+def behaviour_of(trajectory: Trajectory) -> Behaviour:
+    """Return what the agent did in an episode."""
+    replies = tuple(turn.text for turn in trajectory.turns if turn.role == "agent")
+    calls = tuple(json.dumps([step.tool, step.arguments], sort_keys=True) for step in trajectory.calls)
+    fault = trajectory.fault
+    if fault is None:
+        return Behaviour(replies, calls)
+    return Behaviour(
+        replies,
+        calls,
+        fault.message if fault.blame == "agent" else f"{fault.message} (not the agent's fault: {fault.blame})",
+    )
+
+
+@dataclass(frozen=True)
+class _Speaker:
+    """A user who says some further messages, and ends the dialogue."""
+
+    messages: tuple[str, ...] = ()
+
+    def reply(self, turns: Sequence[Turn]) -> UserMove:
+        from pytest_mapsat.users import UserMove
+
+        spoken = sum(turn.role == "user" for turn in turns) - 1
+        if spoken < len(self.messages):
+            return UserMove(self.messages[spoken])
+        return UserMove(None, "done")
+
+
+@dataclass(frozen=True)
+class _BrokenTools:
+    """A sandbox all of whose tools are out of order."""
+
+    tools: Mapping[str, Tool]
+    setup: tuple[()] = ()
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:  # noqa: ARG002  # the protocol's arguments
+        from pytest_mapsat.sandbox import Answer
+
+        return Answer({"status": "error", "message": "the service is out of order"}, "error")
+
+
+@dataclass
+class Examination:
+    """An agent, the cases that it is asked about, and how its episodes are run.
+
+    Attributes:
+        spec: the agent's spec.
+        source: the agent.
+        suite: where the cases are from.
+        cases: one or two of them.
+        timeout: what an episode may take, seconds.
+        seconds: how long each reply took so far.
+    """
+
+    spec: str
+    source: Source
+    suite: Suite
+    cases: tuple[Case, ...]
+    timeout: float
+    seconds: list[float] = field(default_factory=list)
+
+    def play(
+        self,
+        case: Case | None = None,
+        *,
+        more: tuple[str, ...] = (),
+        sandbox: Sandbox | None = None,
+        source: Source | None = None,
+        trial: int = 1,
+    ) -> Trajectory:
+        """Return one episode.
+
+        Args:
+            case: the case; the first by default.
+            more: what the user says after the agent's first reply.
+            sandbox: what answers the tools; the case's own sandbox by default.
+            source: the agent, where it is another than that of the examination.
+            trial: tells episodes of one case apart.
+        """
+        from pytest_mapsat.episode import Limits, run_episode
+        from pytest_mapsat.sandbox import make_sandbox
+
+        case = case or self.cases[0]
+        began = perf_counter()
+        trajectory = run_episode(
+            case,
+            source or self.source,
+            _Speaker(more),
+            sandbox or make_sandbox(case, self.suite),
+            Limits(timeout=self.timeout),
+            trial=trial,
+        )
+        replies = sum(turn.role == "agent" for turn in trajectory.turns)
+        self.seconds.append((perf_counter() - began) / max(replies, 1))
+        return trajectory
+
+
+def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[Finding]:
+    """Yield what each check finds; the later ones are left out where the agent gives no first reply.
+
+    Args:
+        examination: the agent and its cases.
+        plugins: modules that a fresh process loads, too.
+    """
+    fresh, finding = _in_fresh_process(examination, plugins)
+    yield finding
+    first = examination.play()
+    reference = behaviour_of(first)
+    yield _replies(first, examination)
+    if reference.fault or not any(reference.replies):
+        return
+    again = behaviour_of(examination.play())
+    steady = reference == again
+    # Two fresh processes and the first episode of this one agree, and the second does not: what it kept makes the difference.
+    keeps = not steady and fresh == reference == _in_fresh_process(examination, plugins)[0]
+    yield _same_answer(reference, again, keeps=keeps)
+    yield _separate_cases(examination, reference, steady=steady, keeps=keeps)
+    yield _remembers(examination, reference)
+    yield _tool_error(examination, reference)
+    yield _at_once(examination, reference, steady=steady)
+    yield _usage(first)
+    yield _isolated(examination, reference, steady=steady)
+    yield Finding("answers in time", "ok", f"{median(examination.seconds):.2f} s a reply at the median")
+
+
+def _replies(trajectory: Trajectory, examination: Examination) -> Finding:
+    check = "takes a message and tools, and replies"
+    behaviour = behaviour_of(trajectory)
+    if behaviour.fault:
+        return Finding(check, "failed", behaviour.fault, trajectory.fault.detail if trajectory.fault else "")
+    if not any(reply.strip() for reply in behaviour.replies):
+        return Finding(check, "failed", "the reply is empty", "return a text, a dict with text, or a Reply")
+    observed = f"{_quoted(behaviour.replies[0])} after {_calls(behaviour)}"
+    missing = [step.tool for step in trajectory.calls if step.tool not in examination.suite.tools]
+    if missing:
+        advice = f"it calls {missing[0]}, which the suite does not have: describe the tool in the suite, or rename it in the agent"
+        return Finding(check, "warning", observed, advice)
+    if not behaviour.calls:
+        advice = "no tool was called: if it should have been, hand `tools` on to your model, or see docs/how-to/connect-an-agent.md"
+        return Finding(check, "warning", observed, advice)
+    return Finding(check, "ok", observed)
+
+
+def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Finding:
+    check = "gives the same answer twice"
+    if reference == again:
+        return Finding(check, "ok", "the same calls and words")
+    if keeps:
+        return Finding(check, "skipped", "the next line says why it does not")
+    part = "other words" if reference.calls == again.calls else "other calls"
+    advice = "use --mapsat-trials for a rate, or temperature 0 and a seed for a run that repeats"
+    return Finding(check, "warning", part, advice)
+
+
+def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Finding:
+    check = "keeps nothing from one case to the next"
+    advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
+    if keeps:
+        return Finding(check, "failed", "fresh processes repeat the first answer, this one does not", advice)
+    if not steady:
+        return Finding(check, "skipped", "the answers vary anyway")
+    examination.play(examination.cases[-1])
+    if behaviour_of(examination.play()) != reference:
+        return Finding(check, "failed", "after another case, the first one is answered in another way", advice)
+    return Finding(check, "ok", "the same answer after another case")
+
+
+def _remembers(examination: Examination, reference: Behaviour) -> Finding:
+    check = "remembers the turn before"
+    case = examination.cases[0]
+    message = _AGAIN["zh" if case.language.startswith("zh") else "en"]
+    dialogue = behaviour_of(examination.play(more=(message,)))
+    if dialogue.fault:
+        return Finding(
+            check, "failed", f"second message: {dialogue.fault}", "an agent is asked as often as users go on"
+        )
+    alone = behaviour_of(examination.play(_asking(case, message)))
+    second = dialogue.replies[-1]
+    if (second,) == alone.replies:
+        if second == reference.replies[0]:
+            return Finding(check, "skipped", "the same reply with and without a turn before")
+        advice = "`session.messages` has the dialogue so far; hand it on to your model"
+        return Finding(check, "warning", f"{_quoted(second)}, as without a turn before", advice)
+    return Finding(check, "ok", f"to {message!r}: {_quoted(second)}")
+
+
+def _asking(case: Case, message: str) -> Case:
+    return case.model_copy(update={"visible": case.visible.model_copy(update={"query": message})})
+
+
+def _tool_error(examination: Examination, reference: Behaviour) -> Finding:
+    check = "tells the user when tools fail"
+    if not reference.calls:
+        return Finding(check, "skipped", "it called no tool")
+    broken = behaviour_of(examination.play(sandbox=_BrokenTools(examination.suite.tools)))
+    if broken.fault:
+        advice = 'a tool that fails returns {"status": "error", "message": ...}: read it before you use the result'
+        return Finding(check, "failed", broken.fault, advice)
+    if broken.replies == reference.replies:
+        advice = (
+            "if it should differ, read the status of a result: an answer that does not depend on results is made up"
+        )
+        return Finding(check, "warning", "the same answer as with working tools", advice)
+    return Finding(check, "ok", _quoted(broken.replies[-1]))
+
+
+def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
+    check = f"serves {_AT_ONCE} episodes at once"
+    cases = examination.cases
+    if steady:
+        expected = [reference, *(behaviour_of(examination.play(case)) for case in cases[1:])]
+    began = perf_counter()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        episodes = list(
+            pool.map(lambda n: behaviour_of(examination.play(cases[n % len(cases)], trial=n + 1)), range(_AT_ONCE))
+        )
+    seconds = perf_counter() - began
+    broken = [episode.fault for episode in episodes if episode.fault]
+    advice = "run it with --mapsat-concurrency=1, or keep what belongs to an episode in `session.state`"
+    if broken:
+        return Finding(check, "failed", f"{len(broken)} of {_AT_ONCE} broke: {broken[0]}", advice)
+    mixed = sum(steady and episode != expected[n % len(cases)] for n, episode in enumerate(episodes))
+    if mixed:
+        return Finding(check, "failed", f"{mixed} of {_AT_ONCE} differ from the same case alone", advice)
+    return Finding(check, "ok", f"{seconds:.2f} s for all")
+
+
+def _usage(trajectory: Trajectory) -> Finding:
+    check = "reports its usage"
+    usages = [turn.usage for turn in trajectory.turns if turn.role == "agent" and turn.usage is not None]
+    told = {name for usage in usages for name, value in usage.model_dump().items() if value is not None}
+    if told:
+        return Finding(check, "ok", ", ".join(sorted(told)))
+    advice = 'for limits on tokens and cost return Reply(text, usage={"input_tokens": ..., "output_tokens": ..., "cost": ...})'
+    return Finding(check, "warning", "nothing", advice)
+
+
+def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
+    from pytest_mapsat.agents import names_own_code
+    from pytest_mapsat.agents.isolation import Isolation, isolated_source
+    from pytest_mapsat.model import UsageError
+
+    check = "works isolated (--mapsat-isolate)"
+    if not names_own_code(examination.spec):
+        return Finding(check, "skipped", "it runs in no process of ours")
+    if not hasattr(os, "fork"):
+        return Finding(check, "skipped", "this system cannot fork")
+    try:
+        source = isolated_source(examination.spec, Path.cwd(), Isolation(tuple(sys.path), {}))
+    except UsageError as error:
+        return Finding(check, "warning", str(error), "--mapsat-isolate=env:NAME passes a variable of the environment")
+    try:
+        alone = behaviour_of(examination.play(source=source))
+    finally:
+        source.close()
+    if alone.fault:
+        return Finding(check, "warning", alone.fault, "an isolated agent has no environment but what env:NAME passes")
+    if steady and alone != reference:
+        return Finding(
+            check, "warning", "another answer than in this process", "it reads something that it is not given"
+        )
+    return Finding(check, "ok", "the same answer" if steady else _quoted(alone.replies[-1]))
+
+
+# -- in a fresh process ------------------------------------------------------------------------------------------------
+
+
+def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Finding]:
+    """Have the first case answered by an agent in a new interpreter; nothing in this one can then be the reason why it works."""
+    check = "can be imported in a fresh process"
+    request = {
+        "spec": examination.spec,
+        "suite": str(examination.suite.root),
+        "case": examination.cases[0].id,
+        "timeout": examination.timeout,
+        "plugins": list(plugins),
+    }
+    began = perf_counter()
+    program = "from pytest_mapsat.commands.doctor import answer_once; answer_once()"
+    try:
+        process = subprocess.run(  # noqa: S603  # this interpreter and a program of ours
+            [sys.executable, "-c", program],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=examination.timeout + _TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, Finding(check, "failed", "it took too long", "import nothing that waits; raise --timeout")
+    seconds = perf_counter() - began
+    last = process.stdout.rpartition("\n")[2]
+    if process.returncode or not last.startswith("{"):
+        from pytest_mapsat.agents import scrubbed
+
+        words = scrubbed((process.stderr.strip() or process.stdout.strip() or "no word").splitlines()[-1])
+        status = f"exit status {process.returncode}: {words}"
+        return None, Finding(check, "failed", status, "start python there, and import the module by hand")
+    given = json.loads(last)
+    behaviour = Behaviour(tuple(given["replies"]), tuple(given["calls"]), given["fault"])
+    return behaviour, Finding(check, "ok", f"{seconds:.1f} s with a first reply")
+
+
+def answer_once() -> None:
+    """Answer one case, in the process that ``_in_fresh_process`` starts: the request comes on standard input as JSON, what was done is the last line written."""
+    from pytest_mapsat.agents import resolve_source
+    from pytest_mapsat.episode import shutdown
+    from pytest_mapsat.model import MapsatError
+    from pytest_mapsat.suite import open_suite
+
+    request = json.loads(sys.stdin.read())
+    try:
+        suite = open_suite(Path(request["suite"]))
+        suite.sandboxes = load_added(request["plugins"], [suite.root]).sandboxes
+        source = resolve_source(request["spec"], root=Path.cwd())
+        cases = tuple(suite.load(entry) for entry in _entries(suite) if entry.id == request["case"])
+        behaviour = behaviour_of(Examination(request["spec"], source, suite, cases, float(request["timeout"])).play())
+    except MapsatError as error:
+        sys.exit(str(error))
+    finally:
+        shutdown()
+    sys.stdout.write("\n" + json.dumps(behaviour._asdict()))
+    sys.stdout.flush()
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
+    about = f"the suite whose first cases are asked (default: {SUITE}, or the suite that mapsat init writes)"
+    parser.add_argument("--suite", metavar="DIR", type=Path, help=about)
+    parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
+    about = f"what one episode may take (default: {_TIMEOUT:g})"
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
+    add_plugins(parser)
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_mapsat.agents import resolve_source
+    from pytest_mapsat.episode import shutdown
+    from pytest_mapsat.model import UsageError
+
+    suite, plugins = _suite(options.suite, options.plugins)
+    suite.sandboxes = load_added(plugins, [suite.root]).sandboxes
+    cases = _cases(suite, options.case)
+    source = resolve_source(options.agent, root=Path.cwd())
+    if source.kind == "recorded":
+        raise UsageError(f"{options.agent}: a file of dialogues cannot be asked; give an agent, such as mymod:agent")
+    examination = Examination(options.agent, source, suite, cases, options.timeout)
+    if not options.json:
+        shared = "one object for all cases" if source.shared else "made anew for each case"
+        asked = " and ".join(case.id for case in cases)
+        write([f"{options.agent}: {shared}; asked about {asked}", ""])
+    findings = []
+    try:
+        for finding in examine(examination, plugins):
+            findings.append(finding)
+            if not options.json:
+                write(_lines(finding))
+    finally:
+        shutdown()
+    failed = sum(finding.outcome == "failed" for finding in findings)
+    if options.json:
+        write_json({"agent": options.agent, "findings": [asdict(finding) for finding in findings], "failed": failed})
+    else:
+        warnings = sum(finding.outcome == "warning" for finding in findings)
+        write(["", f"{failed} failed, {warnings} warning{'s' * (warnings != 1)}"])
+    return FINDINGS if failed else OK
+
+
+def _suite(folder: Path | None, plugins: list[str]) -> tuple[Suite, list[str]]:
+    """Return the suite that was named, that of the project, or the one that comes with the package; and the modules that go with it."""
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.suite import find_suite, open_suite
+
+    root = find_suite(folder or SUITE)
+    if root is not None:
+        return open_suite(root), plugins
+    if folder is not None:
+        raise UsageError(f"{folder}: there is no suite; expected a suite.yaml there or above")
+    tell(f"no {SUITE} here: the cases are those of `mapsat init`; --suite names others")
+    starter = Path(str(files("pytest_mapsat") / "starter"))
+    return open_suite(starter / SUITE), [*plugins, str(starter / "conftest.py")]
+
+
+def _entries(suite: Suite) -> Iterator[CaseEntry]:
+    for file in suite.inventory.cases:
+        yield from suite.entries(file)
+
+
+def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
+    """Return the case to ask about first, and another one where the suite has one with another query."""
+    from pytest_mapsat.model import UsageError, did_you_mean
+
+    entries = list(_entries(suite))
+    chosen = [entry for entry in entries if name in (None, entry.id)]
+    if not chosen:
+        hint = did_you_mean(name or "", [entry.id for entry in entries])
+        found = f"no case {name!r}" if name else "no case"
+        raise UsageError(f"{suite.root}: there is {found}" + (f" ({hint})" if hint else ""))
+    first = suite.load(chosen[0])
+    for entry in entries:
+        other = suite.load(entry)
+        if other.visible.query != first.visible.query:
+            return first, other
+    return (first,)
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    indent = " " * 9
+    yield fill(
+        f"{finding.outcome:8} {finding.check}: {finding.observed}",
+        width(),
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+    if finding.advice:
+        yield fill(
+            f"-> {finding.advice}",
+            width(),
+            initial_indent=indent,
+            subsequent_indent=indent + "   ",
+            break_on_hyphens=False,
+        )
+
+
+def _quoted(text: str) -> str:
+    words = " ".join(text.split())
+    return f'"{words[:_QUOTED]}..."' if len(words) > _QUOTED else f'"{words}"'
+
+
+def _calls(behaviour: Behaviour) -> str:
+    return "1 call" if len(behaviour.calls) == 1 else f"{len(behaviour.calls)} calls"
+
+
+COMMANDS = {
+    "doctor": Command(
+        "It plays about 20 short episodes with your agent, offline but for what your agent itself asks. Exit status 1 when a check failed.",
+        _arguments,
+        _run,
+    )
+}
