@@ -190,25 +190,24 @@ class HttpConversation(Conversation):
         self._response: BaseHTTPResponse | None = None
         self._tools = _Watched(toolbox)
         # A service may keep what it heard in an earlier run under the same id, so each episode has a new one.
-        values: dict[str, Json] = {"session": f"{session.id}-{token_hex(4)}"}
+        identity = f"{session.id}-{token_hex(4)}"
+        values: dict[str, Json] = {"session": identity}
         if wants_tools(source.file):
             from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
 
             endpoint = self._held.enter_context(serve_tools(cast("Toolbox", self._tools)))
             values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
-        exchange = Exchange(
-            self._post, self._pause, cast("Toolbox", self._tools), session, context, values, source.file
-        )
         made = _FORMS[source.file.form]
-        self._form = made(exchange)
         self._headers = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
             "User-Agent": f"pytest-mapsat/{__version__}",
-            "X-Mapsat-Session": str(values["session"]),
+            "X-Mapsat-Session": identity,
             **made.headers,
             **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},
         }
+        watched = cast("Toolbox", self._tools)
+        self._form = made(Exchange(self._post, self._pause, watched, session, context, values, source.file))
 
     def reply(self, message: str, *, form: bool = False) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
@@ -275,13 +274,13 @@ class HttpConversation(Conversation):
             return send(retries=False, redirect=False, timeout=time_out, preload_content=False)
         except exceptions.NameResolutionError:
             raise ServiceFault("there is no host of this name: is the address right?") from None
-        except exceptions.ConnectTimeoutError:
-            raise ServiceFault(f"no connection within {time_out.connect_timeout:.1f} s: is it running?") from None
         except exceptions.NewConnectionError as error:
             if last:
                 why = str(error).rpartition("] ")[2]
                 raise ServiceFault(f"no connection ({why}), after {len(_PAUSES) + 1} tries: is it running?") from None
             return None
+        except exceptions.ConnectTimeoutError:
+            raise ServiceFault(f"no connection within {time_out.connect_timeout:.1f} s: is it running?") from None
         except exceptions.SSLError as error:
             raise ServiceFault(f"its certificate is not accepted: {error}") from None
         except exceptions.ReadTimeoutError:

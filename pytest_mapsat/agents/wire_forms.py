@@ -203,11 +203,14 @@ class JsonForm(WireForm):
     }
     _TEXTS = ("text", "reply", "message", "content")
 
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        if exchange.file.response.session:
+            exchange.values["session"] = None
+
     def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # a service has tools of its own
         """Return the reply to a message; see ``WireForm.reply``."""
         exchange, paths = self._exchange, self._exchange.file.response
-        if paths.session:
-            exchange.values.setdefault("session", None)
         request = exchange.file.request
         answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message))
         if answer.events is not None:
