@@ -89,7 +89,7 @@ def _write_trust(*, quick: bool) -> None:
     for line in (
         "# How far it can be trusted",
         "",
-        "Written by `python -m benchmarks --trust`: simulations with the code that ships. docs/explanation/statistics.md says what is simulated.",
+        "Written by `python -m benchmarks --trust`: simulations with the code that ships. docs/explanation/verdicts.md says what is simulated.",
         "",
         "| what | measured | budget | holds |",
         "| --- | --- | --- | --- |",

@@ -109,7 +109,7 @@ _TABLE = (
         "agent",
         "SPEC",
         "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "react:MODEL or plan:MODEL (a model with our prompts), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
         ini=True,
         changes="episode",
     ),
@@ -142,8 +142,8 @@ _TABLE = (
     Option(
         "judge",
         "SPEC",
-        "who judges: checks (machine checks), recorded:PATH, llm:MODEL (a model, for every label that has to be read), "
-        "llm-lean:MODEL (a model, for facts and for what the checks do not pass) or module:attr",
+        "who judges: checks (rules, no model), llm:MODEL (a model for every label that needs reading), llm-lean:MODEL (a model for facts and for "
+        "what the checks do not pass), recorded:PATH or module:attr",
         default="checks",
         ini=True,
         changes="episode",
@@ -151,7 +151,7 @@ _TABLE = (
     Option(
         "judge-votes",
         "N",
-        "evaluations of one dialogue by a judge that asks a model (default 3)",
+        "votes of a judging model on each label (default 3)",
         kind="whole",
         most=99,
         changes="episode",
@@ -159,8 +159,7 @@ _TABLE = (
     Option(
         "metrics",
         "LIST",
-        "metric sets that every suite is measured by besides its own, as in pipa,mobility; only in an ini file: what one suite is "
-        "measured by stands in its suite.yaml",
+        "metric sets to measure besides those of suite.yaml, such as pipa,mobility",
         typed=False,
         ini=True,
         changes="item",
@@ -168,7 +167,7 @@ _TABLE = (
     Option(
         "profile",
         "",
-        "give what the profile tools would return as context (the profile setting)",
+        "give the agent what the profile tools would return, as context",
         kind="flag",
         default="off",
         changes="episode",
@@ -176,7 +175,7 @@ _TABLE = (
     Option(
         "form",
         "",
-        "ask the agent once more when the dialogue has ended, out of score, for a form about its last reply, from which the checks read on",
+        "ask the agent for a form about its last reply, out of score",
         kind="flag",
         default="off",
         typed=False,
@@ -194,8 +193,8 @@ _TABLE = (
     Option(
         "on-miss",
         "MODE",
-        "what a call gets that no recording answers: strict: nothing is recorded; record: the answer of your own tool "
-        "(--mapsat-tools), which is kept in the suite; simulate:MODEL: an answer that a model makes up, kept and marked as such",
+        "what answers a call without a recording: strict: nothing; record: your own tool (--mapsat-tools), kept in the suite; simulate:MODEL: "
+        "a model, kept and marked as such",
         default="strict",
         changes="episode",
     ),
@@ -212,7 +211,7 @@ _TABLE = (
     Option(
         "executor",
         "SPEC",
-        "where episodes are played: local, or dask:ADDRESS, on the workers of a dask cluster (the extra dask)",
+        "where episodes are played: local, or dask:ADDRESS, on the workers of a dask cluster",
         default="local",
     ),
     Option(
@@ -237,7 +236,7 @@ _TABLE = (
     Option(
         "assert",
         "LIST",
-        "what fails an item: hard, facts, policies, asked, soft, success, all, or none",
+        "what fails an item: asked, hard, facts, policies, soft, success, all or none",
         default="asked,hard,facts",
         ini=True,
         suite="assert",
@@ -246,8 +245,8 @@ _TABLE = (
     Option(
         "fail-under",
         "EXPR",
-        "thresholds, as in ar=0.65,ses=0.28 or navigation.ar=0.6; ar=0.65@95 asks the 95 % interval; ceilings, as in cost<=0.50, "
-        "case.calls<=8 or tokens<=1.5x (of the run compared with); repeatable",
+        "thresholds such as ar=0.65, navigation.ar=0.6 or ar=0.65@95 (the 95 % interval); ceilings such as cost<=0.50, case.calls<=8 or "
+        "tokens<=1.5x (of the baseline); repeatable",
         repeatable=True,
         ini=True,
         changes="run",
@@ -256,22 +255,22 @@ _TABLE = (
     Option(
         "allow-undecided",
         "N",
-        "cases, or with % their share, whose undecided labels may stay open though they could turn a threshold",
+        "cases, or with % their share, that may stay undecided although they could turn a threshold",
         default="0",
         changes="run",
     ),
     Option(
         "compare",
         "PATH",
-        "hold this run against a saved one, case by case; given twice, against an anchor besides",
+        "compare with a saved run, case by case; twice: also with an anchor",
         kind="path",
         repeatable=True,
     ),
     Option(
         "max-drop",
         "EXPR",
-        "how far a mean may fall against the run of --mapsat-compare, as in ar:0.02,navigation.ar:0.05 (ar:0.02@sampled: on cases like these), how "
-        "many cases may flip (flips:0, the default), how much the share of undecided cases may rise (undecided:0.05); repeatable",
+        "how far a mean may fall below the baseline, such as ar:0.02 or navigation.ar:0.05 (ar:0.02@sampled: on cases like these); flips:0: how "
+        "many cases may flip; undecided:0.05: how much the share of undecided cases may rise; repeatable",
         repeatable=True,
         changes="run",
         fields=("max_drop", "max_drop_from"),
@@ -279,7 +278,7 @@ _TABLE = (
     Option(
         "inconclusive",
         "WORD",
-        "what a comparison means that cannot tell: pass, with a warning, or fail",
+        "what a comparison that cannot tell means: pass, with a warning, or fail",
         kind="word",
         default="pass",
         words=("pass", "fail"),
@@ -288,15 +287,14 @@ _TABLE = (
     Option(
         "sample",
         "N",
-        "run N cases of each suite, drawn by a digest of their ids and spread as its suite.yaml says under sample: {by, seed}, so that a smaller "
-        "sample lies in a larger one; all: every case",
+        "run N cases of each suite, spread as sample: {by, seed} of suite.yaml says; all: every case",
         default="all",
         suite="sample",
         changes="run",
         fields=("sample", "sample_by", "sample_seed"),
     ),
-    Option("shard", "I/N", "run one part of the cases, as 2/8; mapsat merge puts the parts together", changes="run"),
-    Option("save", "PATH", "write the run file (JSON); PATH.journal has every episode that has ended", kind="path"),
+    Option("shard", "I/N", "run one part of the cases, such as 2/8; mapsat merge joins the parts", changes="run"),
+    Option("save", "PATH", "write the run file; PATH.journal keeps every finished episode", kind="path"),
     Option(
         "report",
         "TYPE:PATH",
@@ -306,22 +304,29 @@ _TABLE = (
     Option(
         "cache",
         "MODE",
-        "answers of models: auto: use what is kept, and keep what is new; only: call no model; refresh: ask anew; off: keep nothing",
+        "answers of models: auto: use kept answers, keep new ones; only: make no calls; refresh: ask again; off: keep nothing",
         kind="word",
         default="auto",
         words=("auto", "only", "refresh", "off"),
     ),
     Option(
+        "model-cache",
+        "",
+        "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
+        kind="flag",
+        ini=True,
+    ),
+    Option(
         "max-cost",
         "USD",
-        "what models may cost in this run; an episode that would need more is skipped",
+        "US dollars that models may cost in this run; an episode that would need more is skipped",
         kind="dollars",
     ),
     Option(
         "isolate",
         "env:NAME,memory:MB",
-        "agents in processes of their own, without suite, truth or environment; env:NAME passes a variable on, such as a key, and memory:MB "
-        "bounds each process; before a path write --mapsat-isolate=on",
+        "run each agent in a process of its own, without suite, truth or environment; env:NAME passes a variable, memory:MB bounds the process; "
+        "before a path write --mapsat-isolate=on",
         kind="optional",
         default="off",
         ini=True,
@@ -329,7 +334,7 @@ _TABLE = (
     Option(
         "resume",
         "PATH",
-        "go on from the journal or the run file of a run that did not end: run what it lacks",
+        "continue from the journal or the run file of a run that did not end",
         kind="path",
     ),
 )

@@ -1,4 +1,4 @@
-"""Checks in Python, by name: those that ``@mapsat.check`` has added in this process, and those of installed packages.
+"""What installed packages add, by entry point and name; and checks in Python, those that ``@mapsat.check`` has added in this process among them.
 
 A conftest with a check is imported by every run of pytest, so the heavy modules are imported when a case needs a check.
 """
@@ -104,16 +104,13 @@ def added_checks() -> Mapping[str, AddedCheck]:
 @lru_cache(maxsize=1)
 def _of_packages(points: tuple[EntryPoint, ...]) -> Mapping[str, AddedCheck]:
     from .model import UsageError  # noqa: PLC0415
-    from .user_code import StrangerError, call_stranger, words_of  # noqa: PLC0415
 
     checks: dict[str, AddedCheck] = {}
     for point in points:
         if point.name in checks:
             raise UsageError(f"{GROUP}: two packages add a check {point.name!r}")
         try:
-            checks[point.name] = _check_of(point.name, call_stranger(point.load))
-        except StrangerError as broken:
-            raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+            checks[point.name] = _check_of(point.name, load_installed(point))
         except (TypeError, ValueError) as error:
             raise UsageError(f"{GROUP}: {point.name} = {point.value}: {error}") from error
     return checks
@@ -125,3 +122,51 @@ def exchange(checks: dict[str, AddedCheck]) -> dict[str, AddedCheck]:
     _added, former = checks, _added
     _of_packages.cache_clear()  # others may be installed for that run
     return former
+
+
+# -- what installed packages add --------------------------------------------------------------------------
+
+
+def load_installed(point: EntryPoint) -> Any:
+    """Return what an entry point of an installed package names. Raises UsageError where it cannot be loaded."""
+    from .model import UsageError  # noqa: PLC0415
+    from .user_code import StrangerError, call_stranger, words_of  # noqa: PLC0415
+
+    try:
+        return call_stranger(point.load)
+    except StrangerError as broken:
+        raise UsageError(f"{point.group}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+
+
+def installed_function(group: str, name: str, what: str) -> Callable[..., Any]:
+    """Return the function that an installed package adds; what it raises that is no ``MapsatError`` becomes a ``UsageError``.
+
+    Args:
+        group: the group of entry points.
+        name: its name there.
+        what: what such a function is, for messages: ``importer of the format``.
+
+    Raises:
+        UsageError: no package adds it, two packages do, or it cannot be loaded.
+    """
+    from .model import MapsatError, UsageError, did_you_mean, shown  # noqa: PLC0415
+    from .user_code import StrangerError, call_stranger, installed, words_of  # noqa: PLC0415
+
+    points = [point for point in installed(group) if point.name == name]
+    if not points:
+        names = list(dict.fromkeys(point.name for point in installed(group)))
+        listed = ", ".join(filter(None, (did_you_mean(name, names), f"known here: {', '.join(names)}")))
+        raise UsageError(f"no package adds an {what} {shown(name)}; {listed}")
+    if len(points) > 1:
+        raise UsageError(f"{group}: two packages add an {what} {shown(name)}: {', '.join(p.value for p in points)}")
+    function = load_installed(points[0])
+
+    def call(*args: Any) -> Any:
+        try:
+            return call_stranger(function, *args)
+        except StrangerError as broken:
+            if isinstance(broken.error, MapsatError):
+                raise broken.error from None
+            raise UsageError(f"{group}: {points[0].value} broke: {words_of(broken.error)}") from broken.error
+
+    return call

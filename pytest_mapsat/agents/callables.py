@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import Parameter, getattr_static, iscoroutinefunction
+from inspect import Parameter, iscoroutinefunction
 from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any, Literal
@@ -49,7 +49,7 @@ class CallableSource:
     @property
     def waits(self) -> bool:
         """Whether it is a coroutine, as far as that can be told before it is called."""
-        replies = [getattr_static(self.function, name, None) for name in ("reply", "__call__")]
+        replies = [getattr(self.function, name, None) for name in ("reply", "__call__")]
         return any(map(iscoroutinefunction, (self.function, *replies)))
 
     def open(
@@ -319,14 +319,8 @@ class EventLoop:
         except self._asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
-            if isinstance(error, MemoryError):
-                for make_room in when_memory_is_used_up:  # the loop itself needs some to hand the error over
-                    make_room()
             return None, error
 
-
-#: What gives a process more memory once a coroutine has used up its own; an isolated agent's process puts its reserve here.
-when_memory_is_used_up: list[Callable[[], None]] = []
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5

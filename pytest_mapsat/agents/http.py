@@ -17,7 +17,6 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from pytest_mapsat import __version__
 from pytest_mapsat.formats import limits, parse_json, redacted
 from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
 from pytest_mapsat.reply import Reply
@@ -201,7 +200,7 @@ class HttpConversation(Conversation):
         self._headers = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
-            "User-Agent": f"pytest-mapsat/{__version__}",
+            "User-Agent": "pytest-mapsat",
             "X-Mapsat-Session": identity,
             **made.headers,
             **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},

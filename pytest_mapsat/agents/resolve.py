@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, http, models, recorded
+from . import baselines, command, http, models, recorded
 from .callables import callable_source
 from .service_file import FORM_NAMES
 from .source import MODEL_KINDS, Source, Spec
@@ -23,10 +23,18 @@ if TYPE_CHECKING:
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
+    "cmd": command.open_source,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
     **dict.fromkeys(("http", "https", *FORM_NAMES), http.open_source),
 }
+_OUR_OWN = (
+    baselines.BaselineSource,
+    command.CommandSource,
+    http.HttpSource,
+    models.ModelSource,
+    recorded.RecordedSource,
+)
 _TO_COME = ("baseline:surface",)
 
 
@@ -34,8 +42,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``, ``plan:MODEL``, ``http://HOST/PATH``,
-            ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
+        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``, ``plan:MODEL``,
+            ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
         http_form: how a service is spoken to that the spec only gives an address of: a form, or a service file.
@@ -71,7 +79,7 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, baselines.BaselineSource | http.HttpSource | models.ModelSource | recorded.RecordedSource):
+    if isinstance(agent, _OUR_OWN):
         return agent
     return callable_source(agent, spec)
 

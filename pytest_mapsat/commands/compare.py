@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Run
 
 _PAIR = 2
-_DROP = "how far a mean may fall, as ar:0.02 or navigation.ar:0.05, or how many cases may flip, as flips:1; repeatable"
 
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the baseline, then the new run")
-    add_options(parser, "max-drop", max_drop=f"{_DROP} (default: what the new run was asked for)")
-    parser.add_argument("--common", action="store_true", help="compare the cases that are alike where the runs are not")
+    add_options(parser, "max-drop")
+    parser.add_argument("--common", action="store_true", help="compare the cases that are the same in both runs")
     add_options(parser, "inconclusive")
-    about = "make the new run the baseline, whatever differs: write it there, without its dialogues, to be committed as the anchor of later comparisons"
+    about = "make the new run the baseline: write it there, without its dialogues"
     parser.add_argument("--accept", action="store_true", help=about)
-    about = "the runs are of one agent, or trials of one run: tell how often the gate would give a false alarm"
+    about = "runs of one agent, or trials of one run: count false alarms"
     parser.add_argument("--aa", action="store_true", help=about)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
@@ -90,8 +89,7 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="the run files of the parts")
     parser.add_argument("--out", metavar="PATH", type=Path, required=True, help="write the whole run there")
     add_suite(parser)
-    about = "the earlier run to compare the whole with; twice: an anchor besides"
-    add_options(parser, "compare", "max-drop", compare=about, max_drop=f"with --compare: {_DROP}")
+    add_options(parser, "compare", "max-drop")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
@@ -120,7 +118,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 COMMANDS = {
     "compare": Command(
-        "Exit status 1 when a mean fell by more than it may, or a case passed and fails in every trial now.",
+        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, or a case passed and fails in every trial now.",
         _compare_arguments,
         _compare,
     ),

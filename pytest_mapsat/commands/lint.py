@@ -29,17 +29,15 @@ _CALL = re.compile(r"(calls \w+)\(.*\), which")
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", metavar="SUITE", type=Path, help="the suite's folder, or a file or folder in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    about = "also make wrong and harmless answers from every oracle dialogue, and tell what the checks make of them"
+    about = "also make wrong and harmless answers from oracle dialogues, and count what the checks notice"
     parser.add_argument("--mutants", action="store_true", help=about)
-    about = "also judge the suite's labelled answers; exit status 1 when the judge decides a label wrongly"
+    about = "also judge the suite's labelled answers; exit status 1 when a label is decided wrongly"
     parser.add_argument("--answers", action="store_true", help=about)
     about = "with --answers: write them as a run file, each a trial of its case"
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
-    about = "with --answers: write the suite's calibration.json, which says which failures of its checks stand"
+    about = "with --answers: write the suite's calibration.json"
     parser.add_argument("--calibrate", action="store_true", help=about)
-    about = (
-        "also print synonyms and recordings, ready to paste, for the calls of a saved run that no recording answered"
-    )
+    about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     add_plugins(parser)
 

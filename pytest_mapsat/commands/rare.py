@@ -44,7 +44,8 @@ _ABOUT = {
 
 
 def _cache_arguments(parser: argparse.ArgumentParser) -> None:
-    steps = parser.add_subparsers(metavar="STEP", required=True, dest="step")
+    about = "info, clear, export FILE or import FILE"
+    steps = parser.add_subparsers(metavar="STEP", required=True, dest="step", help=about)
     for name, about in _ABOUT.items():
         step = steps.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
         if name in ("export", "import"):
@@ -53,7 +54,7 @@ def _cache_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _cache(options: argparse.Namespace) -> int:
-    from pytest_mapsat.llm import Cache, export_entries, import_entries
+    from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
     from pytest_mapsat.store import Store, clear_store, store_folder
 
     folder = store_folder()
@@ -73,7 +74,8 @@ def _cache(options: argparse.Namespace) -> int:
             summary = f"{folder}: {imported.taken} answers added, {imported.known} known already, {len(imported.problems)} lines of no use"
             told = {"added": imported.taken, "known": imported.known, "problems": list(map(str, imported.problems))}
             return max(_tell(options, told, summary), int(bool(imported.problems)))
-        models = Counter((entry.request.model, entry.request.purpose) for entry in cache.entries())
+        models = Counter[tuple[str, str]]((entry.request.model, entry.request.purpose) for entry in cache.entries())
+        models.update((exchange.asked.model(), "agent, its own calls") for exchange in exchanges(store))
         told = {
             "folder": str(folder),
             "bytes": store.size(),

@@ -33,7 +33,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
     add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
-    about = "let a new answer take the place of an older one of your tools"
+    about = "let new answers of your tools replace older ones"
     parser.add_argument("--replace", action="store_true", help=about)
     add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print what was kept as JSON")
@@ -182,8 +182,8 @@ def _tell(kept: Keeping, redacted: set[str], problems: list[str]) -> None:
 COMMANDS = {
     "record": Command(
         (
-            "Tools that the suite does not describe are described from their signatures and docstrings. Then each case is played, by its oracle dialogue or by "
-            "an agent, with every call passed on to your tools. Exit status 1 when something was not kept."
+            "New tools are described from their signatures and docstrings. Each case is played, by its oracle dialogue or by an agent, with every call passed "
+            "on to your tools. Exit status 1 when something was not kept."
         ),
         _arguments,
         _run,

@@ -46,8 +46,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "metrics",
         "compare",
         "allow-undecided",
-        metrics="metric sets besides the suite's own, as in pipa",
-        compare="the earlier run that the saved one is to be compared with; twice: an anchor besides",
     )
     add_plugins(parser)
     add_options(parser, "save", save="write the regraded run file")

@@ -30,24 +30,22 @@ _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     add_suite(parser)
-    about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement what is known to be true: a suite with "
-    about += "labels of people, a file of them, or verdicts: a run file, JSON lines, or a table"
+    about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement the known labels: a suite, a file of them, "
+    about += "or verdicts (a run file, JSON lines, or a table)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
     parser.add_argument("--by", metavar="NAME", default="person", help="who labels (default: person)")
     about = "take labels from JSON lines: case, trial, labels"
     parser.add_argument("--from", metavar="FILE", dest="given", type=Path, help=about)
     parser.add_argument("--list", action="store_true", help="only list what is open")
-    about = (
-        "also keep dialogues that are labelled whole, in labels/dialogues.jsonl of the suite, to hold judges against"
-    )
+    about = "also keep fully labelled dialogues in labels/dialogues.jsonl"
     parser.add_argument("--with-dialogues", action="store_true", help=about)
     parser.add_argument("--agreement", action="store_true", help="measure the judge of the run against --labels")
     about = (
-        "what the judge must reach, by lower bounds, as tpr=0.9,tnr=0.9@95: the share of kept requirements that it passes, and of broken ones "
-        "that it fails, at 95 %% (exit status 1 below)"
+        "what the judge must reach, such as tpr=0.9,tnr=0.9@95: lower 95 %% bounds of the share of kept requirements that it passes, "
+        "and of broken ones that it fails"
     )
     parser.add_argument("--require", metavar="RATES", type=_required, help=f"with --agreement: {about}")
-    about = "where the judge's certificate goes (default, where --require holds: judge-certificate.json of the suite)"
+    about = "where the judge's certificate goes (default: judge-certificate.json of the suite)"
     parser.add_argument("--save", metavar="FILE", type=Path, help=f"with --agreement: {about}")
     add_plugins(parser)
     about = "print the list, with --from the counts, with --agreement all figures, as JSON"
@@ -230,8 +228,7 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
 COMMANDS = {
     "review": Command(
         (
-            "Each label is kept at once and counts from then on for this requirement's words, this reply and this evidence; regrade applies it to a saved run. "
-            "With --agreement: hold the judge of the run against labels that are known, by agreement, Cohen's kappa, confusion, and how far scores lie apart."
+            "Each label is kept at once; regrade applies it to a saved run. With --agreement: measure the judge of the run against known labels."
         ),
         _arguments,
         _run,

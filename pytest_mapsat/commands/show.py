@@ -28,17 +28,16 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Run, Scorecard, Trajectory
     from pytest_mapsat.suite import Suite
 
-_FIGURES = "figures:"
 #: What is a report to be written rather than a run to be read.
-_TARGET = re.compile(r"[a-z]+:")
+_TARGET = re.compile(r"[a-z][a-z0-9_-]*:")
 
 
 def _show_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
     parser.add_argument("case", metavar="CASE", nargs="?", help="the case, as CASE or CASE-t2 for its second trial")
     parser.add_argument("--trial", metavar="N", type=int, help="only this trial (default: all of them)")
-    parser.add_argument("--full", action="store_true", help="thoughts and results whole, and reasons of what is met")
-    about = "the claims of the replies, each with its verdict and evidence; RUN may be recorded dialogues"
+    parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
+    about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
     add_suite(parser)
     add_plugins(parser)
@@ -164,35 +163,33 @@ def _claim_line(trajectory: Trajectory, judged: Judged) -> str:
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:
-    from pytest_mapsat.reports import REPORTS
+    from pytest_mapsat.reports import REPORTS, reports_of_packages
 
-    about = "files that --mapsat-save wrote, or journals; several for figures alone, one a model"
+    about = "files that --mapsat-save wrote, or journals; several for the reports of packages alone"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=about)
     types = "; ".join(f"{name}:PATH, {report.about}" for name, report in REPORTS.items())
-    about = f"{types}; figures:FOLDER, figures 4, 5 and B.4 of the paper, each as CSV, Markdown and SVG"
+    about = f"{types}; of packages, which write files into a folder: {', '.join(reports_of_packages())}"
     parser.add_argument("reports", metavar="TYPE:PATH", nargs="+", help=about)
-    about = "with figures: the first run again, by an agent that is given the profile (B.4)"
-    parser.add_argument("--profile", metavar="RUN", type=Path, help=about)
 
 
 def _report(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.reports import reports_of_packages, write_report_of_package
 
     given = [*options.runs, *options.reports]
     # A run stands first, whatever it is called.
     targets = [text for text in given[1:] if _TARGET.match(text) and not Path(text).exists()]
     runs = [Path(text) for text in given if text not in targets]
-    figures = [Path(text.removeprefix(_FIGURES)) for text in targets if text.startswith(_FIGURES)]
-    others = [text for text in targets if not text.startswith(_FIGURES)]
+    of_packages = [text for text in targets if text.partition(":")[0] in reports_of_packages()]
+    others = [text for text in targets if text not in of_packages]
     if not targets:
         raise UsageError(f"found {given[-1]!r}, expected TYPE:PATH, as in html:report.html")
     if others and len(runs) > 1:
-        raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one (figures: takes several)")
-    if options.profile is not None and not figures:
-        raise UsageError("--profile goes with figures:FOLDER")
+        raise UsageError(f"{others[0]}: found {len(runs)} runs, expected one")
     status = _write_reports(runs[0], others) if others else OK
-    for folder in figures:
-        _write_figures(runs, options.profile, folder)
+    for text in of_packages:
+        name, _, folder = text.partition(":")
+        write(map(str, write_report_of_package(name, _named_runs(runs), Path(folder))))
     return status
 
 
@@ -211,17 +208,16 @@ def _write_reports(path: Path, wanted: list[str]) -> int:
     return status_of(saved)
 
 
-def _write_figures(paths: list[Path], profile: Path | None, folder: Path) -> None:
+def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
+    """Return runs with their names: each its agent's, with the file where two runs are by one agent."""
     from pytest_mapsat.formats import read_run
-    from pytest_mapsat.reports import figures, write_figures
 
     runs = [(path, read_run(path)) for path in paths]
     agents = [saved.manifest.agent for _, saved in runs]
-    named = [
+    return [
         (agent if agents.count(agent) == 1 else f"{agent} ({path.name})", saved)
         for (path, saved), agent in zip(runs, agents, strict=True)
     ]
-    write(write_figures(figures(named, None if profile is None else read_run(profile)), folder))
 
 
 COMMANDS = {

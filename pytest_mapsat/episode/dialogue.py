@@ -19,7 +19,7 @@ from pytest_mapsat.agents import (
     describe,
     session_id,
 )
-from pytest_mapsat.llm import ceilings_met
+from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
@@ -123,6 +123,7 @@ class _Dialogue:
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
+        self._model_calls = ModelCalls(self._trial)
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
     def run(self) -> Trajectory:
@@ -160,7 +161,7 @@ class _Dialogue:
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
-            Session.remember(session, self._turns, self._deadline)  # its own name may be another's by now
+            session.remember(self._turns, self._deadline)
             end = self._agent_turn(conversation, worker) or self._user_turn()
             if end is not None:
                 return end
@@ -175,7 +176,7 @@ class _Dialogue:
             return
         request = form_request(self._case.language)
         self._channel.end()
-        Session.remember(session, (*self._turns, Turn(role="user", text=request)), self._deadline)
+        session.remember((*self._turns, Turn(role="user", text=request)), self._deadline)
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
@@ -203,7 +204,10 @@ class _Dialogue:
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
         try:
-            reply: Reply = worker.run(conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter())
+            with calls_of(self._model_calls):
+                reply: Reply = worker.run(
+                    conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter()
+                )
             self._check_size(reply)
         except Overdue:
             return None, self._overdue(conversation)
@@ -220,6 +224,8 @@ class _Dialogue:
             )
         if self._channel.overrun:
             return _End("agent_error", Fault(blame="agent", message=f"the agent {self._channel.overrun} in one reply"))
+        if lost := why_lost(self._model_calls):
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=lost))
         return None
 
     def _overdue(self, conversation: Conversation) -> _End:

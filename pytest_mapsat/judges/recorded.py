@@ -21,6 +21,7 @@ from pytest_mapsat.model import (
     Verdict,
     trajectory_digest,
 )
+from pytest_mapsat.registry import load_installed
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .extra_labels import besides
@@ -135,7 +136,7 @@ def _entries(path: Path, name: str) -> dict[tuple[str, int], Entry]:
     problems: list[Problem] = []
     for point in installed(GROUP):
         try:
-            read: VerdictReader = call_stranger(point.load)
+            read: VerdictReader = load_installed(point)
             return {(case, _ANY_TRIAL): verdict for case, verdict in call_stranger(read, path, name).items()}
         except StrangerError as broken:
             if not isinstance(broken.error, SuiteError):

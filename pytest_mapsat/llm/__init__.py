@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .exchange import OF_THE_REPLY, Answer, ModelClient, ModelError, Request, ToolCall, ceilings_met, named_model
+from .exchange import (
+    OF_THE_REPLY,
+    Answer,
+    ModelCalls,
+    ModelClient,
+    ModelError,
+    Request,
+    ToolCall,
+    calls_of,
+    ceilings_met,
+    named_model,
+    why_lost,
+)
 
 if TYPE_CHECKING:
     from .cache import Cache, Mode, export_entries, import_entries, read_batch, write_batch
     from .client import Limits, LiteLLMClient, Patience, open_door
     from .prompts import marks, prompt
+    from .replay import Replay, exchanges
 else:
     __getattr__ = fetched(
         __name__,
@@ -19,6 +32,7 @@ else:
             "cache": ("Cache", "Mode", "export_entries", "import_entries", "read_batch", "write_batch"),
             "client": ("Limits", "LiteLLMClient", "Patience", "open_door"),
             "prompts": ("marks", "prompt"),
+            "replay": ("Replay", "exchanges"),
         },
     )
 
@@ -29,12 +43,16 @@ __all__ = [
     "Limits",
     "LiteLLMClient",
     "Mode",
+    "ModelCalls",
     "ModelClient",
     "ModelError",
     "Patience",
+    "Replay",
     "Request",
     "ToolCall",
+    "calls_of",
     "ceilings_met",
+    "exchanges",
     "export_entries",
     "import_entries",
     "marks",
@@ -42,5 +60,6 @@ __all__ = [
     "open_door",
     "prompt",
     "read_batch",
+    "why_lost",
     "write_batch",
 ]

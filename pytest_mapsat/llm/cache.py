@@ -26,6 +26,7 @@ from pytest_mapsat.store import Store, StoreError
 
 from .call import answer_of
 from .exchange import Answer, ModelError, Request
+from .replay import Exchange, exchanges, keep_exchange
 
 #: ``auto``: use what is there and fill it; ``only``: make no calls; ``refresh``: ask anew, and keep it; ``off``: keep nothing.
 Mode = Literal["auto", "only", "refresh", "off"]
@@ -181,7 +182,7 @@ def _plain(entry: Entry) -> JsonObject:
 
 
 def export_entries(cache: Cache, path: Path) -> int:
-    """Write all entries as JSON Lines, in the order of their keys; return how many. The file is put in place whole.
+    """Write all entries as JSON Lines, in the order of their keys, then the model calls of agents; return how many. The file is put in place whole.
 
     Raises:
         OSError: it cannot be written.
@@ -191,6 +192,9 @@ def export_entries(cache: Cache, path: Path) -> int:
     with replacing(path) as file:
         for entry in cache.entries():
             file.write(canonical_json(_plain(entry)).encode() + b"\n")
+            count += 1
+        for exchange in exchanges(cache.store):
+            file.write(canonical_json(exchange.model_dump(mode="json", exclude_defaults=True)).encode() + b"\n")
             count += 1
     return count
 
@@ -204,10 +208,18 @@ def import_entries(cache: Cache, path: Path) -> Taken:
     taken = known = 0
     problems: list[Problem] = []
     for number, data in _rows(path, problems):
-        entry = validate(Entry, Located(data, Lines(number)), shown_path(path), problems)
-        if entry is None:
-            continue
-        if cache.store.add(_PREFIX + entry.request.key(), _plain(entry)):
+        located = Located(data, Lines(number))
+        if isinstance(data, dict) and "asked" in data:
+            exchange = validate(Exchange, located, shown_path(path), problems)
+            added = exchange is not None and keep_exchange(cache.store, exchange)
+            if exchange is None:
+                continue
+        else:
+            entry = validate(Entry, located, shown_path(path), problems)
+            if entry is None:
+                continue
+            added = cache.store.add(_PREFIX + entry.request.key(), _plain(entry))
+        if added:
             taken += 1
         else:
             known += 1

@@ -17,7 +17,7 @@ from pytest_mapsat.formats import parse_json, redacted
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, shown
 from pytest_mapsat.store import missing
 
-from .exchange import Answer, Kind, ModelError, Request, ToolCall
+from .exchange import Answer, Kind, ModelError, Request, ToolCall, calls_of
 
 #: How litellm is to behave from its import on: prices from its own copy, no file of settings read into the environment.
 _ENVIRONMENT = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
@@ -94,7 +94,7 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
     started = perf_counter()
 
     def complete() -> Any:
-        with _after_the_first(request.model):
+        with _after_the_first(request.model), calls_of():
             return completion()
 
     def completion() -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Event
+from dataclasses import dataclass, field
+from threading import Event, Lock
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
@@ -215,3 +217,62 @@ def _parameter(name: str, value: str, spec: str) -> Any:
     except ValueError:
         kinds = {float: "a number", int: "a whole number"}
         raise UsageError(f"{spec}: {name}={value!r}: expected {kinds[kind]}") from None
+
+
+# -- whose calls they are: an agent's own model calls are those of its episode ---------------------------------------------
+
+
+@dataclass
+class ModelCalls:
+    """The model calls that an agent makes by itself in one episode.
+
+    Attributes:
+        trial: which of several episodes of its case it is.
+        missed: why a call was not answered, once one was not; the episode is then lost.
+    """
+
+    trial: int = 1
+    missed: str = ""
+    _counts: Counter[str] = field(default_factory=Counter)
+    _lock: Lock = field(default_factory=Lock)
+
+    def count(self, key: str) -> int:
+        """Count a request, and return how many times it was made in this episode; 1 where the episode is unclear."""
+        if self is _stray:
+            return 1
+        with self._lock:
+            self._counts[key] += 1
+            return self._counts[key]
+
+
+#: Calls of judges and simulated users: they have a cache of their own.
+_OURS = ModelCalls()
+#: Calls of threads that an agent starts without its context: it is unclear which episode they are of.
+_stray = ModelCalls()
+_calls: ContextVar[ModelCalls] = ContextVar("mapsat_model_calls", default=_stray)
+
+
+@contextmanager
+def calls_of(calls: ModelCalls = _OURS) -> Iterator[None]:
+    """Count the model calls of the block as those of an episode, or by default as our own; threads and tasks with its context are included."""
+    token = _calls.set(calls)
+    try:
+        yield
+    finally:
+        _calls.reset(token)
+
+
+def current_calls() -> ModelCalls | None:
+    """Return the calls that a call made now belongs to; None where it is our own."""
+    calls = _calls.get()
+    return None if calls is _OURS else calls
+
+
+def why_lost(calls: ModelCalls) -> str:
+    """Return why an episode lost an answer of its model; empty where it lost none."""
+    return calls.missed or _stray.missed
+
+
+def forget_stray_calls() -> None:
+    """Begin anew with the calls of unclear episodes."""
+    _stray.missed = ""

@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     shown,
     total_usage,
 )
+from pytest_mapsat.registry import load_installed
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
 from .measures import Measure, index_labels, product
@@ -303,7 +304,7 @@ def gather_metric_sets(given: Iterable[object] = ()) -> dict[str, MetricSet]:
     """
     gathered = {MSB.name: MSB}
     owners = {metric.name: MSB.name for metric in MSB.metrics}
-    for metric_set in (*_installed(), *_flat(given)):
+    for metric_set in (*map(load_installed, installed(GROUP)), *_flat(given)):
         if not isinstance(metric_set, MetricSet):
             raise UsageError(f"pytest_mapsat_metrics: found {shown(metric_set)}, expected a MetricSet")
         if gathered.get(metric_set.name) is metric_set:
@@ -336,14 +337,6 @@ def _flat(given: Iterable[object]) -> Iterator[object]:
 
 def _listed(some: Any) -> list[object]:
     return list(some)
-
-
-def _installed() -> Iterator[object]:
-    for point in installed(GROUP):
-        try:
-            yield call_stranger(point.load)
-        except StrangerError as broken:
-            raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
 
 
 def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> tuple[MetricSet, ...]:

@@ -2,7 +2,7 @@
 
 Means have a bootstrap interval, BCa (Efron 1987, "Better bootstrap confidence intervals", JASA 82), its level widened for small samples as
 Student's is (Hesterberg 2015, "What teachers should know about the bootstrap", The American Statistician 69, section 4.4). A plain percentile
-interval holds the mean of 20 skewed values in 9 cases of 10 only; docs/explanation/statistics.md has the figures.
+interval holds the mean of 20 skewed values in 9 cases of 10 only; benchmarks/RESULTS.md has the figures.
 
 Every number here is the same on every machine and for every order of the values: values are sorted and brought to whole numbers
 that floats add without error, and the random stream is one that numpy has frozen. Quantiles are computed here: scipy is 35 MB and takes a second

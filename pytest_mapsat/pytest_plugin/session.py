@@ -122,6 +122,7 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._client = self._open_door()
+        self._replay_models()
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
@@ -383,6 +384,33 @@ class MapsatSession:
         limits = Limits(*self.settings.rates, self.settings.max_cost)
         return door_for(self.settings.cache, limits, run=self.run_name)
 
+    def _replay_models(self) -> None:
+        """Keep and replay the model calls that the agent makes by itself, where that is asked for.
+
+        Raises:
+            pytest.UsageError: the agent is not in this process, or nothing is to be kept.
+        """
+        settings, option = self.settings, "--mapsat-model-cache"
+        if not settings.model_cache:
+            return
+        from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
+        from pytest_mapsat.llm import Replay  # noqa: PLC0415 (likewise)
+        from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
+
+        spec = settings.request.agent
+        reasons = {
+            "--mapsat-cache=off keeps nothing": settings.cache == "off",
+            "--mapsat-isolate has agents in processes of their own, whose calls are not seen here": settings.isolation,
+            "--mapsat-executor has agents on other machines, whose calls are not seen here": settings.executor,
+            f"{spec} is no agent in this process that asks models by itself": not names_own_code(spec),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
+        store = Store(store_folder())
+        self.config.add_cleanup(store.close)
+        self.config.add_cleanup(Replay(settings.cache, store).install())
+
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""
         if not self.settings.tools:
@@ -482,9 +510,12 @@ def _isolated(
 
     if not names_own_code(spec):
         if typed(config, "isolate"):
-            raise pytest.UsageError(
-                f"--mapsat-isolate: {spec} runs no code of an agent, so there is nothing to keep apart: leave it out"
+            reason = (
+                "a command runs in a process of its own already, with your environment and files"
+                if spec.startswith("cmd:")
+                else f"{spec} runs no code of an agent, so there is nothing to keep apart"
             )
+            raise pytest.UsageError(f"--mapsat-isolate: {reason}: leave it out")
         return None
     # A conftest.py in a suite brings pytest to put the suite's own folder there, which tells where it is.
     own = (None, root, *root.parents)

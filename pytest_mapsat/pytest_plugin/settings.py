@@ -77,6 +77,7 @@ class Settings:
         reports: the reports that are written at the end.
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         cache: what kept answers of models are used for.
+        model_cache: whether the model calls that the agent makes by itself are kept and replayed.
         max_cost: US dollars that models may cost; None: any sum.
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
@@ -96,6 +97,7 @@ class Settings:
     reports: tuple[ReportTarget, ...]
     unsaid: frozenset[str]
     cache: CacheMode
+    model_cache: bool
     max_cost: float | None
     rates: tuple[int, int]
     isolation: IsolationSettings | None
@@ -137,6 +139,7 @@ def read_settings(config: pytest.Config) -> Settings:
         reports=_reports(config),
         unsaid=frozenset(name for name in _SUITE_FIELDS if not _text(config, name)),
         cache=_value(config, "cache"),
+        model_cache=_value(config, "model-cache"),
         max_cost=_value(config, "max-cost"),
         rates=(rates.get("rpm", 0), rates.get("tpm", 0)),
         isolation=_isolation(config),

@@ -13,10 +13,18 @@ if TYPE_CHECKING:
     from .failure import again_command, failure_text
     from .html import opening
     from .live import Tally, UnderWay, live_line
-    from .paper import figures, write_figures
-    from .targets import REPORTS, ReportTarget, parse_reports, write_reports
+    from .markdown import code
+    from .targets import (
+        REPORTS,
+        ReportTarget,
+        parse_reports,
+        reports_of_packages,
+        write_report_of_package,
+        write_reports,
+    )
     from .terminal import summary_lines
     from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
+    from .view import metric_title, shown_metrics
 else:
     __getattr__ = fetched(
         __name__,
@@ -25,12 +33,20 @@ else:
             "data": ("Report", "properties"),
             "dialogue": ("dialogue_data", "dialogue_lines"),
             "failure": ("again_command", "failure_text"),
-            "paper": ("figures", "write_figures"),
             "html": ("opening",),
             "live": ("Tally", "UnderWay", "live_line"),
-            "targets": ("REPORTS", "ReportTarget", "parse_reports", "write_reports"),
+            "markdown": ("code",),
+            "targets": (
+                "REPORTS",
+                "ReportTarget",
+                "parse_reports",
+                "reports_of_packages",
+                "write_report_of_package",
+                "write_reports",
+            ),
             "terminal": ("summary_lines",),
             "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
+            "view": ("metric_title", "shown_metrics"),
         },
     )
 
@@ -45,21 +61,24 @@ __all__ = [
     "call_text",
     "cell_width",
     "change_lines",
+    "code",
     "columns",
     "cut",
     "dialogue_data",
     "dialogue_lines",
     "failure_text",
-    "figures",
     "harmless",
     "labelled",
     "live_line",
+    "metric_title",
     "opening",
     "parse_reports",
     "printable",
     "properties",
+    "reports_of_packages",
+    "shown_metrics",
     "summary_lines",
     "wrap",
-    "write_figures",
+    "write_report_of_package",
     "write_reports",
 ]

@@ -1,14 +1,16 @@
-"""Which reports are asked for, as ``TYPE:PATH``, and how they are written."""
+"""Which reports are asked for, as ``TYPE:PATH``, and how they are written; reports that installed packages make of several runs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
+from pytest_mapsat.registry import installed_function
+from pytest_mapsat.user_code import installed
 
 from .data import json_report
 from .markdown import annotation_lines, markdown_report
@@ -30,6 +32,9 @@ def _html(run: Run, dialogues: Dialogues | None) -> str:
     return html_report(run, dialogues)
 
 
+#: The entry point group in which installed packages name reports of several runs, for ``mapsat report``. Each is a function of the runs, a sequence of
+#: pairs of a name and a ``Run``, that returns the texts of its files by their names.
+GROUP = "pytest_mapsat.reports"
 GITHUB = "github"
 #: All types of reports. A new type is a line here.
 REPORTS = {
@@ -135,3 +140,40 @@ def write_reports(
             inside = bool(workspace) and root.is_relative_to(workspace or "")
             below = root.relative_to(workspace or "").as_posix() if inside else "."
             yield from annotation_lines(run, below="" if below == "." else below)
+
+
+# -- reports of installed packages ------------------------------------------------------------------------
+
+
+def reports_of_packages() -> list[str]:
+    """Return the names of the reports that installed packages add, sorted."""
+    return list(dict.fromkeys(point.name for point in installed(GROUP)))
+
+
+def write_report_of_package(name: str, runs: Sequence[tuple[str, Run]], folder: Path) -> list[Path]:
+    """Write the files of a report that an installed package makes of runs, and return them.
+
+    Args:
+        name: the report.
+        runs: the runs with their names, in the order in which they were given.
+        folder: where the files go; it is made.
+
+    Raises:
+        UsageError: the report cannot be made of these runs, or is no such report.
+        MapsatError: a file cannot be written.
+    """
+    files = installed_function(GROUP, name, "report")(runs)
+    if not isinstance(files, Mapping) or not all(map(_is_file, files.items())):
+        raise UsageError(f"{GROUP}: {name} returned {shown(files)}, expected the texts of files by their names")
+    for file_name, text in files.items():
+        try:
+            with replacing(folder / file_name) as file:
+                file.write(text.encode("utf-8", errors="replace"))
+        except OSError as error:
+            raise MapsatError(f"{folder / file_name}: {error.strerror or error}") from None
+    return [folder / file_name for file_name in files]
+
+
+def _is_file(item: tuple[object, object]) -> bool:
+    name, text = item
+    return isinstance(name, str) and isinstance(text, str) and name == Path(name).name

@@ -22,16 +22,15 @@ from pytest_mapsat.formats import Lines, Located, replacing, scalar, umask, vali
 from pytest_mapsat.model import (
     Case,
     JsonObject,
-    MapsatError,
     Problem,
     Recording,
     SuiteManifest,
     Tool,
     UsageError,
-    did_you_mean,
     shown,
 )
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+from pytest_mapsat.registry import installed_function
+from pytest_mapsat.user_code import installed
 
 from .entries import HEADER, id_problem
 
@@ -257,36 +256,17 @@ def import_formats() -> Iterator[str]:
 
 
 def importer_of(name: str) -> Importer:
-    """Return the importer of a format: what it raises that is no error of ours becomes one.
+    """Return the importer of a format.
 
     Raises:
         UsageError: no package adds it, two packages do, or it cannot be loaded.
     """
-    points = [point for point in installed(GROUP) if point.name == name]
-    if not points:
-        formats = tuple(import_formats())
-        hint = did_you_mean(name, formats)
-        listed = ", ".join(filter(None, (hint, f"known here: {', '.join(formats)}")))
-        raise UsageError(f"no package adds an importer of the format {shown(name)}; {listed}")
-    if len(points) > 1:
-        raise UsageError(
-            f"{GROUP}: two packages add an importer of {shown(name)}: {', '.join(p.value for p in points)}"
-        )
-    (point,) = points
-    try:
-        importer: Importer = call_stranger(point.load)
-    except StrangerError as broken:
-        raise UsageError(f"{GROUP}: {point.value} cannot be loaded: {words_of(broken.error)}") from broken.error
+    importer = installed_function(GROUP, name, "importer of the format")
 
     def run(src: Path, dest: Path) -> ImportReport:
-        try:
-            report = call_stranger(importer, src, dest)
-        except StrangerError as broken:
-            if isinstance(broken.error, MapsatError):
-                raise broken.error from None
-            raise UsageError(f"{GROUP}: {point.value} broke: {words_of(broken.error)}") from broken.error
+        report = importer(src, dest)
         if not isinstance(report, ImportReport):
-            raise UsageError(f"{GROUP}: {point.value} returned {shown(report)}, expected an ImportReport")
+            raise UsageError(f"{GROUP}: {name} returned {shown(report)}, expected an ImportReport")
         return report
 
     return run

@@ -184,11 +184,6 @@ def closes_everything(message):
     time.sleep(60)
 
 
-def forks(message):
-    os.fork()
-    return "Here."
-
-
 def leaves_a_child(message):
     pid = os.fork()
     if pid == 0:

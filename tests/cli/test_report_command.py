@@ -60,6 +60,8 @@ def test_a_dialogue_is_found_by_case_and_trial(capsys):
         (["report", "run.json", "html:run.json"], "run.json is the run itself"),
         (["report", "bad.json", "html:a.html"], "bad.json:1: schema: found 'mapsat-run/9'"),
         (["report", "run.json", "figures:run.json/x"], "run.json/x"),
+        (["report", "run.json", "run.json", "html:a.html"], "html:a.html: found 2 runs, expected one"),
+        (["report", "run.json", "profile:f"], "expected two runs, without and with the profile, found 1"),
         (["report", "twice.json", "figures:f"], "a second scorecard of case here"),
     ],
 )
@@ -72,7 +74,8 @@ def test_what_cannot_be_used_is_named_and_ends_with_2(capsys, arguments, told):
 
 
 def test_figures_are_written_as_tables_and_charts(capsys):
-    assert main(["report", "run.json", "figures:f", "--profile", "run.json"]) == 0
+    assert main(["report", "run.json", "figures:f"]) == 0
+    assert main(["report", "run.json", "run.json", "profile:f"]) == 0
     names = sorted(path.name for path in Path("f").iterdir())
     assert names == sorted(
         f"{name}.{kind}"

@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,11 +11,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "__init__.py")
+#: What runs the examples that are no Python.
+PROGRAMS = {"command_agent.mjs": "node", "command_agent.go": "go"}
 
 
 def _command(example: Path) -> list[str]:
-    about = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8"))) or ""
-    [command] = re.findall(r"``pytest (.+?)``", about)
+    if example.name in PROGRAMS:
+        [command] = re.findall(r"^// pytest (.+)$", example.read_text(encoding="utf-8"), re.MULTILINE)
+    else:
+        about = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8"))) or ""
+        [command] = re.findall(r"``pytest (.+?)``", about)
     return shlex.split(command)
 
 
@@ -23,8 +29,13 @@ def _pytest(python: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "example", [*EXAMPLES, *(ROOT / "examples" / name for name in PROGRAMS)], ids=lambda path: path.name
+)
 def test_the_command_of_an_example_passes(example: Path, warm: str) -> None:
+    program = PROGRAMS.get(example.name)
+    if program and not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
     done = _pytest(warm, *_command(example))
     assert done.returncode == 0, done.stdout
     assert re.search(r"sandbox +[1-9]\d* calls", done.stdout), "the agent has used the tools"
@@ -47,4 +58,5 @@ def test_the_tests_of_one_s_own_fail_for_an_agent_that_asks_in_vain(tmp_path: Pa
 
 def test_the_page_names_every_example() -> None:
     page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^\| \[`(\w+\.py)`\]", page, re.MULTILINE)) == [path.name for path in EXAMPLES]
+    named = re.findall(r"^\| \[`(\w+\.\w+)`\]", page, re.MULTILINE)
+    assert sorted(named) == sorted([*PROGRAMS, *(path.name for path in EXAMPLES)])

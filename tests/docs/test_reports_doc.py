@@ -5,7 +5,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_mapsat.model import Scorecard, Trajectory
-from pytest_mapsat.reports import REPORTS, figures, properties
+from pytest_mapsat.ports.mapsatisfybench.figures import figures, profile
+from pytest_mapsat.reports import REPORTS, properties
 from pytest_mapsat.reports.markdown import MOST
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-run.md").read_text(encoding="utf-8")
@@ -46,6 +47,7 @@ def test_the_figures_are_those_that_are_told():
     from pytest_mapsat.model import Run
 
     run = Run.model_validate_json(run_text(card(Trajectory(case="a", turns=()))))
-    assert [figure.name for figure in figures([("a", run)], run)] == re.findall(
-        r"`([a-z-]+)`", " ".join(re.findall(r"^\| (`(?:tool|by|profile)[^|]+)\|", PAGE, re.MULTILINE))
+    drawn = figures([("a", run)]) | profile([("a", run), ("b", run)])
+    assert {name.partition(".")[0] for name in drawn} == set(
+        re.findall(r"`([a-z-]+)`", " ".join(re.findall(r"^\| (`(?:tool|by|profile)[^|]+)\|", PAGE, re.MULTILINE)))
     )

@@ -1,4 +1,4 @@
-"""A package that nobody here knows adds an importer, a metric set and a form of verdicts, by entry points alone."""
+"""A package that nobody here knows adds an importer, a metric set, a form of verdicts and reports, by entry points alone."""
 
 import json
 
@@ -38,6 +38,12 @@ class Verdict:
             for requirement in case.truth.requirements]
         return base.model_copy(update={"labels": tuple(labels)})
 
+def sizes(runs):
+    return {"sizes.txt": "".join(f"{name}: {len(run.cases)} cases\\n" for name, run in runs)}
+
+def escaping(runs):
+    return {"../sizes.txt": ""}
+
 def read_thumbs(path, name):
     words = path.read_text().split()
     if words[:1] != ["thumbs"]:
@@ -50,6 +56,9 @@ broken = lines_port:broken
 lines = lines_port:import_lines
 [pytest_mapsat.metrics]
 brevity = lines_port:BREVITY
+[pytest_mapsat.reports]
+escaping = lines_port:escaping
+sizes = lines_port:sizes
 [pytest_mapsat.verdicts]
 thumbs = lines_port:read_thumbs
 """
@@ -84,12 +93,16 @@ def test_what_its_importer_raises_is_told_without_a_traceback(project, capsys):
     assert "lines_port:broken broke: LookupError: nothing there" in capsys.readouterr().err
 
 
-def test_its_metric_set_measures_and_its_verdicts_label(project):
+def test_its_metric_set_measures_its_verdicts_label_and_its_report_is_written(project, capsys):
     (project.path / "verdicts").write_text("thumbs nav-one nav-two find-one")
     options = ("--mapsat-agent=good:agent", "-o", "mapsat_metrics=brevity", "--mapsat-save=run.json")
     assert project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases").ret == 0
     found = json.loads((project.path / "run.json").read_text())
     assert found["summary"]["short"]["mean"] == 1
+    assert main(["report", "run.json", "run.json", "sizes:of"]) == 0
+    assert (project.path / "of" / "sizes.txt").read_text() == "good:agent (run.json): 3 cases\n" * 2
+    assert main(["report", "run.json", "escaping:of"]) == 2
+    assert "expected the texts of files by their names" in capsys.readouterr().err
     (project.path / "verdicts").write_text("hands nav-one")
     result = project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -7,7 +7,7 @@ import pytest
 from adversaries import ADVERSARIES, denied
 from shipped_runs import CASES, ROOT, mean_ar, run_function
 
-DOCUMENT = (ROOT / "docs" / "explanation" / "verdicts.md").read_text("utf-8")
+DOCUMENT = (ROOT / "tests" / "natural" / "README.md").read_text("utf-8")
 
 every_adversary = pytest.mark.parametrize("name", ADVERSARIES)
 

@@ -31,7 +31,6 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Literal, cast
 
-from pytest_mapsat.agents.callables import when_memory_is_used_up
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.returned import AgentFault, as_json, describe
 from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session
@@ -151,7 +150,6 @@ class _Episode:
 
     def __init__(self, line: Connection, source: AgentSource, opened: JsonObject) -> None:
         self._line = line
-        self._owner = os.getpid()
         self._lock = Lock()
         self._turn = 0
         self._open = False
@@ -170,8 +168,6 @@ class _Episode:
         self._turn += 1
         self._open = True
         message = self._reply(self._turn, asked["message"], form=asked["form"])
-        if os.getpid() != self._owner:
-            os._exit(1)  # a copy that the agent has forked: the process itself answers
         with self._lock:  # a call that is under way is answered first
             self._open = False
         try:
@@ -191,8 +187,6 @@ class _Episode:
         self._asked(Thought(turn=self._turn, text=str(as_json(text))))
 
     def _asked(self, message: Call | Thought) -> Json:
-        if os.getpid() != self._owner:
-            raise ToolsClosed("this is a copy of the agent's process: tools are called from the process itself")
         with self._lock:
             if not self._open:
                 raise ToolsClosed
@@ -247,13 +241,11 @@ def serve(line: Connection) -> None:
 
 
 def _found(line: Connection) -> AgentSource | None:
-    told, owner = _next(line), os.getpid()
+    told = _next(line)
     name_secrets(told["redact"])
     try:
         with listening():
             source = resolve_source(told["spec"], root=Path(told["root"]))
-            if os.getpid() != owner:
-                os._exit(1)  # a copy that the module has forked
     except MapsatError as error:
         _send(line, Unusable(message=str(error)))
         return None
@@ -449,7 +441,6 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connect
     if memory:
         most = memory << 20
         resource.setrlimit(resource.RLIMIT_DATA, (most, most + SPARE))
-        when_memory_is_used_up.append(make_room)
     faulthandler.enable()
     return Connection(line)
 

@@ -218,7 +218,6 @@ class IsolatedConversation(Conversation):
             self._process.kill()
 
     def _reply(self, message: str, *, form: bool) -> Reply:
-        self._process.check_silent()
         if not self._turn:
             self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
         self._turn += 1

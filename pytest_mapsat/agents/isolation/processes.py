@@ -73,16 +73,6 @@ class AgentProcess:
         with suppress(OSError):
             self._line.send_bytes(packed(message))
 
-    def check_silent(self) -> None:
-        """Make sure that nothing was sent since the last reply.
-
-        Raises:
-            WireError: something was.
-        """
-        with suppress(OSError):
-            if not self._hung_up and self._line.poll() and self._received() is not None:
-                raise WireError("sent something when nobody asked it")
-
     def receive(self, patience: float | None = None) -> Sent:
         """Return what the process sends next. What the agent prints meanwhile is printed here.
 

@@ -1,6 +1,6 @@
 """Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
 
-What the columns mean was found by looking at the published rows; docs/reference/benchmarks.md describes it.
+What the columns mean was found by looking at the published rows; README.md here describes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a route planner understands, plans, calls and delivers: the metrics of MobilityBench (3.2, equations 1 to 5).
 
-Where paper and published code differ the paper counts; where both leave something open, docs/reference/benchmarks.md says how we rule.
+Where paper and published code differ the paper counts; where both leave something open, README.md here says how we rule.
 """
 
 from __future__ import annotations

@@ -10,17 +10,16 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, product
-from pathlib import Path
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
 
-from pytest_mapsat.formats import replacing
 from pytest_mapsat.metrics import SOURCE_ATTRIBUTE, bootstrap_interval, summarise
-from pytest_mapsat.model import Bounds, MapsatError, Run, Scorecard, UsageError
+from pytest_mapsat.model import Bounds, Run, Scorecard, UsageError
+from pytest_mapsat.reports import cell_width, code, cut, metric_title, printable, shown_metrics
 
-from .html import environment
-from .markdown import code
-from .text import cell_width, printable
-from .view import metric_title, shown_metrics
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 #: What the paper shows by group; of a run without them its first metrics are shown.
 _METRICS = ("iisr", "ar", "ses")
@@ -71,41 +70,34 @@ class Figure:
         }
 
 
-def figures(runs: Sequence[tuple[str, Run]], profile: Run | None = None) -> list[Figure]:
-    """Return the figures of some runs.
+def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
+    """Return the files of figures 4 and 5, by name.
 
     Args:
         runs: the runs, each with its name; groups are averaged over them, as in the paper.
-        profile: the first run again, in the profile setting: the agent was given the profile; None: no figure of B.4.
-
-    Raises:
-        UsageError: the two runs have no case in common.
     """
     metrics = _metrics([run for _, run in runs])
     source = "Metrics by source of the implicit requirements (figure 5b)"
-    drawn = [
-        _tool_calls(runs),
-        _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)"),
-        _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source),
-    ]
-    return drawn if profile is None else [*drawn, _of_profile(runs[0][1], profile)]
+    return (
+        _tool_calls(runs).files()
+        | _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)").files()
+        | _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source).files()
+    )
 
 
-def write_figures(drawn: Sequence[Figure], folder: Path) -> list[Path]:
-    """Write figures into a folder, and return the files.
+def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
+    """Return the files of the figure of B.4, by name.
+
+    Args:
+        runs: two runs, each with its name: one, and the same in the profile setting, in which the agent is given the profile.
 
     Raises:
-        MapsatError: one cannot be written.
+        UsageError: they are not two, or have no case in common.
     """
-    paths = []
-    for name, text in chain.from_iterable(figure.files().items() for figure in drawn):
-        try:
-            with replacing(folder / name) as file:
-                file.write(text.encode("utf-8", errors="replace"))
-        except OSError as error:
-            raise MapsatError(f"{folder / name}: {error.strerror or error}") from None
-        paths.append(folder / name)
-    return paths
+    if len(runs) != len(("without", "with")):
+        raise UsageError(f"profile: expected two runs, without and with the profile, found {len(runs)}")
+    (_, without), (_, given) = runs
+    return _of_profile(without, given).files()
 
 
 def _metrics(runs: Sequence[Run]) -> list[str]:
@@ -270,23 +262,36 @@ def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:
     reach, low = max(reach, 1.0), -max(reach, 1.0) if min(ends, default=0) < 0 else 0.0
     left = round(18 + _CELL * min(max(map(cell_width, groups), default=0), _NAME))
     row = len(series) * _BAR + _GAP
-    return (
-        environment()
-        .get_template("chart.svg.jinja")
-        .render(
-            title=title,
-            note=note,
-            bars=bars,
-            groups=groups,
-            series=series,
-            left=left,
-            top=_TOP,
-            foot=_FOOT,
-            row=row,
-            width=_WIDTH,
-            height=_TOP + len(groups) * row + _FOOT,
-            marks=[reach * number / 5 for number in range(-5 if low else 0, 6)],
-            x=lambda value: round(left + (value - low) / (reach - low) * (_WIDTH - left - 84), 1),
-        )
-        + "\n"
+    chart = _environment().get_template("chart.svg.jinja")
+    text = chart.render(
+        title=title,
+        note=note,
+        bars=bars,
+        groups=groups,
+        series=series,
+        left=left,
+        top=_TOP,
+        foot=_FOOT,
+        row=row,
+        width=_WIDTH,
+        height=_TOP + len(groups) * row + _FOOT,
+        marks=[reach * number / 5 for number in range(-5 if low else 0, 6)],
+        x=lambda value: round(left + (value - low) / (reach - low) * (_WIDTH - left - 84), 1),
     )
+    return f"{text}\n"
+
+
+@cache
+def _environment() -> Environment:
+    """Return the environment of the template, which escapes whatever it is given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  for charts only
+
+    environment = Environment(
+        loader=PackageLoader("pytest_mapsat.ports.mapsatisfybench"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"cells": cell_width, "plain": printable, "short": cut}
+    return environment

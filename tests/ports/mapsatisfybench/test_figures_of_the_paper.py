@@ -9,8 +9,7 @@ from report_runs import COMPARED, HOSTILE, hostile
 from runs_made import card, run_of
 
 from pytest_mapsat.model import CallCounts, UsageError
-from pytest_mapsat.reports import figures, write_figures
-from pytest_mapsat.reports.paper import Bar, bar_chart
+from pytest_mapsat.ports.mapsatisfybench.figures import Bar, bar_chart, figures, profile
 
 
 def one(case, ar, source, *tools, **more):
@@ -24,16 +23,16 @@ PLAIN = run_of(one("a", 0.2, "profile", "find", "find"), one("b", 0.4, "context"
 GIVEN = run_of(one("a", 0.8, "profile"), one("b", 0.4, "context"), one("d", 1.0, "context"))
 
 
-def rows(figure):
-    return list(csv.DictReader(io.StringIO(figure.files()[f"{figure.name}.csv"])))
+def rows(files, name):
+    return list(csv.DictReader(io.StringIO(files[f"{name}.csv"])))
 
 
-def values(figure, **keys):
-    return [row for row in rows(figure) if all(row[key] == value for key, value in keys.items())]
+def values(files, name, **keys):
+    return [row for row in rows(files, name) if all(row[key] == value for key, value in keys.items())]
 
 
 def test_calls_are_counted_by_tool_and_episode():
-    (row,) = rows(figures([("plain", PLAIN)])[0])
+    (row,) = rows(figures([("plain", PLAIN)]), "tool-calls")
     assert row == {
         "tool": "find",
         "run": "plain",
@@ -44,40 +43,46 @@ def test_calls_are_counted_by_tool_and_episode():
 
 
 def test_groups_are_averaged_over_runs_as_in_the_paper():
-    by_source = figures([("plain", PLAIN), ("given", GIVEN)])[2]
-    (mean,) = values(by_source, requirement_source="profile", metric="ar", run="mean of the runs")
+    files = figures([("plain", PLAIN), ("given", GIVEN)])
+    (mean,) = values(files, "by-source", requirement_source="profile", metric="ar", run="mean of the runs")
     assert (mean["least"], mean["most"]) == ("0.500000", "0.500000")
-    assert [row["cases"] for row in values(by_source, requirement_source="context", metric="ar")] == ["2", "2", ""]
+    assert [row["cases"] for row in values(files, "by-source", requirement_source="context", metric="ar")] == [
+        "2",
+        "2",
+        "",
+    ]
 
 
 def test_the_profile_is_worth_the_paired_difference():
-    figure = figures([("plain", PLAIN)], GIVEN)[3]
-    (every,) = values(figure, cases="all", metric="ar")
+    files = profile([("plain", PLAIN), ("given", GIVEN)])
+    (every,) = values(files, "profile", cases="all", metric="ar")
     assert (every["difference least"], every["difference most"], every["pairs"]) == ("0.300000", "0.300000", "2")
-    (profile,) = values(figure, cases="source profile", metric="ar")
-    assert (profile["without least"], profile["profile least"]) == ("0.200000", "0.800000")
+    (source,) = values(files, "profile", cases="source profile", metric="ar")
+    assert (source["without least"], source["profile least"]) == ("0.200000", "0.800000")
     with pytest.raises(UsageError, match="no case"):
-        figures([("plain", PLAIN)], run_of(one("z", 1.0, "context")))
+        profile([("plain", PLAIN), ("given", run_of(one("z", 1.0, "context")))])
+    with pytest.raises(UsageError, match="found 1"):
+        profile([("plain", PLAIN)])
 
 
 def test_what_is_undecided_stays_a_range():
-    figure = figures([("plain", run_of(one("a", 0.2, "profile", most=0.6)))], run_of(one("a", 0.5, "profile")))[3]
-    (every,) = values(figure, cases="all", metric="ar")
+    plain, given = run_of(one("a", 0.2, "profile", most=0.6)), run_of(one("a", 0.5, "profile"))
+    files = profile([("plain", plain), ("given", given)])
+    (every,) = values(files, "profile", cases="all", metric="ar")
     assert (float(every["difference least"]), float(every["difference most"])) == pytest.approx((-0.1, 0.3))
 
 
-def test_charts_and_tables_take_any_text(tmp_path):
-    found = figures([(HOSTILE, hostile(COMPARED))], COMPARED.model_copy(update={"cases": hostile(COMPARED).cases}))
-    paths = write_figures(found, tmp_path / "new" / "folder")
-    assert len(paths) == 12
-    for path in paths:
-        text = path.read_text(encoding="utf-8")
+def test_charts_and_tables_take_any_text():
+    runs = [(HOSTILE, hostile(COMPARED)), ("given", COMPARED.model_copy(update={"cases": hostile(COMPARED).cases}))]
+    files = figures(runs[:1]) | profile(runs)
+    assert len(files) == 12
+    for name, text in files.items():
         assert "\x1b" not in text
-        if path.suffix == ".svg":
+        if name.endswith(".svg"):
             tags = {element.tag.partition("}")[2] for element in ET.fromstring(text).iter()}  # our own text, parsed
             assert tags <= {"svg", "rect", "path", "text"}
     formula = run_of(one("a", 0.2, "profile", "=cmd()"))
-    assert rows(figures([("=run", formula)])[0])[0]["tool"] == "'=cmd()"
+    assert rows(figures([("=run", formula)]), "tool-calls")[0]["tool"] == "'=cmd()"
 
 
 def test_a_bar_is_as_long_as_its_value():

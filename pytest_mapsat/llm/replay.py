@@ -1,0 +1,276 @@
+"""The model calls that an agent makes by itself, kept and replayed.
+
+The libraries of openai, anthropic, litellm and most frameworks send their requests with httpx (or its successor httpx2). While a ``Replay`` is
+installed, a request to a model is looked up in the store by its content before it is sent, and its answer is kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from hashlib import sha256
+from importlib.util import find_spec
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pydantic import Field, ValidationError
+
+from pytest_mapsat.formats import parse_json
+from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json
+from pytest_mapsat.secrets import known_secrets
+from pytest_mapsat.store import Store, StoreError
+
+from .exchange import ModelCalls, current_calls, forget_stray_calls
+
+if TYPE_CHECKING:
+    from .cache import Mode
+
+#: The libraries whose clients are listened to.
+_LIBRARIES = ("httpx", "httpx2")
+_PREFIX = "exchange/"
+#: What a request to a model has, by any vendor's interface.
+_CONTENT = ("messages", "input", "inputs", "prompt", "contents")
+_MODEL_PATH = re.compile(
+    r"/(?:chat/completions|completions|responses|messages|embeddings|converse|invoke)\b|:\w*[gG]enerateContent|:rawPredict"
+)
+#: Parameters of an address that hold keys, as Gemini's ``key``.
+_KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
+_LEAST_ERROR = 400
+_REFUSED = 424
+
+
+class Asked(Noun):
+    """One request to a model, without headers and without keys.
+
+    Attributes:
+        url: its address.
+        body: what was asked, JSON.
+        trial: which of several episodes of its case asked.
+        occurrence: how many times this episode had asked the same, this time included.
+    """
+
+    url: str
+    body: Json
+    trial: int = Field(default=1, ge=1)
+    occurrence: int = Field(default=1, ge=1)
+
+    def key(self) -> str:
+        """Return the name of the answer in the store."""
+        return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def model(self) -> str:
+        """Return the name of the model, or the path of the address where the body has none."""
+        model = self.body.get("model") if isinstance(self.body, dict) else None
+        return model if isinstance(model, str) else urlsplit(self.url).path
+
+
+class Exchange(Noun):
+    """A request and its answer, as they are kept and as a line of an exported file.
+
+    Attributes:
+        asked: the request.
+        status: the HTTP status of the answer, below 400.
+        kind: its content type.
+        text: its body; base64 where it is no UTF-8.
+        binary: whether the body is in base64.
+    """
+
+    asked: Asked
+    status: int = Field(ge=100, lt=_LEAST_ERROR)
+    kind: str = ""
+    text: str = ""
+    binary: bool = False
+
+    def content(self) -> bytes:
+        """Return the body of the answer, bytes."""
+        return base64.b64decode(self.text) if self.binary else self.text.encode()
+
+
+class Replay:
+    """Answers requests to models from a store, and keeps what services answer.
+
+    Args:
+        mode: ``auto``: use what is kept, and keep what is new; ``only``: send nothing; ``refresh``: send, and keep the new answer.
+        store: where answers are kept.
+    """
+
+    def __init__(self, mode: Mode, store: Store) -> None:
+        self._mode = mode
+        self._store = store
+        self._renewed: set[str] = set()
+
+    def install(self) -> Callable[[], None]:
+        """Listen to the clients of httpx from now on; return the function that ends it.
+
+        Raises:
+            UsageError: no such library is installed, so there is nothing to listen to.
+        """
+        modules = [importlib.import_module(name) for name in _LIBRARIES if find_spec(name)]
+        if not modules:
+            raise UsageError(
+                "--mapsat-model-cache keeps calls that are made with httpx, as openai, anthropic and litellm do; it is not installed"
+            )
+        originals = [(module, module.Client.send, module.AsyncClient.send) for module in modules]
+        for module, send, send_async in originals:
+            module.Client.send = self._listening(module, send)
+            module.AsyncClient.send = self._listening_async(module, send_async)
+
+        def end() -> None:
+            forget_stray_calls()
+            for module, send, send_async in originals:
+                module.Client.send, module.AsyncClient.send = send, send_async
+
+        return end
+
+    def _listening(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        def send(client: Any, request: Any, **options: Any) -> Any:
+            call = self._call(request)
+            if call is None:
+                return original(client, request, **options)
+            kept = self._kept(call)
+            if kept is None:
+                response = original(client, request, **options)
+                response.read()
+                self._keep(call, response)
+                return response
+            return _response(module, request, kept)
+
+        return send
+
+    def _listening_async(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+        async def send(client: Any, request: Any, **options: Any) -> Any:
+            call = self._call(request)
+            if call is None:
+                return await original(client, request, **options)
+            kept = self._kept(call)
+            if kept is None:
+                response = await original(client, request, **options)
+                await response.aread()
+                self._keep(call, response)
+                return response
+            return _response(module, request, kept)
+
+        return send
+
+    def _call(self, request: Any) -> tuple[ModelCalls, Asked] | None:
+        """Return a request to a model with the episode that it belongs to; None for any other request."""
+        calls = current_calls()
+        asked = None if calls is None else asked_by(request)
+        if calls is None or asked is None:
+            return None
+        asked = asked.model_copy(update={"trial": calls.trial})
+        return calls, asked.model_copy(update={"occurrence": calls.count(asked.key())})
+
+    def _kept(self, call: tuple[ModelCalls, Asked]) -> Exchange | str | None:
+        """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
+        calls, asked = call
+        key = asked.key()
+        try:
+            if self._mode != "refresh" or key in self._renewed:
+                value = self._store.get(_PREFIX + key)
+                if value is not None:
+                    return Exchange.model_validate(value)
+        except (StoreError, ValidationError) as error:
+            why = str(error) if isinstance(error, StoreError) else f"the entry {key[:12]} of the cache is damaged"
+            calls.missed = calls.missed or why
+            return why
+        if self._mode != "only":
+            return None
+        why = (
+            f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {urlsplit(asked.url).netloc}); "
+            "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
+        )
+        calls.missed = calls.missed or why
+        return why
+
+    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> None:
+        """Keep an answer of a service; an error of it may be over at the next call, and is not kept."""
+        calls, asked = call
+        if response.status_code >= _LEAST_ERROR:
+            return
+        key = asked.key()
+        content: bytes = response.content
+        try:
+            text, binary = known_secrets().hidden(content.decode()), False
+        except UnicodeDecodeError:
+            text, binary = base64.b64encode(content).decode(), True
+        kind = response.headers.get("content-type", "")
+        exchange = Exchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
+        again = self._mode == "refresh" and key not in self._renewed
+        self._renewed.add(key)
+        try:
+            keep_exchange(self._store, exchange, again=again)
+        except MapsatError as error:
+            calls.missed = calls.missed or str(error)
+
+
+def asked_by(request: Any) -> Asked | None:
+    """Return what a request of httpx asks of a model; None where it is none to a model.
+
+    Args:
+        request: ``httpx.Request``; one whose body is sent piece by piece is none.
+    """
+    if request.method != "POST" or "json" not in request.headers.get("content-type", ""):
+        return None
+    try:
+        body = parse_json(known_secrets().hidden(request.content.decode()))
+    except (JSONDecodeError, ValueError, RuntimeError):  # RuntimeError: httpx has not read it
+        return None
+    if not isinstance(body, dict) or not any(name in body for name in _CONTENT):
+        return None
+    url = urlsplit(str(request.url))
+    if "model" not in body and not _MODEL_PATH.search(url.path):
+        return None
+    query = [
+        (name, value) for name, value in parse_qsl(url.query, keep_blank_values=True) if not _KEY_PARAMETER.search(name)
+    ]
+    host = url.netloc.rpartition("@")[2]
+    address = urlunsplit((url.scheme, host, url.path, urlencode(query), ""))
+    return Asked(url=known_secrets().hidden(address), body=body)
+
+
+def _response(module: Any, request: Any, kept: Exchange | str) -> Any:
+    """Return the answer that the agent's library gets: the kept one, or an error that it does not try to mend by asking again."""
+    if isinstance(kept, Exchange):
+        response = module.Response(
+            kept.status, headers={"content-type": kept.kind}, content=kept.content(), request=request
+        )
+    else:
+        headers = {"x-should-retry": "false"}  # of the libraries of openai and anthropic
+        refusal: JsonObject = {"error": {"type": "not_in_the_cache", "message": kept}}
+        response = module.Response(_REFUSED, headers=headers, json=refusal, request=request)
+    response.elapsed = timedelta(0)
+    return response
+
+
+def exchanges(store: Store) -> Iterator[Exchange]:
+    """Yield all kept exchanges, in the order of their keys.
+
+    Raises:
+        StoreError: one is damaged.
+    """
+    for name in store.names():
+        if name.startswith(_PREFIX):
+            try:
+                yield Exchange.model_validate(store.get(name))
+            except ValidationError:
+                raise StoreError(f"the entry {name} is damaged; run: python -m pytest_mapsat cache clear") from None
+
+
+def keep_exchange(store: Store, exchange: Exchange, *, again: bool = False) -> bool:
+    """Keep an exchange, and return whether it was kept.
+
+    Args:
+        store: where.
+        exchange: what was asked and answered.
+        again: whether it takes the place of one that is there.
+    """
+    name, value = _PREFIX + exchange.asked.key(), exchange.model_dump(mode="json", exclude_defaults=True)
+    if not again:
+        return store.add(name, value)
+    store.put(name, value)
+    return True

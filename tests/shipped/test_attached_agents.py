@@ -1,0 +1,40 @@
+"""One agent attached in several ways says the same, calls the same and gets the same labels."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from shipped_runs import ALL, ROOT, run
+
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.agents.tool_server import missing_extra
+
+PROGRAM = Path(__file__).with_name("considerate_program.py")
+FUNCTION = "shipped_agents.considerate:agent"
+#: All cases under --proofs, and some of every folder otherwise.
+FEW = sorted(ALL)[::10]
+CASES = [pytest.param(name, marks=() if name in FEW else pytest.mark.long_proof) for name in sorted(ALL)]
+OVER_MCP = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
+
+
+def seen(spec, name):
+    """Return the scorecard of a case as JSON, without times."""
+    return without_times(run(resolve_source(spec, root=ROOT), ALL[name]).to_json())
+
+
+def without_times(data):
+    if isinstance(data, list):
+        return [without_times(item) for item in data]
+    if isinstance(data, dict):
+        return {key: without_times(value) for key, value in data.items() if key != "timing"}
+    return data
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", ["lines", pytest.param("mcp", marks=OVER_MCP)])
+def test_as_a_program_it_is_judged_like_the_function(way, name):
+    card = seen(f"cmd:{shlex.join([sys.executable, str(PROGRAM), way])}", name)
+    assert card["outcome"] == "passed"
+    assert card["trajectory"]["turns"][1]["steps"]
+    assert card == seen(FUNCTION, name)
