@@ -13,7 +13,8 @@ from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 from . import baselines, command, http, models, recorded
-from .callables import callable_source
+from .callables import callable_source, framework_source
+from .frameworks import ADAPTERS, adapter_named
 from .service_file import FORM_NAMES
 from .source import MODEL_KINDS, Source, Spec
 
@@ -42,8 +43,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``, ``plan:MODEL``,
-            ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
+        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``,
+            ``plan:MODEL``, ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
         http_form: how a service is spoken to that the spec only gives an address of: a form, or a service file.
@@ -59,10 +60,14 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
         raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
         return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client, http_form))
+    adapter = adapter_named(scheme) if ":" in rest else None
+    if adapter is not None:
+        adapter.check()
+        return framework_source(load(rest, root=root), spec, adapter)
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
-        hint = did_you_mean(scheme, _SCHEMES)
+        hint = did_you_mean(scheme, (*_SCHEMES, *ADAPTERS))
         if not hint:
             raise
         raise UsageError(f"{error} ({hint})") from None
