@@ -69,7 +69,7 @@ class Elsewhere:
         root: the folder that modules are looked for in first, where the other process has it too.
         cache: what kept answers of models are used for.
         rounds: how many episodes may stand before one in the queue of the executor.
-        gone: says why nobody can answer any more; empty as long as somebody can.
+        gone: says why no worker can answer any more; empty as long as one can.
     """
 
     executor: Executor
@@ -280,7 +280,7 @@ def open_cluster(address: str) -> Cluster:
         address: as dask writes it, ``tcp://HOST:PORT`` or ``HOST:PORT``.
 
     Raises:
-        UsageError: the extra is not installed, nobody answers there, there is no worker, or one has another version.
+        UsageError: the extra is not installed, the scheduler does not answer, there is no worker, or one has another version.
     """
     option = f"--mapsat-executor=dask:{address}"
     try:
@@ -293,14 +293,14 @@ def open_cluster(address: str) -> Cluster:
     logging.getLogger("distributed").setLevel(
         logging.CRITICAL
     )  # what goes wrong is told by us, in the episode that it befalls
-    nobody = f"{option}: no scheduler answers there within {_PATIENCE:g} s"
+    silence = f"{option}: no scheduler answers there within {_PATIENCE:g} s"
     try:
-        kind = _answered(nobody, lambda: run(_kind_of(address)))
+        kind = _answered(silence, lambda: run(_kind_of(address)))
     except ValueError:
         raise UsageError(f"{option}: that is no address of a scheduler, such as tcp://host:8786") from None
     if kind != "Scheduler":
         raise UsageError(f"{option}: a {kind.lower()} answers there: name the address of the scheduler")
-    client: Any = _answered(nobody, lambda: connect(address, timeout=_PATIENCE, set_as_default=False))
+    client: Any = _answered(silence, lambda: connect(address, timeout=_PATIENCE, set_as_default=False))
     try:
         _answered(f"{option}: its cluster has no worker", lambda: client.wait_for_workers(1, timeout=_PATIENCE))
         _refuse_other_versions(client, option)
@@ -313,7 +313,7 @@ def open_cluster(address: str) -> Cluster:
 class _AgainOnce(Executor):
     """Runs functions on the workers of a cluster; one whose worker is lost runs again on another, once.
 
-    dask itself would have it run as often as the scheduler is set to. So whoever begins a call raises a flag at the scheduler, which outlives the
+    dask itself would have it run as often as the scheduler is set to. So the worker that begins a call raises a flag at the scheduler, which outlives the
     workers. The futures of dask's own executor are of no use: they fail where a worker is lost whose answer is on the way.
     """
 
