@@ -13,7 +13,8 @@ from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 from . import baselines, command, models, recorded
-from .callables import callable_source
+from .callables import callable_source, framework_source
+from .frameworks import ADAPTERS, adapter_named
 from .source import MODEL_KINDS, Source, Spec
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``, ``plan:MODEL`` or ``cmd:COMMAND``.
+        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``,
+            ``plan:MODEL`` or ``cmd:COMMAND``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
 
@@ -49,10 +51,14 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
         raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
         return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client))
+    adapter = adapter_named(scheme) if ":" in rest else None
+    if adapter is not None:
+        adapter.check()
+        return framework_source(load(rest, root=root), spec, adapter)
     try:
         return callable_source(load(spec, root=root), spec)
     except UsageError as error:
-        hint = did_you_mean(scheme, _SCHEMES)
+        hint = did_you_mean(scheme, (*_SCHEMES, *ADAPTERS))
         if not hint:
             raise
         raise UsageError(f"{error} ({hint})") from None

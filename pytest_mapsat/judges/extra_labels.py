@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -459,4 +458,4 @@ def _aligned(
 def _quoted(finding: Finding, key: str, document: Document) -> Finding:
     """Return a finding with the words that first name its thing."""
     first = next(mention for mention in document.mentions if mention.keys == (key,))
-    return replace(finding, quotes=(document.quote(first.span),))
+    return finding._replace(quotes=(document.quote(first.span),))

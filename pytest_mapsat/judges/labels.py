@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from time import perf_counter
 
@@ -69,7 +68,7 @@ def _evaluate(check: Check, context: Context) -> Finding:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
     sure = finding.passed is False and context.silent(getattr(check, "turn", "any"))
-    return finding if sure else replace(finding, reading=check.family)
+    return finding if sure else finding._replace(reading=check.family)
 
 
 def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
@@ -93,6 +92,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
         seconds: how long that may take; a requirement that is not reached by then is unevaluated, laid to the judge.
     """
     until = perf_counter() + seconds
+    context = context.knowing(case.truth.checks)
     failed = contradicted(case.truth.facts, context)
     labels: list[Label] = []
     for requirement in case.truth.by_kind:
@@ -110,10 +110,10 @@ def label_of(requirement: Requirement, context: Context) -> Label:
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":
-        return label_valued(requirement, replace(stated_claims(requirement.text, context), reading="claims"), context)
+        return label_valued(requirement, stated_claims(requirement.text, context)._replace(reading="claims"), context)
     if requirement.check is None:
         return unevaluated(requirement, "the requirement has no machine check", None)
-    return label_valued(requirement, evaluate(requirement.check, context), context)
+    return label_valued(requirement, _evaluate(requirement.check, context), context)
 
 
 def label_valued(requirement: Requirement, finding: Finding, context: Context) -> Label:
@@ -125,7 +125,7 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
-        finding = evaluate(rule.check, context)
+        finding = _evaluate(rule.check, context)
         if finding.passed is not False:
             return _label(requirement, rule.level if finding.passed else None, finding, context)
         failed.append(finding)
@@ -151,7 +151,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
         if suspicious := suspicion(cell, context.calibration):
-            finding = replace(finding, why=f"suspect: {finding.why}; {suspicious}")
+            finding = finding._replace(why=f"suspect: {finding.why}; {suspicious}")
             value = None
     undecided = value is None and not finding.broken and not finding.missed
     if finding.missed:

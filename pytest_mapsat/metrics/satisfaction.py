@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_mapsat.model import (
     Count,
     Json,
-    Label,
     Step,
     Trajectory,
     Usage,
     values_of,
 )
 
-from .measures import Measure, between, not_applicable, read_labels, weighted_share
+from .measures import Measure, Reading, between, not_applicable, weighted_share
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case, Evidence, ExpectedTool, Requirement
@@ -56,7 +55,7 @@ class WeightTable(NamedTuple):
 DEFAULT_WEIGHTS = WeightTable()
 
 
-def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
+def explicit_completion(case: Case, readings: Mapping[str, Reading], count: Count | None = None) -> Measure:
     """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
@@ -64,7 +63,7 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     requirements = case.truth.asked
     if not requirements:
         return _without(case, "explicit")
-    share = weighted_share([(1.0, reading) for reading in read_labels(requirements, labels)])
+    share = weighted_share([(1.0, readings[requirement.id]) for requirement in requirements])
     if share.outcome_class != "unevaluated" or count is None:
         return share
     if count.total != len(requirements) or count.met > count.total:
@@ -73,13 +72,12 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     return Measure(count.met / count.total)
 
 
-def implicit_satisfaction(case: Case, labels: Mapping[str, Label]) -> Measure:
+def implicit_satisfaction(case: Case, readings: Mapping[str, Reading]) -> Measure:
     """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
     requirements = case.truth.implicit
     if not requirements:
         return _without(case, "implicit")
-    weights = [weight_of(requirement) for requirement in requirements]
-    return weighted_share(zip(weights, read_labels(requirements, labels), strict=True))
+    return weighted_share([(weight_of(requirement), readings[requirement.id]) for requirement in requirements])
 
 
 def _without(case: Case, kind: str) -> Measure:
@@ -154,14 +152,14 @@ class Faithfulness(NamedTuple):
     nothing_claimed: int = 0
 
 
-def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
+def faithfulness(case: Case, readings: Mapping[str, Reading]) -> Faithfulness:
     """Return IFS: the share of fact requirements that hold; not applicable where the case has none."""
     requirements = case.truth.facts
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
-    readings = read_labels(requirements, labels)
-    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for reading in readings])
-    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), nothing_claimed)
+    weighted = [(1.0, readings[requirement.id]) for requirement in requirements]
+    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for _, reading in weighted])
+    return Faithfulness(weighted_share(weighted), nothing_claimed)
 
 
 def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:

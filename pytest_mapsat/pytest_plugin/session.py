@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
-    from pytest_mapsat.runs.elsewhere import Cluster, Elsewhere
+    from pytest_mapsat.runs.elsewhere import Elsewhere
 
 _HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
@@ -243,7 +243,7 @@ class MapsatSession:
         option = self.config.option
         usual = AT_ONCE if self._source is not None and self._source.waits else 1
         if self._cluster is not None:
-            usual = min(max(self._cluster.threads, 1), OPTIONS["concurrency"].most)
+            usual = min(max(sum(self._cluster.nthreads().values()), 1), OPTIONS["concurrency"].most)
         width = self.settings.concurrency or usual
         talks = self._source is None or self._source.kind == "agent"
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
@@ -438,9 +438,9 @@ class MapsatSession:
             return None
         from pytest_mapsat.runs.elsewhere import Elsewhere  # noqa: PLC0415 (an extra)
 
-        rounds = 1 + (self.settings.concurrency or 1) // max(self._cluster.threads, 1)
-        executor, gone = self._cluster.executor, self._cluster.gone
-        return Elsewhere(executor, request, self.root, self.settings.cache, rounds=rounds, gone=gone)
+        rounds = 1 + (self.settings.concurrency or 1) // max(sum(self._cluster.nthreads().values()), 1)
+        submit = partial(self._cluster.submit, pure=False)  # each call is an episode of its own
+        return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds)
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
@@ -450,8 +450,8 @@ class MapsatSession:
         return spec if new is None else f"{kind}:{new}"
 
 
-def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Cluster | None:
-    """Return the cluster that episodes are handed to; None where they are played here.
+def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Any | None:
+    """Return the client of the cluster that episodes are handed to; None where they are played here.
 
     Raises:
         pytest.UsageError: something else was asked for that only this process can do.

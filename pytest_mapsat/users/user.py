@@ -97,7 +97,7 @@ class ScriptedUser:
         self._notes = []
         move = self._move(read(_last_words(turns), self._language))
         spent = self._chooser.take_spent() if self._chooser is not None else None
-        return replace(move, usage=spent, notes=tuple(self._notes))
+        return replace(move, usage=spent, notes=tuple(self._notes)) if spent or self._notes else move
 
     def _move(self, message: Reading) -> UserMove:
         answers = self._answers_to(message)
