@@ -77,7 +77,7 @@ class Session:
 def session_id(case: Case, trial: int) -> str:
     """Return what names an episode for the agent: the same for the same case and trial.
 
-    It goes over words of the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
+    It goes over words of the truth, which no agent has: a list of case ids does not reveal which case this is.
     """
     words = (case.id, str(trial), case.truth.intent, *(requirement.text for requirement in case.truth.requirements))
     return sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -94,7 +94,7 @@ def seconds_left(session: Session) -> float:
 
 
 def context_of(visible: Visible) -> AgentContext:
-    """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
+    """Return the context for an agent, new each time: what an agent does to it stays with the agent."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -119,7 +119,7 @@ class Conversation:
 
         Args:
             message: what the user says.
-            form: whether the message asks for a form; None is returned where there is nobody to fill one in.
+            form: whether the message asks for a form; None is returned where no agent can fill one in.
 
         Raises:
             AgentFault: the agent raised, or returned something that is no reply.

@@ -271,7 +271,7 @@ class _Dialogue:
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
-    # When those of the reply were thought nobody knows; those of the session stand where they came.
+    # When those of the reply were thought is unknown; those of the session stand where they came.
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
     return Turn(
         role="agent",

@@ -213,7 +213,7 @@ class SuiteInfo(Noun):
     """A suite as part of the run's manifest.
 
     ``labels``, ``decisions``, ``calibration``: digests of its labels of people, of those that come before every judge, and of its own calibration table, which
-    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
+    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where they were not counted.
     """
 
     name: str

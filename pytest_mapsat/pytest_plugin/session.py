@@ -254,7 +254,7 @@ class MapsatSession:
         return upcoming
 
     def give_up(self) -> int:
-        """End the waiting for episodes that nobody wants any more; return how many were left behind in a reply."""
+        """End the waiting for episodes that are no longer wanted; return how many were left behind in a reply."""
         if self._runner is not None and self._runner.elsewhere is not None:
             self._runner.elsewhere.stop()
         return leave_behind()
@@ -301,7 +301,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what nobody could judge."""
+        """Run a built-in item: pass, fail with the reasons, or skip what could not be judged."""
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
@@ -323,7 +323,7 @@ class MapsatSession:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
         if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
-            # We skip a test, and nobody looks for it in our code.
+            # We skip a test of others: its place is not in our code.
             report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
@@ -349,7 +349,7 @@ class MapsatSession:
     def pytest_collection_finish(self) -> None:
         """Let it come less often while items run."""
         often, *others = self._thresholds
-        if often:  # nobody has turned it off
+        if often:  # it was not turned off
             gc.set_threshold(max(often, _OBJECTS), *others)
 
     # -- the end ---------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 
 def _refuse_keys(config: pytest.Config) -> None:
     """Refuse keys of an ini file that are none, or none any more."""
-    # pytest has no public way to keys that nobody registered.
+    # pytest has no public way to unregistered keys.
     written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
     lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
     if message := refuse_ini(line.partition("=")[0].strip() for line in lines if "=" in line):
@@ -428,7 +428,7 @@ def _memory(text: str) -> int:
 
 
 def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
-    """Return the settings with what the suites of the run say of options that nobody named.
+    """Return the settings with what the suites of the run say of options that were not given.
 
     Raises:
         UsageError: two suites say different things.
