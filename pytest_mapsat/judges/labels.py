@@ -79,7 +79,7 @@ def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
 
 #: What a fact without a check of its own is held to.
 _ALL_CLAIMS = Grounded(kind="grounded")
-#: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
+#: How the reason of a label begins that the judge leaves open because words are unclear: no party is to blame, and it is neither 1 nor 0.
 UNDECIDED = "undecided: "
 
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
@@ -93,7 +93,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     Args:
         case: the case.
         context: its dialogue.
-        seconds: how long that may take; a requirement that is not reached by then is left to nobody, and laid to the judge.
+        seconds: how long that may take; a requirement that is not reached by then is unevaluated, laid to the judge.
     """
     until = perf_counter() + seconds
     context = context.knowing(case.truth.checks)
@@ -184,7 +184,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
 
 
 def unevaluated(requirement: Requirement, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
-    """Return the label of a requirement that nobody could judge."""
+    """Return the label of a requirement that could not be judged."""
     return Label(requirement=requirement.id, kind=requirement.kind, outcome="unevaluated", why=why, blame=blame, by=by)
 
 

@@ -198,7 +198,7 @@ class ToolSelection(NamedTuple):
         invalid: expected and called, but no call is valid.
         extra: called, not expected (also tools that do not exist).
         missed: expected, never called.
-        unchecked: how many rules of the called expected tools nobody could check.
+        unchecked: how many rules of the called expected tools could not be checked.
     """
 
     measure: Measure
@@ -215,7 +215,7 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     Args:
         case: the case; its expected tools are the gold set.
         trajectory: the episode; every called name counts, also of a tool that does not exist.
-        approved: expected tools whose prose rules a judge found kept; None where nobody looked, which leaves prose rules unchecked.
+        approved: expected tools whose prose rules a judge found kept; None where no judge looked, which leaves prose rules unchecked.
 
     Returns:
         TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected

@@ -60,7 +60,7 @@ ASSERTED_AS: Mapping[str, Asserted] = {
     "fact": "facts",
     "policy": "policies",
 }
-#: What fails an item where nobody says otherwise.
+#: What fails an item by default.
 DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 
 

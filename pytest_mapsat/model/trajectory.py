@@ -149,7 +149,7 @@ class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
     ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
-    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
+    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or it is unknown.
     """
 
     role: Literal["user", "agent"]

@@ -35,7 +35,7 @@ from .state import State, Table, as_seen, fresh, frozen, unknown_table
 MOST_CHANGES = 100_000
 #: So many new rows may refer to each other in a chain and still be told apart by the last of them.
 _FURTHEST = 100
-#: Of more unequal new rows than this comes to, nobody looks which are the most alike.
+#: Of more unequal new rows than this comes to, the most alike are not looked for.
 _MOST_PAIRS = 10_000
 #: A row, by its table and its id.
 _Place = tuple[str, str]
@@ -46,7 +46,7 @@ class EndError(MapsatError):
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
-    """Return the tables as an episode leaves them; nobody can write to them. Arguments as for ``End``.
+    """Return the tables as an episode leaves them, read-only. Arguments as for ``End``.
 
     Raises:
         EndError: the changes do not follow from the tables, as where these have been edited since, or there are too many.
@@ -117,7 +117,7 @@ class End:
         return tuple(self.state[table].values()) if table in self._keys else self._tables[table].rows
 
     def ever(self, table: str, column: str) -> bool:
-        """Return whether a row of a table has a column, at the start or at the end; of a table without rows nobody knows."""
+        """Return whether a row of a table has a column, at the start or at the end; of a table without rows this is unknown."""
         rows = (*self._tables[table].rows, *self.rows(table))
         return not rows or any(column in row for row in rows)
 
