@@ -463,7 +463,7 @@ class TestA2A:
         assert said(trajectory) == ["Here."]
         assert [(body["method"], body["params"].get("id")) for body in bodies[1:]] == [("GetTask", "task-1")] * 2
 
-    def test_version_0_3_is_spoken_where_1_0_is_not_known(self, talk):
+    def test_version_0_3_is_spoken_where_1_0_is_not_known(self, service, talk):
         done = {
             "kind": "task",
             "id": "task-1",
@@ -474,6 +474,8 @@ class TestA2A:
         trajectory, bodies = talk("a2a", [rpc(code=-32601, message="Method not found"), rpc(done), rpc(final)])
         assert said(trajectory) == ["What time?", "Here."]
         assert [body["method"] for body in bodies] == ["SendMessage", "message/send", "message/send"]
+        versions = [request.headers["A2A-Version"] for request in service.heard[-3:]]
+        assert versions == ["1.0", "0.3", "0.3"]
         told = bodies[2]["params"]["message"]
         assert (told["kind"], told["role"], told["taskId"], told["contextId"]) == ("message", "user", "task-1", "ctx-1")
 
