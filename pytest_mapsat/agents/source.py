@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from hashlib import sha256
+from math import inf
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
@@ -49,6 +51,7 @@ class Session:
     def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
         self.id = identity
         self._trial = trial
+        self._deadline = inf
         self._think = think
         self.state: dict[str, Any] = {}
         self._said: tuple[tuple[str, str], ...] = ()
@@ -62,8 +65,9 @@ class Session:
         """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
         self._think(text)
 
-    def remember(self, turns: Iterable[Turn]) -> None:
-        """Take over what was said; only the words cross."""
+    def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
+        """Take over what was said, of which only the words cross, and when the episode's time is over, by ``perf_counter``."""
+        self._deadline = deadline
         self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
 
     def __repr__(self) -> str:
@@ -82,6 +86,11 @@ def session_id(case: Case, trial: int) -> str:
 def trial_of(session: Session) -> int:
     """Return which of several episodes of its case a session is of, from 1: for our own agents, which a cache tells apart by it."""
     return session._trial  # noqa: SLF001  # no name that an agent is offered
+
+
+def seconds_left(session: Session) -> float:
+    """Return what is left of an episode's time, for agents that wait for others; below 0 once it is over."""
+    return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
 def context_of(visible: Visible) -> AgentContext:
@@ -174,6 +183,7 @@ class Spec(NamedTuple):
         rest: behind it.
         root: the directory pytest was started in.
         client: the way to models; None: models are not asked here.
+        http: how a service is spoken to: a form, or the path of a service file below the root; empty: as usual.
     """
 
     text: str
@@ -181,3 +191,4 @@ class Spec(NamedTuple):
     rest: str
     root: Path
     client: ModelClient | None = None
+    http: str = ""

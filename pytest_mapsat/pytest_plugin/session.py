@@ -38,7 +38,15 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, tables_of
+from pytest_mapsat.sandbox import (
+    End,
+    Sandbox,
+    SandboxHook,
+    installed_sandboxes,
+    make_sandbox,
+    maybe_writing,
+    tables_of,
+)
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -196,9 +204,9 @@ class MapsatSession:
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
-            return CaseRun(
-                scorecard, Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory))
-            )
+            untold = maybe_writing(trajectory.calls, suite.tools)
+            episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
+            return CaseRun(scorecard, episode)
 
         return run
 
@@ -489,7 +497,7 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
     if made is None:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
-        return isolated or resolve_source(spec, root=root, client=client)
+        return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
     if settings.isolation is not None:
         raise pytest.UsageError(
             "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"

@@ -228,6 +228,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "on_miss": _unrated("on-miss", _value(config, "on-miss"), rates),
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
+        "http": _http(config),
     }
     for option in OPTIONS.values():
         field, *others = fields_of(option)
@@ -238,6 +239,14 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     return RunRequest(
         agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options
     )
+
+
+def _http(config: pytest.Config) -> str:
+    """Return how services are spoken to; a file of the ini file's folder as seen from where pytest was started."""
+    form = _text(config, "http")
+    if not form.endswith((".yaml", ".yml")):
+        return form
+    return os.path.relpath(config.rootpath / form, config.invocation_params.dir)
 
 
 def _allowance(text: str) -> str:
