@@ -269,7 +269,7 @@ def _final_pass(metric_input: MetricInput) -> Measure:
     if not metric_input.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact requirement")
     item = item_outcome(
-        metric_input.case, metric_input.labels, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
+        metric_input.case, metric_input.readings, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
     )
     if item.outcome in ("passed", "failed"):
         return Measure(float(item.outcome == "passed"), why=item.reason)
