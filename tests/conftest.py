@@ -8,12 +8,16 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis  # its plugin would load it at the end, and look for what is left out of collections by then
 import pytest
 from generated import EVERYDAY, PROOFS
+from installed_packages import remember_installed
 from warm_python import warm_python
+
+from pytest_mapsat.llm.call import library
 
 with suppress(ImportError):
     # litellm imports this backport, which takes over the search for installed packages from the standard library for good. Where that first
@@ -23,6 +27,8 @@ with suppress(ImportError):
 with suppress(ImportError):
     # It cannot be loaded twice in one process, and pytester makes the process forget what a run has imported.
     import numpy as np  # noqa: F401
+
+remember_installed()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,7 +58,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         or (item.get_closest_marker("long_proof") and not proofs)
         or (proofs and not item.get_closest_marker("long_proof") and not _tries_generated_input(item))
     ]
-    items[:] = [item for item in items if item not in left_out]
+    kept = [item for item in items if item not in left_out]
+    # The library of models takes seconds to import: the tests that need it come first, and so to one worker.
+    items[:] = sorted(kept, key=lambda item: "litellm" not in getattr(item, "fixturenames", ()))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
 
@@ -78,8 +86,20 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield command
 
 
+@pytest.fixture(scope="session")
+def litellm() -> None:
+    """Import the library of models, where it is installed, once for all tests of this process."""
+    if find_spec("litellm"):
+        library()
+    _keep_from_the_collector()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Keep the collector of cycles from going over thousands of tests again and again: pytester's runs call it, and they are many."""
+    _keep_from_the_collector()
+
+
+def _keep_from_the_collector() -> None:
+    """Keep the collector of cycles from going over what stays: thousands of tests, and libraries."""
     gc.collect()
     gc.freeze()

@@ -148,7 +148,9 @@ def _import_all() -> None:
     from pkgutil import walk_packages
 
     import pytest
+    from installed_packages import remember_installed
 
+    remember_installed()
     # Plugins come in as they do in every run, and what is made when it is first used is made by a run.
     with contextlib.redirect_stdout(io.StringIO()):
         pytest.main(["--markers", "-p", "no:cacheprovider"])

@@ -123,7 +123,7 @@ def _recommended(
         return unclear(unknown or _quotes(turning), _UNKNOWN if unknown else _OPEN, wanted)
     if proposed:
         return Finding(bool(good), _why(check, proposed, entities, context, fit=bool(good)), wanted, _quotes(proposed))
-    return replace(_none_proposed(check, things, context, wanted), missed=context.only_missed(check.of_tool))
+    return _none_proposed(check, things, context, wanted)._replace(missed=context.only_missed(check.of_tool))
 
 
 def _settled(things: Sequence[Recommendation]) -> list[Recommendation]:
@@ -169,7 +169,7 @@ def _none_proposed(check: Recommends, things: Sequence[Recommendation], context:
         return unclear(_quotes(things), _BY_OTHER_WORDS, wanted)
     if things:
         why = f"{cited(_quotes(things))}, but no reply recommends {'it' if len(things) == 1 else 'them'}"
-        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(things))
+        return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(things))
     nothing = not (
         _entities(check.any_of, check.where, check.of_tool, context)
         or (context.entities and _proposes(context, check.turn))
@@ -185,7 +185,7 @@ def _none_proposed(check: Recommends, things: Sequence[Recommendation], context:
         return unclear(_quotes(named), f"and no result tells whether it {_holds(check.any_of, check.where)}", wanted)
     if named:
         why = f"{cited(_quotes(named))}, which no tool returned"
-        return replace(absent(check.if_absent, why, wanted), quotes=_quotes(named))
+        return absent(check.if_absent, why, wanted)._replace(quotes=_quotes(named))
     return unclear((), f"no reply recommends what is asked for, {_LEFT_OPEN}", wanted)
 
 

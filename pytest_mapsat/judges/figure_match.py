@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pytest_mapsat.model import ClockTime, Number
@@ -248,12 +248,12 @@ def settled(figure: _Figure, values: Sequence[Value], context: Context) -> _Figu
         standings = context.standings("any")
         named = {key for value in values for key in value.own or value.about if key in standings}
         if len(named) == 1 and standings[min(named)].proposed:
-            figure = replace(figure, subject=tuple(named))
+            figure = figure._replace(subject=tuple(named))
     told = isinstance(figure, Quantity) and (figure.cued or figure.role in _OF_WAYS)
     if len(figure.subject) != 1 or told:
         return figure
     roles = set(_known_roles(figure, context))
-    return replace(figure, role=roles.pop()) if len(roles) == 1 and figure.role not in roles else figure
+    return figure._replace(role=roles.pop()) if len(roles) == 1 and figure.role not in roles else figure
 
 
 def _known_roles(figure: Quantity | Clock, context: Context) -> Iterator[Any]:

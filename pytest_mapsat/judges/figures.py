@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, get_args
 
@@ -153,7 +152,7 @@ def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Q
 
 
 def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:
-    """Yield the sums of money in other currencies: nobody knows what they come to."""
+    """Yield the sums of money in other currencies: what they come to is unknown."""
     for document in context.read(check.turn):
         yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 
@@ -180,7 +179,7 @@ def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Cloc
     for time in times:
         between = document.text[before.span.end : time.span.start] if before else " "
         listed = before is not None and time.role is None and bool(between.strip()) and not between.strip(" ,、/")
-        before = replace(time, role=before.role) if before is not None and listed else time
+        before = time._replace(role=before.role) if before is not None and listed else time
         yield before
 
 

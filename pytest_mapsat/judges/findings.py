@@ -6,8 +6,7 @@ What is undecided stays so unless the known parts decide. The reasons and quotat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
     Absent,
@@ -39,8 +38,7 @@ _QUOTED = 60
 SHOWN_AT_MOST = 5
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """The result of one check.
 
     Attributes:

@@ -128,7 +128,7 @@ class HandedOver:
         meant = [key for key in mention.keys if key in self.proposes]
         if len(meant) != 1 or mention.stance in _SAID[1:] or (mention.stance == "affirmed" and len(mention.keys) == 1):
             return mention
-        return replace(mention, keys=(meant[0],), stance="affirmed")
+        return mention._replace(keys=(meant[0],), stance="affirmed")
 
     def _quantity(self, figure: Quantity, named: Collection[str]) -> Quantity:
         if figure.role is not None and len(figure.subject) == 1:
@@ -140,7 +140,7 @@ class HandedOver:
         entry = _only(figure, [told for _, told in listed[first : min(last, first + _MOST_ALIKE)]], named)
         if entry is None or entry.figure.role not in get_args(FigureRole):
             return figure
-        return replace(figure, role=cast("FigureRole", entry.figure.role), subject=(entry.key,))
+        return figure._replace(role=cast("FigureRole", entry.figure.role), subject=(entry.key,))
 
     def _time(self, time: ClockTime, named: Collection[str]) -> ClockTime:
         if (time.role is not None and len(time.subject) == 1) or len(time.minutes) != 1:
@@ -148,7 +148,7 @@ class HandedOver:
         entry = _only(time, self._clock.get(time.minutes[0], [])[:_MOST_ALIKE], named)
         if entry is None or entry.figure.role not in get_args(TimeRole):
             return time
-        return replace(time, role=cast("TimeRole", entry.figure.role), subject=(entry.key,))
+        return time._replace(role=cast("TimeRole", entry.figure.role), subject=(entry.key,))
 
 
 def _only(figure: Quantity | ClockTime, told: Sequence[_Told], named: Collection[str]) -> _Told | None:
@@ -242,16 +242,16 @@ def _mention(mention: Mention, wanted: Mapping[str, str], refused: Mapping[str, 
         return mention
     if meant:
         contradicted = mention.stance in _AGAINST
-        return replace(mention, keys=meant, stance="unclear" if contradicted else "affirmed", why=wanted[meant[0]])
+        return mention._replace(keys=meant, stance="unclear" if contradicted else "affirmed", why=wanted[meant[0]])
     if not wanted and not against:
         return mention  # a form that recommends nothing that is known leaves nothing out
     # Words that are not understood, and propose a thing under a condition only, may propose it all the same.
     proposed = mention.stance == "affirmed" or (mention.stance in _OPEN and bool(mention.why))
     if against:
-        return replace(mention, stance="unclear" if proposed else "rejected", why=against)
+        return mention._replace(stance="unclear" if proposed else "rejected", why=against)
     if mention.stance == "affirmed":
-        return replace(mention, stance="unclear")
-    return mention if proposed or mention.stance not in _OPEN else replace(mention, stance="landmark")
+        return mention._replace(stance="unclear")
+    return mention if proposed or mention.stance not in _OPEN else mention._replace(stance="landmark")
 
 
 def _quantity(quantity: Quantity, figures: Iterable[tuple[FormFigure, str]], text: str) -> Quantity:
@@ -263,14 +263,14 @@ def _quantity(quantity: Quantity, figures: Iterable[tuple[FormFigure, str]], tex
     role = ROLES[entry.what][0]
     if quantity.cued and quantity.role not in (None, role):
         return quantity
-    return replace(quantity, role=role, subject=_subject(quantity, key), cued=True)
+    return quantity._replace(role=role, subject=_subject(quantity, key), cued=True)
 
 
 def _time(time: ClockTime, figures: Iterable[tuple[FormFigure, str]], text: str) -> ClockTime:
     entry, key = _closest(time, [(entry, key) for entry, key in figures if entry.what in TIMES], text)
     if entry is None or time.role not in (None, entry.what):
         return time
-    return replace(time, role=cast("TimeRole", entry.what), subject=_subject(time, key))
+    return time._replace(role=cast("TimeRole", entry.what), subject=_subject(time, key))
 
 
 def _closest(figure: _Figure, figures: Iterable[tuple[FormFigure, str]], text: str) -> tuple[FormFigure | None, str]:

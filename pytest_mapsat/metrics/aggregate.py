@@ -70,7 +70,7 @@ class PassRule:
 
 
 def trial_outcome(card: Scorecard) -> Outcome:
-    """Return ``passed``, ``failed``, or ``unevaluated`` where nobody knows yet; what the agent broke has failed."""
+    """Return ``passed``, ``failed``, or ``unevaluated`` where it is not known yet; what the agent broke has failed."""
     if card.outcome == "passed":
         return "passed"
     return "failed" if card.outcome == "failed" or card.blame == "agent" else "unevaluated"
@@ -157,7 +157,7 @@ def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
 def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | None:
     """Return Pass@k and Pass^k of one case at their bounds; None for one with fewer trials.
 
-    Trials that nobody could decide may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
+    Undecided trials may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
     only, and would make the agent look better than it is.
     """
     spans: list[tuple[Bounds, Bounds]] = []
@@ -275,6 +275,8 @@ class _Misreadings:
             if card.outcome in ("passed", "unevaluated") and least == 0:
                 right += misread.red_of_right / max(_TINY, 1 - misread.red_of_right)
         self._passed_wrongly, self._failed_wrongly = wrong, right
+        self._falling = [read for read in self._read if read[0].outcome == "passed"] if wrong else []
+        self._rising = [read for read in self._read if read[0].outcome == "failed"] if right else []
 
     def widened(self, name: str, aggregate: Aggregate) -> Aggregate:
         """Return an aggregate whose bounds and interval are as wide as the judge's errors make them."""
@@ -282,13 +284,11 @@ class _Misreadings:
             return aggregate
         cases = aggregate.n + aggregate.undecided
         falls, rises = [], []
-        for card, misread, weight in self._read:
-            unread = misread.bounds.get(name)
-            if unread is None or (own := span_of(card, name)) is None:
-                continue
-            if card.outcome == "passed":
+        for card, misread, weight in self._falling:
+            if (unread := misread.bounds.get(name)) and (own := span_of(card, name)):
                 falls.append(weight * (own[0] - unread[0]))
-            if card.outcome == "failed":
+        for card, misread, weight in self._rising:
+            if (unread := misread.bounds.get(name)) and (own := span_of(card, name)):
                 rises.append(weight * (unread[1] - own[1]))
         down, up = _most(falls, self._passed_wrongly) / cases, _most(rises, self._failed_wrongly) / cases
         if down <= 0 and up <= 0:

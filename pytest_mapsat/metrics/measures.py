@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
         requirement: the requirement's id.
         value: 0 or 1, for a soft requirement one of the five levels; None where it is not known or does not apply.
         outcome: the label's class; ``passed`` and ``failed`` stand beside a value.
-        blame: who is to blame for a missing value or a failure; None where nobody is named.
+        blame: who is to blame for a missing value or a failure; None where no party is named.
         why: the reason in words.
         nothing_claimed: whether it holds because the answer makes no such claim.
         bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
@@ -92,7 +92,7 @@ class Reading(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Whether the judge looked and cannot say, which is nobody's fault."""
+        """Whether the judge looked and cannot say; no party is to blame."""
         return self.outcome == "unevaluated" and self.blame is None
 
 
@@ -112,14 +112,12 @@ def index_labels(verdict: Verdict) -> dict[str, Label]:
     return labels
 
 
-def read_labels(requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> tuple[Reading, ...]:
-    """Return one reading per requirement, in the order of the requirements."""
-    return tuple(
-        [
-            read_label(requirement.id, labels.get(requirement.id), soft=requirement.kind == "soft")
-            for requirement in requirements
-        ]
-    )
+def read_labels(requirements: Iterable[Requirement], labels: Mapping[str, Label]) -> dict[str, Reading]:
+    """Return one reading per requirement, by its id, in the order of the requirements."""
+    return {
+        requirement.id: read_label(requirement.id, labels.get(requirement.id), soft=requirement.kind == "soft")
+        for requirement in requirements
+    }
 
 
 def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading:
@@ -132,8 +130,8 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading
         return _unread(name, "the judge gave no label")
     outcome, value = label.outcome, label.value
     if outcome not in ("passed", "failed"):
-        nobody = label.undecided or outcome == "not_applicable"
-        blame = label.blame or (None if nobody else "judge")
+        blameless = label.undecided or outcome == "not_applicable"
+        blame = label.blame or (None if blameless else "judge")
         return Reading(name, None, outcome, blame, label.why, bounded=label.bounded)
     if value is None and not soft:
         value = 1.0 if outcome == "passed" else 0.0
@@ -160,24 +158,31 @@ def weighted_share(weighted: Iterable[tuple[float, Reading]], empty: str = "no r
         weighted: a weight (at least 0) and a reading each. A weight of 0 asks for no label; a reading that does not apply counts nowhere.
         empty: what is said where none applies.
     """
-    applying = [pair for pair in weighted if pair[1].outcome != "not_applicable"]
-    needed = [pair for pair in applying if pair[0] > 0]
-    unknown = [reading for _, reading in needed if reading.value is None]
-    if not needed:
-        return not_applicable("all weights are 0" if applying else empty)
+    weights: list[float] = []
+    least: list[float] = []
+    most: list[float] = []
+    unknown: list[Reading] = []
+    for weight, reading in weighted:
+        if reading.outcome == "not_applicable":
+            continue
+        empty = "all weights are 0"
+        if weight > 0:
+            weights.append(weight)
+            least.append(0.0 if reading.value is None else reading.value)
+            most.append(1.0 if reading.value is None else reading.value)
+            if reading.value is None:
+                unknown.append(reading)
+    if not weights:
+        return not_applicable(empty)
+    # Divided by the greatest first, so that no sum of large weights overflows.
+    greatest = max(weights)
+    weights = [weight / greatest for weight in weights]
+    whole = math.fsum(weights)
+    lower = math.fsum(map(mul, weights, least)) / whole
     if not unknown:
-        return Measure(_share(needed, 0.0))
+        return Measure(lower)
     worst = next((reading for reading in unknown if not reading.bounded), unknown[0])
-    why = f"{len(unknown)} of {len(needed)} labels are not known; {worst.requirement}: {worst.why or worst.outcome}"
+    why = f"{len(unknown)} of {len(weights)} labels are not known; {worst.requirement}: {worst.why or worst.outcome}"
     if not worst.bounded:
         return Measure(None, worst.outcome, why)
-    return between(_share(needed, 0.0), _share(needed, 1.0), why)
-
-
-def _share(weighted: Sequence[tuple[float, Reading]], unknown: float) -> float:
-    """Return sum(w c) / sum(w), with ``unknown`` for each label that is not known."""
-    # Divided by the greatest first, so that no sum of large weights overflows.
-    greatest = max([weight for weight, _ in weighted])
-    weights = [weight / greatest for weight, _ in weighted]
-    levels = [unknown if reading.value is None else reading.value for _, reading in weighted]
-    return math.fsum(map(mul, weights, levels)) / math.fsum(weights)
+    return between(lower, math.fsum(map(mul, weights, most)) / whole, why)

@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import load_installed
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .measures import Measure, index_labels, product
+from .measures import Measure, Reading, index_labels, product, read_labels
 from .satisfaction import (
     Faithfulness,
     ToolSelection,
@@ -119,6 +119,11 @@ class MetricInput:
         return index_labels(self.verdict)
 
     @cached_property
+    def readings(self) -> Mapping[str, Reading]:
+        """What the metrics make of the label of each requirement of the case, by its id."""
+        return read_labels(self.case.truth.requirements, self.labels)
+
+    @cached_property
     def fault(self) -> Fault | None:
         """What broke the episode; None where the agent had its say."""
         return fault_of(self.trajectory)
@@ -134,9 +139,14 @@ class MetricInput:
         return tool_selection(self.case, self.trajectory, approved=self.verdict.approved_tools)
 
     @cached_property
+    def efficiency(self) -> Measure:
+        """Eff."""
+        return interaction_efficiency(self.case, self.trajectory)
+
+    @cached_property
     def faithfulness(self) -> Faithfulness:
         """IFS, and how much of it was earned by saying nothing."""
-        return faithfulness(self.case, self.labels)
+        return faithfulness(self.case, self.readings)
 
     def knowing(self, success: Measure) -> MetricInput:
         """Return the same input with the metric that the suite calls its success; what was computed of it stays."""
@@ -147,7 +157,8 @@ class MetricInput:
     def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
         """Return the same input with other labels; what was computed without labels stays."""
         other = replace(self, verdict=self.verdict.model_copy(update={"labels": labels}))
-        vars(other).update({name: vars(self)[name] for name in ("fault", "spent", "selection") if name in vars(self)})
+        kept = ("fault", "spent", "selection", "efficiency")
+        vars(other).update({name: vars(self)[name] for name in kept if name in vars(self)})
         return other
 
     def copied(self) -> MetricInput:
@@ -156,7 +167,7 @@ class MetricInput:
         return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
 
 
-#: What a metric set gives for one metric: a measure, a plain value, or None for one that nobody could tell.
+#: What a metric set gives for one metric: a measure, a plain value, or None for one that is unknown.
 Given = Measure | float | None
 
 
@@ -272,10 +283,10 @@ def _number(metric: Metric, value: object) -> float:
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
     if metric_input.fault is not None:
         return {"cei": cost_efficiency(Measure(0.0, why=metric_input.fault.message), metric_input.spent)}
-    ecr = explicit_completion(metric_input.case, metric_input.labels, metric_input.verdict.explicit_count)
-    iisr = implicit_satisfaction(metric_input.case, metric_input.labels)
+    ecr = explicit_completion(metric_input.case, metric_input.readings, metric_input.verdict.explicit_count)
+    iisr = implicit_satisfaction(metric_input.case, metric_input.readings)
     ar = product(ecr, iisr)
-    eff = interaction_efficiency(metric_input.case, metric_input.trajectory)
+    eff = metric_input.efficiency
     ses = product(ar, eff)
     return {
         "ecr": ecr,
@@ -343,7 +354,7 @@ def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> t
     """Return the metric sets of these names, in their order.
 
     Raises:
-        UsageError: nobody adds one of them.
+        UsageError: one of them does not exist.
     """
     for name in (names := tuple(names)):
         if name not in known:

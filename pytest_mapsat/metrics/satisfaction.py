@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_mapsat.model import (
     Count,
     Json,
-    Label,
     Step,
     Trajectory,
     Usage,
     values_of,
 )
 
-from .measures import Measure, between, not_applicable, read_labels, weighted_share
+from .measures import Measure, Reading, between, not_applicable, weighted_share
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case, Evidence, ExpectedTool, Requirement
@@ -56,7 +55,7 @@ class WeightTable(NamedTuple):
 DEFAULT_WEIGHTS = WeightTable()
 
 
-def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | None = None) -> Measure:
+def explicit_completion(case: Case, readings: Mapping[str, Reading], count: Count | None = None) -> Measure:
     """Return ECR: the mean of the binary labels over the explicit requirements; 1 where the case has implicit ones only.
 
     ``count``: how many explicit requirements are met, for a verdict that does not say which; used where labels are not known.
@@ -64,7 +63,7 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     requirements = case.truth.asked
     if not requirements:
         return _without(case, "explicit")
-    share = weighted_share([(1.0, reading) for reading in read_labels(requirements, labels)])
+    share = weighted_share([(1.0, readings[requirement.id]) for requirement in requirements])
     if share.outcome_class != "unevaluated" or count is None:
         return share
     if count.total != len(requirements) or count.met > count.total:
@@ -73,13 +72,12 @@ def explicit_completion(case: Case, labels: Mapping[str, Label], count: Count | 
     return Measure(count.met / count.total)
 
 
-def implicit_satisfaction(case: Case, labels: Mapping[str, Label]) -> Measure:
+def implicit_satisfaction(case: Case, readings: Mapping[str, Reading]) -> Measure:
     """Return IISR: sum(w c) / sum(w) over the implicit requirements; 1 where the case has explicit ones only."""
     requirements = case.truth.implicit
     if not requirements:
         return _without(case, "implicit")
-    weights = [weight_of(requirement) for requirement in requirements]
-    return weighted_share(zip(weights, read_labels(requirements, labels), strict=True))
+    return weighted_share([(weight_of(requirement), readings[requirement.id]) for requirement in requirements])
 
 
 def _without(case: Case, kind: str) -> Measure:
@@ -154,14 +152,14 @@ class Faithfulness(NamedTuple):
     nothing_claimed: int = 0
 
 
-def faithfulness(case: Case, labels: Mapping[str, Label]) -> Faithfulness:
+def faithfulness(case: Case, readings: Mapping[str, Reading]) -> Faithfulness:
     """Return IFS: the share of fact requirements that hold; not applicable where the case has none."""
     requirements = case.truth.facts
     if not requirements:
         return Faithfulness(not_applicable("the case has no fact requirement"))
-    readings = read_labels(requirements, labels)
-    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for reading in readings])
-    return Faithfulness(weighted_share([(1.0, reading) for reading in readings]), nothing_claimed)
+    weighted = [(1.0, readings[requirement.id]) for requirement in requirements]
+    nothing_claimed = sum([reading.nothing_claimed and reading.value == 1 for _, reading in weighted])
+    return Faithfulness(weighted_share(weighted), nothing_claimed)
 
 
 def interaction_efficiency(case: Case, trajectory: Trajectory) -> Measure:
@@ -200,7 +198,7 @@ class ToolSelection(NamedTuple):
         invalid: expected and called, but no call is valid.
         extra: called, not expected (also tools that do not exist).
         missed: expected, never called.
-        unchecked: how many rules of the called expected tools nobody could check.
+        unchecked: how many rules of the called expected tools could not be checked.
     """
 
     measure: Measure
@@ -217,7 +215,7 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     Args:
         case: the case; its expected tools are the gold set.
         trajectory: the episode; every called name counts, also of a tool that does not exist.
-        approved: expected tools whose prose rules a judge found kept; None where nobody looked, which leaves prose rules unchecked.
+        approved: expected tools whose prose rules a judge found kept; None where no judge looked, which leaves prose rules unchecked.
 
     Returns:
         TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected
@@ -231,16 +229,20 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
     named = {tool.key: tool.name for tool in tools}
-    valid, unchecked = gold & called, 0
+    valid, unchecked, open_ = gold & called, 0, set[str]()
     for expected in tools:
         if expected.name not in called:
             continue
         unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls)
         if unknown is None or (approved is not None and expected.name not in approved):
             valid = valid - {expected.name}
+            untold = any(call.tool == expected.name and "arguments" in call.unknown for call in calls)
+            open_ |= {expected.name} if untold and unknown is None else set()
         unchecked += (unknown or 0) + (len(expected.prose) if approved is None else 0)
+    every = len(gold | called)
+    why = f"the record does not tell the arguments of {', '.join(sorted(open_))}"
     return ToolSelection(
-        measure=Measure(len(valid) / len(gold | called)),
+        measure=between(len(valid) / every, len(valid | open_) / every, why),
         correct=tuple(sorted(valid)),
         invalid=tuple(sorted((gold & called) - valid)),
         extra=tuple(sorted(called - gold)),
@@ -267,6 +269,8 @@ def _fewest_unknown(expected: ExpectedTool, before: set[str], calls: Sequence[St
 def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step]) -> int | None:
     """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
     arguments: Mapping[str, Json] = call.arguments
+    if "arguments" in call.unknown:
+        return None if expected.required or expected.match else 0
     if any(map(_empty, map(arguments.get, expected.required))):
         return None
     from pytest_mapsat.sandbox import satisfies  # noqa: PLC0415  what only reads runs does without it

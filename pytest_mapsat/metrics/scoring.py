@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import is_
@@ -34,7 +33,7 @@ from pytest_mapsat.model import (
     mismatches,
 )
 
-from .measures import Measure, Reading, between, read_labels
+from .measures import Measure, Reading, between
 from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
 from .satisfaction import nothing_asked
 
@@ -161,12 +160,12 @@ def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
     """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
     statuses = [call.status for call in calls]
-    by_tool = Counter([call.tool for call in calls])
+    names = [call.tool for call in calls]
     return CallCounts(
         total=len(calls),
         failed=statuses.count("error"),
         refused=statuses.count("refused"),
-        by_tool=dict(sorted(by_tool.items())),
+        by_tool={name: names.count(name) for name in sorted(set(names))},
     )
 
 
@@ -187,9 +186,9 @@ def _misread(
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
     bounds = {
-        name: measured.span
+        name: span
         for name, measured in opened.items()
-        if measured.span and measured.span != measures[name].span
+        if measured != measures[name] and (span := measured.span) and span != measures[name].span
     }
     return misread.model_copy(update={"bounds": bounds | {PASS_RATE: ends}})
 
@@ -209,7 +208,7 @@ def _ended(
     if fault is None:
         done = (success, measures[success]) if success is not None and success in measures else None
         count = metric_input.verdict.explicit_count
-        item = item_outcome(metric_input.case, metric_input.labels, asserted=asserted, count=count, success=done)
+        item = item_outcome(metric_input.case, metric_input.readings, asserted=asserted, count=count, success=done)
         # What an agent was told wrong, or not told, is no failure of its own.
         fault = _misled(metric_input.verdict) if item.outcome == "failed" else None
         if fault is None:
@@ -298,7 +297,7 @@ def broken_item(fault: Fault) -> ItemOutcome:
 
 def item_outcome(
     case: Case,
-    labels: Mapping[str, Label],
+    readings: Mapping[str, Reading],
     *,
     asserted: frozenset[str],
     count: Count | None = None,
@@ -309,19 +308,20 @@ def item_outcome(
     It is ``failed`` when an asserted label failed; else ``error`` or ``unevaluated`` when one is not known, or when the case asks for nothing that could
     be judged; else ``passed``. A soft requirement holds when it is satisfied in full. ``success``: the metric that is 1 where the case is done, by name.
     """
-    readings = [
-        (kind, reading)
-        for kind in ASSERTABLE
-        if kind in asserted
-        for reading in (_readings(case, kind, labels, count) if kind != "success" else _success(success))
-    ]
-    failing = [one for one in readings if one[1].value is not None and one[1].value < 1]
-    unknown = [one for one in readings if one[1].outcome in _UNKNOWN]
+    asserted_readings: list[tuple[str, Reading]] = []
+    for kind in ASSERTABLE:
+        if kind == "success" and kind in asserted:
+            asserted_readings += [(kind, reading) for reading in _success(success)]
+        elif kind in asserted:
+            own = [readings[requirement.id] for requirement in getattr(case.truth, kind)]
+            asserted_readings += [(kind, reading) for reading in (_with_count(own, count) if kind == "asked" else own)]
+    failing = [pair for pair in asserted_readings if pair[1].value is not None and pair[1].value < 1]
+    unknown = [pair for pair in asserted_readings if pair[1].outcome in _UNKNOWN]
     names = tuple([reading.requirement for _, reading in unknown])
     if failing:
         return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
     if unknown:
-        # What somebody is to blame for is told before what nobody could decide.
+        # Faults are told before undecided labels.
         unknown.sort(key=lambda pair: (_UNKNOWN.index(pair[1].outcome), pair[1].undecided))
         first = unknown[0][1]
         # The reason of an undecided label begins with that word.
@@ -330,15 +330,10 @@ def item_outcome(
         )
     if why := nothing_asked(case):
         return ItemOutcome("unevaluated", "judge", why)
-    if asserted and not readings:
+    if asserted and not asserted_readings:
         kinds = ", ".join(kind for kind in ASSERTABLE if kind in asserted)
         return ItemOutcome("not_applicable", None, f"nothing is asserted: the case has no requirement of {kinds}")
     return ItemOutcome("passed")
-
-
-def _readings(case: Case, kind: str, labels: Mapping[str, Label], count: Count | None) -> Sequence[Reading]:
-    readings = read_labels(getattr(case.truth, kind), labels)
-    return _with_count(readings, count) if kind == "asked" else readings
 
 
 def _success(success: tuple[str, Measure] | None) -> Sequence[Reading]:
@@ -365,8 +360,9 @@ def achieved(measure: Measure) -> Measure:
 
 def _with_count(readings: Sequence[Reading], count: Count | None) -> Sequence[Reading]:
     """Let a sound count stand in for labels that are not known."""
-    unknown = any(reading.outcome == "unevaluated" for reading in readings)
-    if count is None or not unknown or count.total != len(readings) or count.met > count.total:
+    if count is None or count.total != len(readings) or count.met > count.total:
+        return readings
+    if all(reading.outcome != "unevaluated" for reading in readings):
         return readings
     why = f"{count.met} of {count.total} explicit requirements are met"
     held = count.met == count.total

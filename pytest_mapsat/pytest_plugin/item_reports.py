@@ -41,7 +41,7 @@ _MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Says in the reports of built-in items what nobody but us knows."""
+    """Says in the reports of built-in items what only this plugin knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -56,7 +56,7 @@ class Completion:
             hidden = known_secrets().hidden
             report.sections = _rewritten(report.sections, hidden)
             report.longrepr = _rewritten(report.longrepr, hidden)
-        if "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
+        if report.sections and "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
             report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
         if self._forgives and report.when == "call" and item.parent is not None:
             param = param_of(item)

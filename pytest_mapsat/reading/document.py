@@ -235,8 +235,7 @@ class Block:
     cells: tuple[Cell, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """A thing that is named.
 
     Attributes:
@@ -260,8 +259,7 @@ class Mention:
     cell: Cell | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A figure.
 
     Attributes:
@@ -295,8 +293,7 @@ class Quantity:
     cued: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ClockTime:
+class ClockTime(NamedTuple):
     """A time of day.
 
     Attributes:

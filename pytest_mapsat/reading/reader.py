@@ -35,11 +35,11 @@ def take_back(document: Document, cut: Scan) -> Document:
         document,
         mentions=tuple(_denied(reading, inside=_inside(reading.span, spans)) for reading in document.mentions),
         quantities=tuple(
-            replace(reading, stance="denied") if _inside(reading.span, spans) else reading
+            reading._replace(stance="denied") if _inside(reading.span, spans) else reading
             for reading in document.quantities
         ),
         times=tuple(
-            replace(reading, stance="denied") if _inside(reading.span, spans) else reading for reading in document.times
+            reading._replace(stance="denied") if _inside(reading.span, spans) else reading for reading in document.times
         ),
     )
 
@@ -102,7 +102,7 @@ def _inside(span: Span, spans: Sequence[Span]) -> bool:
 
 
 def _denied(mention: Mention, *, inside: bool) -> Mention:
-    return replace(mention, stance="denied", why="") if inside and mention.stance != "asked" else mention
+    return mention._replace(stance="denied", why="") if inside and mention.stance != "asked" else mention
 
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
@@ -370,7 +370,7 @@ class _Cut:
         for time in times:
             told = first.setdefault(time.subject, time) if time.role == "arrival" and len(time.subject) == 1 else time
             stays = told.minutes == time.minutes or (time.clause, time.subject) in named
-            kept.append(time if stays else replace(time, subject=()))
+            kept.append(time if stays else time._replace(subject=()))
         return kept
 
     def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:

@@ -18,7 +18,7 @@ import pytest_mapsat as mapsat
 from pytest_mapsat.llm.call import library
 
 #: Clients leave sockets to the garbage collector where an exception holds what they read, and have warnings of their own.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("litellm")]
 
 
 class Answering(BaseHTTPRequestHandler):

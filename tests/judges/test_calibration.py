@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from answer_suite import LABELS, WRONG, answer, write_answers, write_suite
 from judging import SEARCH, case_of, dialogue, found_places
-from scipy.stats import binomtest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_calibration, signed
@@ -101,6 +100,8 @@ def test_a_failure_stands_from_20_of_its_kind_and_a_lower_bound_of_80_percent_on
 
 @pytest.mark.parametrize(("successes", "trials"), [(1, 1), (19, 24), (104, 140), (0, 5), (196, 202)])
 def test_the_lower_bound_is_wilson_s(successes, trials):
+    from scipy.stats import binomtest
+
     interval = binomtest(successes, trials).proportion_ci(confidence_level=0.8, method="wilson")
     assert lower_bound(successes, trials) == pytest.approx(interval.low)
 

@@ -12,7 +12,7 @@ from scripted_models import ScriptedModels, scripted_models
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[ScriptedModels]:
+def server(litellm: None) -> Iterator[ScriptedModels]:
     with scripted_models() as models:
         yield models
 

@@ -12,6 +12,7 @@ from pytest_mapsat.metrics import (
     index_labels,
     interaction_efficiency,
     product,
+    read_labels,
 )
 from pytest_mapsat.model import OracleTurn, Usage
 
@@ -73,7 +74,7 @@ def test_cei_says_why_ses_has_no_value():
 
 
 def faith(case, *labels):
-    return faithfulness(case, index_labels(make_verdict(labels)))
+    return faithfulness(case, read_labels(case.truth.requirements, index_labels(make_verdict(labels))))
 
 
 def test_ifs_is_the_share_of_facts_that_hold_and_counts_those_that_claim_nothing():

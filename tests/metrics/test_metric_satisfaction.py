@@ -5,18 +5,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metric_builders import label, make_case, make_verdict
 
-from pytest_mapsat.metrics import Measure, explicit_completion, implicit_satisfaction, index_labels, product
+from pytest_mapsat.metrics import (
+    Measure,
+    explicit_completion,
+    implicit_satisfaction,
+    index_labels,
+    product,
+    read_labels,
+)
 from pytest_mapsat.model import Count
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
+def readings(case, labels):
+    return read_labels(case.truth.requirements, index_labels(make_verdict(labels)))
+
+
 def ecr(case, labels=(), count=None):
-    return explicit_completion(case, index_labels(make_verdict(labels)), count)
+    return explicit_completion(case, readings(case, labels), count)
 
 
 def iisr(case, labels=()):
-    return implicit_satisfaction(case, index_labels(make_verdict(labels)))
+    return implicit_satisfaction(case, readings(case, labels))
 
 
 def test_ecr_is_the_share_of_completed_requirements():

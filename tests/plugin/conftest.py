@@ -14,7 +14,6 @@ import tiny_suite
 from scripted_models import ScriptedModels, scripted_models
 
 import pytest_mapsat
-from pytest_mapsat.llm.call import library
 
 for _name in ("numpy", "openpyxl", "rapidfuzz", "rich.console", "rich.table", "yaml"):
     import_module(_name)
@@ -33,14 +32,13 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 @pytest.fixture(autouse=True)
 def _processes_start_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if {"pytester", "project"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
+    if {"pytester", "project", "warm"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
         monkeypatch.setattr(sys, "executable", request.getfixturevalue("warm"))
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[ScriptedModels]:
+def server(litellm: None) -> Iterator[ScriptedModels]:
     """A server of models, and their library imported once for all runs of this process."""
-    library()
     with scripted_models() as running:
         yield running
 

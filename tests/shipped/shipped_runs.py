@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.metrics import explicit_completion, implicit_satisfaction, product
+from pytest_mapsat.metrics import explicit_completion, implicit_satisfaction, product, read_labels
 from pytest_mapsat.model import RunRequest
 from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox
@@ -107,7 +107,8 @@ def most_ar(card):
         else label.model_copy(update={"outcome": "passed", "value": 1.0})
         for label in card.labels
     }
-    return product(explicit_completion(case, labels), implicit_satisfaction(case, labels)).value
+    readings = read_labels(case.truth.requirements, labels)
+    return product(explicit_completion(case, readings), implicit_satisfaction(case, readings)).value
 
 
 def mean_ar(of):

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from scripted_models import Broken, problem, said, scripted_models
 
-from pytest_mapsat.llm.call import library
-
 SUITE = Path(__file__).parents[2] / "benchmark_cases"
 MODEL = "openai/gpt-4o-mini"
 RUNS = [
@@ -39,12 +37,7 @@ def script(body: dict[str, Any], _number: int) -> dict[str, Any] | Broken:
     return said("First a look.", calls=[(function["name"], dict.fromkeys(required, "x"))])
 
 
-@pytest.fixture(scope="module", autouse=True)
-def litellm() -> None:
-    """Imported once for all runs of this process: pytester forgets what comes later."""
-    library()
-
-
+@pytest.mark.usefixtures("litellm")
 @pytest.mark.parametrize(("agent", "cases", "count"), RUNS)
 def test_models_run_it_and_the_second_run_asks_nobody(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, agent: str, cases: Path, count: int

@@ -3,14 +3,13 @@
 import json
 import re
 from collections import defaultdict
+from functools import cache
 
 import pytest
 from shipped_runs import CASES, SUITE, looked_around
 
 from pytest_mapsat.sandbox import distance_m
 
-RECORDINGS = {name: looked_around(name) for name in CASES}
-ALL = [recording for recordings in RECORDINGS.values() for recording in recordings]
 #: By mode: metres a minute on a slow and on a fast way, and minutes of waiting, parking or unlocking.
 SPEEDS = {"walking": (60, 80, 1), "cycling": (150, 300, 2), "driving": (200, 900, 3), "transit": (200, 500, 8)}
 
@@ -20,15 +19,21 @@ def point(text):
     return float(lon), float(lat)
 
 
+@cache
+def recordings():
+    """Return what is seen in all cases: listed when the first test asks, not when the file is collected."""
+    return [recording for name in CASES for recording in looked_around(name)]
+
+
 def routes():
-    for recording in ALL:
+    for recording in recordings():
         if recording.tool == "get_route":
             for route in recording.result["routes"]:
                 yield recording, route
 
 
 def places():
-    for recording in ALL:
+    for recording in recordings():
         if recording.tool == "place_details":
             yield recording.result
         elif recording.tool.startswith("search_") and recording.tool != "search_deals":
@@ -50,7 +55,7 @@ def test_a_place_is_the_same_wherever_it_is_listed():
 
 
 def test_listed_distances_are_as_the_crow_flies_and_sorted():
-    found = [recording for recording in ALL if recording.tool == "search_nearby"]
+    found = [recording for recording in recordings() if recording.tool == "search_nearby"]
     assert found
     for recording in found:
         listed = [place["distance_m"] for place in recording.result["places"]]
@@ -80,7 +85,7 @@ def test_only_drivers_meet_tolls_and_those_who_avoid_them_pay_none():
 
 
 def test_rounds_add_up():
-    for recording in ALL:
+    for recording in recordings():
         if recording.tool == "plan_visit_order":
             *walks, whole = recording.result["walks"]
             assert len(walks) == len(recording.result["order"]) + 1
@@ -101,7 +106,7 @@ def test_both_towns_lie_in_the_open_sea():
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_nothing_that_an_agent_gets_holds_the_truth(case):
     seen = [case.visible.model_dump_json(), *(tool.model_dump_json() for tool in SUITE.tools.values())]
-    seen += [json.dumps(recording.result, ensure_ascii=False) for recording in RECORDINGS[case.id]]
+    seen += [json.dumps(recording.result, ensure_ascii=False) for recording in looked_around(case.id)]
     shown = "\n".join(seen)
     hidden = [
         case.id,

@@ -1,6 +1,6 @@
 """Import of MapSatisfyBench's published layout: ``inputs/*.xlsx`` and ``sandbox/mock_data/*.csv``.
 
-What the layout means was found by looking at the published data; docs/reference/benchmarks.md describes it.
+What the layout means was found by looking at the published data; README.md here describes it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Import of MobilityBench's published table of episodes (CSV, 33 columns of text and Python literals).
 
-What the columns mean was found by looking at the published rows; docs/reference/benchmarks.md describes it.
+What the columns mean was found by looking at the published rows; README.md here describes it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from .rows import (
 FORMAT = "mobilitybench"
 _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
-    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. The agent may not ask the user back."
 )
 _DOMAINS = {
     "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",

@@ -1,6 +1,6 @@
 """How a route planner understands, plans, calls and delivers: the metrics of MobilityBench (3.2, equations 1 to 5).
 
-Where paper and published code differ the paper counts; where both leave something open, docs/reference/benchmarks.md says how we rule.
+Where paper and published code differ the paper counts; where both leave something open, README.md here says how we rule.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def _final_pass(metric_input: MetricInput) -> Measure:
     if not metric_input.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact requirement")
     item = item_outcome(
-        metric_input.case, metric_input.labels, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
+        metric_input.case, metric_input.readings, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
     )
     if item.outcome in ("passed", "failed"):
         return Measure(float(item.outcome == "passed"), why=item.reason)

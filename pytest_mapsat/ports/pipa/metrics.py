@@ -63,7 +63,7 @@ def observation_alignment(metric_input: MetricInput) -> Measure:
 def policy_alignment(metric_input: MetricInput) -> Measure:
     """Return the share of the case's policies that were kept over the whole dialogue (equation 4)."""
     readings = read_labels(metric_input.case.truth.policies, metric_input.labels)
-    return weighted_share([(1.0, reading) for reading in readings], "the case has no policy")
+    return weighted_share([(1.0, reading) for reading in readings.values()], "the case has no policy")
 
 
 def task_completion(metric_input: MetricInput) -> Measure:

@@ -6,7 +6,7 @@ import pytest
 from tests_data import data_dir
 
 from pytest_mapsat.judges import RecordedJudge
-from pytest_mapsat.metrics import explicit_completion, faithfulness, implicit_satisfaction, index_labels
+from pytest_mapsat.metrics import explicit_completion, faithfulness, implicit_satisfaction, index_labels, read_labels
 from pytest_mapsat.model import Case, Trajectory, Turn
 
 CASES = ("44cc53", "601630", "715981", "f61d2f", "d3238e", "f5464f", "980f3e", "ed3470", "37f457", "63698b")
@@ -53,11 +53,11 @@ def test_the_labels_of_published_verdicts_give_the_published_figures(pattern, ca
     (path,) = (data_dir() / "mapsatisfybench").glob(pattern)
     case = published_case(published_rows("cases.jsonl")[case_id])
     verdict = RecordedJudge.open(path, "recorded:v", "v").judge(case, dialogue(case))
-    labels = index_labels(verdict)
+    readings = read_labels(case.truth.requirements, index_labels(verdict))
     found = {
-        "ECR": explicit_completion(case, labels, verdict.explicit_count).value,
-        "IISR": implicit_satisfaction(case, labels).value,
-        "IFS": faithfulness(case, labels).measure.value,
+        "ECR": explicit_completion(case, readings, verdict.explicit_count).value,
+        "IISR": implicit_satisfaction(case, readings).value,
+        "IFS": faithfulness(case, readings).measure.value,
     }
     expected = published_rows("verdicts_gpt53.jsonl")[case_id]["metrics"]
     assert found == {name: pytest.approx(expected[name], abs=1e-4) for name in found}
