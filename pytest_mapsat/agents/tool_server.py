@@ -121,7 +121,7 @@ class ToolServer:
         import asyncio  # noqa: PLC0415 (with the server)
 
         with self._socket:
-            # Who connects waits in the system's queue; until then nothing is imported.
+            # A client that connects waits in the system's queue; until then nothing is imported.
             select.select([self._socket], [], [])
             asyncio.run(self._serve())
 

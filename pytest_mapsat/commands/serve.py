@@ -95,7 +95,7 @@ def _tell_command(options: argparse.Namespace, case: Case) -> None:
 
 def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
     if host not in _LOOPBACK:
-        tell(f"warning: whoever reaches {host} and has the token can call the tools; there is no encryption")
+        tell(f"warning: anyone who reaches {host} and has the token can call the tools; there is no encryption")
     server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
     write(
         [

@@ -119,4 +119,4 @@ def test_another_host_than_loopback_is_told_aloud(capsys):
     from pytest_mapsat.commands.serve import _tell_address
 
     _tell_address("0.0.0.0", "http://0.0.0.0:1/mcp", "t", "http://0.0.0.0:1/t/mcp")
-    assert "warning: whoever reaches 0.0.0.0 and has the token can call the tools" in capsys.readouterr().err
+    assert "warning: anyone who reaches 0.0.0.0 and has the token can call the tools" in capsys.readouterr().err
