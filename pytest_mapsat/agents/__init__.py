@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
+from .http import HttpSource
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
@@ -19,6 +20,7 @@ __all__ = [
     "AgentSource",
     "Conversation",
     "EventLoop",
+    "HttpSource",
     "RecordedSource",
     "Reply",
     "Session",

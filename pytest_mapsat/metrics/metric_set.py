@@ -167,7 +167,7 @@ class MetricInput:
         return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
 
 
-#: What a metric set gives for one metric: a measure, a plain value, or None for one that nobody could tell.
+#: What a metric set gives for one metric: a measure, a plain value, or None for one that is unknown.
 Given = Measure | float | None
 
 
@@ -354,7 +354,7 @@ def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> t
     """Return the metric sets of these names, in their order.
 
     Raises:
-        UsageError: nobody adds one of them.
+        UsageError: one of them does not exist.
     """
     for name in (names := tuple(names)):
         if name not in known:

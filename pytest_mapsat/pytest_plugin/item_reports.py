@@ -40,7 +40,7 @@ _MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Says in the reports of built-in items what nobody but us knows."""
+    """Says in the reports of built-in items what only this plugin knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config

@@ -46,7 +46,7 @@ class Suites:
         ledger: the items that this process has collected, and on the controller what has come of those of the run.
         opened: suites by their folder.
         samples: the ids of the cases that the run is of, by the folder of their suite; all cases where it is not among them.
-        settings: what was asked for, with what the suites say of what nobody named.
+        settings: what was asked for, with what the suites say of options that were not given.
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
@@ -79,7 +79,7 @@ class Suites:
         """
         if root not in self.opened:
             suite = open_suite(root)
-            metric_sets_of(suite, self._session.metric_sets)  # one that nobody adds is told with its line
+            metric_sets_of(suite, self._session.metric_sets)  # an unknown one is told with its line
             suite.sandboxes = self._sandboxes
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
