@@ -121,7 +121,7 @@ class ToolServer:
         import asyncio  # noqa: PLC0415 (with the server)
 
         with self._socket:
-            # Who connects waits in the system's queue; until then nothing is imported.
+            # A client that connects waits in the system's queue; until then nothing is imported.
             select.select([self._socket], [], [])
             asyncio.run(self._serve())
 
@@ -139,7 +139,7 @@ class ToolServer:
             stateless=True,
             security_settings=TransportSecuritySettings(
                 enable_dns_rebinding_protection=not every,
-                allowed_hosts=[f"{host}:{self._port}" for host in hosts],
+                allowed_hosts=[*hosts, *(f"{host}:{self._port}" for host in hosts)],
                 allowed_origins=[f"http://{host}:{self._port}" for host in hosts],
             ),
             max_request_body_size=_MOST_BYTES,
@@ -200,6 +200,41 @@ async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, wh
 
 
 # -- the protocol: the same for HTTP and for stdio -----------------------------------------------------------------------
+
+
+def serve_stdio(toolbox: Toolbox) -> None:
+    """Serve tools over standard input and output until the input ends.
+
+    Args:
+        toolbox: the tools; may be called from several threads.
+
+    Raises:
+        UsageError: the extra ``[mcp]`` is not installed.
+    """
+    if missing := missing_extra():
+        raise UsageError(missing)
+    import anyio  # noqa: PLC0415 (with the SDK)
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 (heavy, and of an extra)
+
+    async def serve() -> None:
+        server = mcp_server(lambda _: toolbox)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    # A thread of the SDK's reads the input, and a blocked read cannot be cancelled: as a daemon it does not keep an interrupted process alive.
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            anyio.run(serve)
+        except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            errors.append(error)
+
+    thread = Thread(target=run, name="mapsat-mcp", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
 
 
 def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:

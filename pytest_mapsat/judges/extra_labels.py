@@ -168,6 +168,8 @@ def origin(step: Step, tool: Tool | None, knowledge: Known) -> Finding:
         knowledge: what the agent had been told before it.
     """
     wanted = "arguments that come from the user, the context, an earlier result or a default"
+    if "arguments" in step.unknown:
+        return Finding(None, "the record does not tell its arguments", wanted)
     origins = dict(_each(step.arguments, tool, knowledge))
     for verdict, why in ((False, "which the agent was not told"), (None, "and it is unclear where it comes from")):
         names = [name for name, held in origins.items() if held is verdict]

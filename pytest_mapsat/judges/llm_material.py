@@ -289,6 +289,9 @@ def _tools_named(value: object) -> Iterator[str]:
 def _call(step: Step, chosen: _Choice, room: int) -> str:
     """Return a call with its result, cut to about so many characters."""
     head = f"{step.tool}({_json(dict(sorted(step.arguments.items())))})"  # as an answer from the cache has them
+    head = f"{step.tool}(arguments not recorded)" if "arguments" in step.unknown else head
+    if "result" in step.unknown:
+        return visible(f"{_cut(head, _LONG_RESULT)}\n-> result not recorded")
     if step.status == "miss":
         return visible(f"{head}\n-> no record")
     result = _json(step.result)

@@ -197,6 +197,10 @@ class InfrastructureError(MapsatError):
     """Something outside the agent, the user and the judge broke while a case ran."""
 
 
+class NotRecordedError(MapsatError):
+    """A record that was made elsewhere does not tell what is asked of it."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in one place.

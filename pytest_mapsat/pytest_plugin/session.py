@@ -38,7 +38,15 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, tables_of
+from pytest_mapsat.sandbox import (
+    End,
+    Sandbox,
+    SandboxHook,
+    installed_sandboxes,
+    make_sandbox,
+    maybe_writing,
+    tables_of,
+)
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -196,9 +204,9 @@ class MapsatSession:
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
-            return CaseRun(
-                scorecard, Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory))
-            )
+            untold = maybe_writing(trajectory.calls, suite.tools)
+            episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
+            return CaseRun(scorecard, episode)
 
         return run
 
@@ -361,7 +369,9 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self.suites.collected.to_json(), "fault": self.episodes.fault, "told": told}
+            roots = sorted(map(str, self.suites.touched))
+            fault = self.episodes.fault
+            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, "fault": fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""

@@ -16,10 +16,12 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     MapsatError,
+    NotRecordedError,
     PlannedCall,
     ReferenceEnd,
     RowChange,
     Step,
+    Tool,
     Trajectory,
     digest,
     same,
@@ -64,6 +66,12 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
     return state
 
 
+def maybe_writing(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[str, ...]:
+    """Return the tools that may have changed something of which a record made elsewhere does not tell, sorted."""
+    untold = {step.tool for step in calls if "changed" in step.unknown}
+    return tuple(sorted(name for name in untold if name not in tools or tools[name].effect == "write"))
+
+
 def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
     """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
     net: dict[_Place, RowChange] = {}
@@ -79,16 +87,20 @@ class End:
     Args:
         tables: what the episode started from, with the case's overlays laid on.
         trajectory: the episode.
+        untold: the tools that may have changed what a record made elsewhere does not tell.
 
     Attributes:
         state: the tables at the end, by the ids of their rows.
         changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
 
     Raises:
+        NotRecordedError: there are such tools.
         EndError, InfrastructureError: as ``end_state``.
     """
 
-    def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory) -> None:
+    def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory, untold: Sequence[str] = ()) -> None:
+        if untold:
+            raise NotRecordedError(f"the record does not tell the changes of {', '.join(untold)}")
         self._tables = tables
         self.state = end_state(tables, trajectory.setup, trajectory.calls)
         self.changes = net_changes(change for call in trajectory.calls for change in call.changed)

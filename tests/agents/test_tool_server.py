@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +93,27 @@ class TestClient:
         tools, _ = toolbox(answers=lambda name, arguments: ["é", 1, None])
         with serve_tools(tools) as endpoint:
             assert call_once(endpoint.url, endpoint.token, "find", query="a") == (["é", 1, None], False)
+
+
+NODE = Path(__file__).with_name("node_client")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+@pytest.mark.skipif(not (NODE / "node_modules").exists(), reason=f"npm install --prefix {NODE.name} was not run")
+class TestNodeClient:
+    def asks(self, url, token, name):
+        command = ["node", NODE / "client.mjs", url, token, name, '{"query": "caf\u00e9"}']
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    def test_lists_and_calls(self, endpoint):
+        told = self.asks(endpoint.url, endpoint.token, "find")
+        assert told["tools"] == ["find"]
+        assert json.loads(told["answer"]["content"][0]["text"]) == {"owner": ["shared"], "query": "café"}
+
+    def test_is_told_of_an_unknown_tool_and_of_an_unknown_token(self, endpoint):
+        assert self.asks(endpoint.url, endpoint.token, "serach")["answer"]["isError"]
+        assert "unknown token" in self.asks(endpoint.url, "foreign", "find")["error"]
 
 
 class TestToken:
