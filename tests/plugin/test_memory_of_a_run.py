@@ -13,8 +13,6 @@ from pytest_mapsat.model import Noun, Scorecard
 from pytest_mapsat.pytest_plugin.item_reports import Gathered
 from pytest_mapsat.runs.episodes import Ended
 
-pytestmark = pytest.mark.cold
-
 GOOD = "--mapsat-agent=good:agent"
 
 
