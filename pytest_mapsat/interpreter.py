@@ -20,7 +20,7 @@ _PATIENCE = 1.0
 
 
 class Turns:
-    """One turn, which threads take one after another. A courtesy that excludes nobody: nothing may rely on it."""
+    """One turn, which threads take one after another. It is a courtesy and no lock: nothing may rely on it."""
 
     def __init__(self) -> None:
         self._turn = Lock()

@@ -1,4 +1,4 @@
-"""Agents that are the user's own Python: functions, coroutines, objects, and factories that make one per episode.
+"""Agents that are the user's own Python: functions, coroutines, objects, agents of a framework, and factories that make one per episode.
 
 How a callable wants its arguments is read once from its signature; a call then costs a dict.
 """
@@ -20,6 +20,7 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
+from .frameworks import Adapter, Episode, adapter_for
 from .returned import AgentFault, checked, described
 from .source import AgentContext, Conversation, Session
 
@@ -31,13 +32,20 @@ _FOR_FACTORIES = OFFERED[1:]
 
 @dataclass(frozen=True)
 class CallableSource:
-    """An agent that is called, or a factory that is asked for one in each episode."""
+    """An agent that is called, or a factory that is asked for one in each episode.
+
+    Attributes:
+        adapter: of the framework that the agent is built with, where that is known before an episode.
+        gives_native: whether the factory is given the tools as the framework's own objects.
+    """
 
     spec: str
     agent: object
     function: Callable[..., Any]
     takes: Wants
     is_factory: bool
+    adapter: Adapter | None = None
+    gives_native: bool = False
     kind: Literal["agent"] = "agent"
     name: str = "agent"
 
@@ -49,6 +57,8 @@ class CallableSource:
     @property
     def waits(self) -> bool:
         """Whether it is a coroutine, as far as that can be told before it is called."""
+        if self.adapter is not None:
+            return self.adapter.waits
         replies = [getattr(self.function, name, None) for name in ("reply", "__call__")]
         return any(map(iscoroutinefunction, (self.function, *replies)))
 
@@ -108,7 +118,13 @@ class CallableConversation(Conversation):
         source = self._source
         if not source.is_factory:
             return source.function, source.takes
-        made = self._call(source.function, source.takes, self._offered(source.takes))
+        offered = self._offered(source.takes)
+        if source.gives_native and source.adapter is not None and "tools" in offered:
+            offered["tools"] = source.adapter.native(self._toolbox)
+        made = self._call(source.function, source.takes, offered)
+        adapter = _adapter_of(made, source)
+        if adapter is not None:
+            made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
         return _product(made, source.spec)
 
     def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
@@ -134,6 +150,9 @@ def callable_source(target: object, spec: str) -> CallableSource:
     Raises:
         UsageError: it is neither an agent nor something that makes one.
     """
+    adapter = adapter_for(target)
+    if adapter is not None:
+        return framework_source(target, spec, adapter)
     try:
         function = call_stranger(_entry, target)
     except StrangerError as broken:
@@ -148,6 +167,55 @@ def callable_source(target: object, spec: str) -> CallableSource:
     except WrongSignature as error:
         raise UsageError(f"agent {spec!r} cannot be called: {error}; {_EXAMPLE}") from None
     return CallableSource(spec, target, function, takes, is_factory)
+
+
+def framework_source(target: object, spec: str, adapter: Adapter) -> CallableSource:
+    """Return the source for an agent of a framework, or for a factory that takes the framework's own tools and returns one.
+
+    Args:
+        target: the agent or the factory.
+        spec: what the user named it by.
+        adapter: that of the framework.
+
+    Raises:
+        UsageError: it is neither, or the agent cannot be played.
+    """
+    adapter.check()
+    if adapter.recognises(target):
+        if refusal := adapter.refusal(target):
+            raise UsageError(f"agent {spec!r}: {refusal}")
+        return CallableSource(spec, target, lambda: target, Wants((), ()), is_factory=True, adapter=adapter)
+    if not callable(target):
+        names = " or ".join(sorted(name for _, name in adapter.classes))
+        raise UsageError(
+            f"agent {spec!r} is {_what(target)}; expected a {names}, or a function of `tools` that returns one"
+        )
+    try:
+        takes = wants(parameters_of(target), _FOR_FACTORIES)
+    except WrongSignature as error:
+        raise UsageError(f"agent {spec!r} cannot be called to make an agent of {adapter.name}: {error}") from None
+    return CallableSource(spec, target, target, takes, is_factory=True, adapter=adapter, gives_native=True)
+
+
+def _adapter_of(made: object, source: CallableSource) -> Adapter | None:
+    """Return the adapter for what a factory has made; None: it is called as it is.
+
+    Raises:
+        AgentFault: it is not what the spec says, or cannot be played.
+    """
+    adapter = source.adapter or adapter_for(made)
+    if adapter is None:
+        return None
+    if not adapter.recognises(made):
+        raise AgentFault(f"the factory {source.spec!r} returned {_what(made)}; expected an agent of {adapter.name}")
+    if source.adapter is None or source.gives_native:
+        try:
+            adapter.check()
+        except UsageError as error:
+            raise AgentFault(str(error)) from None
+        if refusal := adapter.refusal(made):
+            raise AgentFault(f"what the factory {source.spec!r} returned cannot be played: {refusal}")
+    return adapter
 
 
 def _entry(target: object) -> Callable[..., Any] | None:
@@ -184,7 +252,7 @@ def _what(target: object) -> str:
 
 
 class WrongSignature(Exception):  # noqa: N818  # becomes a UsageError or a fault, as the case may be
-    """The callable wants what nobody can give it."""
+    """The callable wants an argument that does not exist."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Coverage:
 
     Attributes:
         selected: cases that were to run: those with a scorecard, and those that are lost.
-        total: cases of the suite; None where nobody counted them.
+        total: cases of the suite; None where they were not counted.
         partial: why not all of the suite was to run, a reason each, such as ``-m navigation``.
         errors: what could not be read, a file or a case each.
         whole_domains: domains all of whose cases were to run, though the suite was not.

@@ -43,7 +43,16 @@ from pytest_mapsat.reading import (
     read_names,
     read_page,
 )
-from pytest_mapsat.sandbox import End, EndError, SandboxSuite, Table, play_reference, reference_digest, tables_of
+from pytest_mapsat.sandbox import (
+    End,
+    EndError,
+    SandboxSuite,
+    Table,
+    maybe_writing,
+    play_reference,
+    reference_digest,
+    tables_of,
+)
 
 from .calibration import shipped
 from .claims import Judged, weigh
@@ -445,14 +454,19 @@ class Context:
         return tables_of(self.case, self.suite)
 
     @cached
+    def maybe_writing(self) -> tuple[str, ...]:
+        """The tools of calls of which a record made elsewhere does not tell what they changed, and that may have changed something."""
+        return maybe_writing(self.calls, self.tools)
+
+    @cached
     def end(self) -> End:
         """The state that the episode ended in. Raises MapsatError where it cannot be told."""
-        return End(self.tables, self.trajectory)
+        return End(self.tables, self.trajectory, self.maybe_writing)
 
     @cached
     def episode(self) -> Episode:
         """The dialogue as checks in Python read it."""
-        return Episode(self.trajectory, self.visible, lambda: self.end)
+        return Episode(self.trajectory, self.visible, lambda: self.end, self.maybe_writing)
 
     @cached
     def reference(self) -> ReferenceEnd | None:

@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 MODEL_JUDGES = ("llm", "llm-lean")
 _KNOWN = ("checks", "recorded", *MODEL_JUDGES)
 _EXPECTED = "use checks, recorded:PATH, llm:MODEL or llm-lean:MODEL"
-#: Evaluations of one dialogue where nobody says how many.
+#: Evaluations of one dialogue by default.
 _VOTES = 3
 
 
@@ -203,7 +203,7 @@ def _file_of(spec: str, root: Path) -> Path:
 
 
 def default_votes(spec: str) -> int:
-    """Return how many evaluations of one dialogue a judge gives where nobody says it."""
+    """Return how many evaluations of one dialogue a judge gives by default."""
     return _VOTES if asks_model(spec) else 1
 
 

@@ -189,7 +189,7 @@ def _undecided(label: Label) -> Label:
     return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 
-#: What a metric set gives for one metric: a measure, a plain value, or None for one that nobody could tell.
+#: What a metric set gives for one metric: a measure, a plain value, or None for one that is unknown.
 Given = Measure | float | None
 
 
@@ -376,7 +376,7 @@ def metric_sets_named(names: Iterable[str], known: Mapping[str, MetricSet]) -> t
     """Return the metric sets of these names, in their order.
 
     Raises:
-        UsageError: nobody adds one of them.
+        UsageError: one of them does not exist.
     """
     for name in (names := tuple(names)):
         if name not in known:

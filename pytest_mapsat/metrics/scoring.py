@@ -311,7 +311,7 @@ def item_outcome(
     if failing:
         return ItemOutcome("failed", _blame([reading for _, reading in failing]), _told(failing, "failed:"), names)
     if unknown:
-        # What somebody is to blame for is told before what nobody could decide.
+        # Faults are told before undecided labels.
         unknown.sort(key=lambda pair: (_UNKNOWN.index(pair[1].outcome), pair[1].undecided))
         first = unknown[0][1]
         # The reason of an undecided label begins with that word.

@@ -403,7 +403,7 @@ class Scan:
 
 
 def scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
-    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. Nobody changes what comes of it: the page keeps it."""
+    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. The result is not changed: the page keeps it."""
     if names not in page.scans:
         page.scans[names] = _scan(page, names)
     return page.scans[names]
@@ -487,7 +487,7 @@ def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iter
 
 
 def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
-    """Return whether a way of travelling is the last word of a name that nobody knows: "Cooper's Walk"."""
+    """Return whether a way of travelling is the last word of an unknown name: "Cooper's Walk"."""
     if "mode" not in cue.tags:
         return False
     place = folded.origin(cue.start)
@@ -518,7 +518,7 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
 def _bounded(
     sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int, bool]]:
-    """Cut sentences that nobody would write, so that looking around in one costs no more than a constant."""
+    """Cut sentences of absurd length, so that looking around in one costs no more than a constant."""
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:

@@ -10,19 +10,15 @@ import json
 import logging
 import os
 import zlib
-from asyncio import gather, run, timeout
+from asyncio import run, timeout
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib.metadata import version
-from math import inf
 from pathlib import Path
 from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from pytest_mapsat import __version__
 from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
@@ -31,7 +27,6 @@ from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
-    InfrastructureError,
     MapsatError,
     Noun,
     Overlay,
@@ -61,23 +56,21 @@ _ON_THE_WAY = 60.0
 
 @dataclass
 class Elsewhere:
-    """Has episodes played by an executor.
+    """Has episodes played in other processes.
 
     Args:
-        executor: runs functions in other processes.
+        submit: has another process call a function, and returns the future; as of ``concurrent.futures.Executor`` and ``distributed.Client``.
         request: what the run was asked for.
         root: the folder that modules are looked for in first, where the other process has it too.
         cache: what kept answers of models are used for.
-        rounds: how many episodes may stand before one in the queue of the executor.
-        gone: says why nobody can answer any more; empty as long as somebody can.
+        rounds: how many episodes may stand before one in the queue.
     """
 
-    executor: Executor
+    submit: Callable[..., Any]
     request: RunRequest
     root: Path
     cache: Mode = "auto"
     rounds: int = 1
-    gone: Callable[[], str] = str
     _stopped: Event = field(default_factory=Event)
     _suites: dict[int, bytes] = field(default_factory=dict)
 
@@ -92,9 +85,8 @@ class Elsewhere:
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
-            told = self.gone() or f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
-            why = f"the episode was played elsewhere, and {told}"
-            return without_sandbox(case, source, why, trial=trial)
+            told = f"the executor lost it: {type(error).__name__}: {scrubbed(str(error))}"
+            return without_sandbox(case, source, f"the episode was played elsewhere, and {told}", trial=trial)
         if "refused" in told:
             return without_sandbox(case, source, scrubbed(told["refused"]), trial=trial)
         return Trajectory.model_validate(told["trajectory"])
@@ -114,6 +106,7 @@ class Elsewhere:
             "max_turns": options.max_turns,
             "timeout": options.timeout_seconds,
             "form": options.form,
+            "http": options.http,
             "trial": trial,
             "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
@@ -122,23 +115,26 @@ class Elsewhere:
         }
 
     def _answer(self, suite: bytes, asked: bytes) -> str:
-        future = self.executor.submit(play_elsewhere, suite, asked)
+        future = self.submit(play_elsewhere, suite, asked)
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
-        while True:
-            with waiting():
-                came, _ = wait([future], _GLANCE)
-            # Not by a TimeoutError of result(): that may be the answer's own, and an answer may come right behind it.
-            if came:
-                answer: str = future.result()
-                return answer
-            why = self.gone()
+        while not _has_come(future):
+            why = ""
             if self._stopped.is_set():
                 why = "the run ended before the episode did"
-            elif not why and perf_counter() > until:
+            elif perf_counter() > until:
                 why = "no answer came in the time of the episode"
             if why:
                 future.cancel()
                 raise MapsatError(f"the episode was played elsewhere, and {why}")
+        answer: str = future.result()
+        return answer
+
+
+def _has_come(future: Any) -> bool:
+    """Wait for an answer for a moment, and return whether it has come."""
+    with waiting(), suppress(Exception):  # an error that is the answer's own is raised by who takes it
+        future.result(timeout=_GLANCE)
+    return bool(future.done())
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
@@ -215,7 +211,7 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    source, client = _source(wanted["agent"], root, wanted["cache"] if asks else None)
+    source, client = _source(wanted["agent"], root, wanted["http"], wanted["cache"] if asks else None)
     user = make_user(wanted["user"], case, client=client, trial=trial)
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
     sandbox, identity = make_sandbox(case, suite), wanted["session"]
@@ -231,56 +227,25 @@ def _opened(packed: bytes) -> _Suite:
 
 
 @lru_cache(maxsize=4)
-def _source(spec: str, root: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
+def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
     client = None if cache is None else door_for(cache)
-    return resolve_source(spec, root=Path(root), client=client), client
+    return resolve_source(spec, root=Path(root), client=client, http_form=http_form), client
 
 
 # -- a cluster of dask ---------------------------------------------------------------------
 
 #: How long a scheduler may take to answer, and a cluster to have its first worker, seconds.
 _PATIENCE = 5.0
-#: How long a cluster may be without any worker while somebody waits for it, seconds.
-_DESERTED = 30.0
-_PACKAGE = "pytest-mapsat"
-#: How often a call is begun at most. A scheduler has rules of its own, one for all who use it.
-_PLAYS = 2
 
 
-@dataclass
-class Cluster:
-    """A connection to a scheduler: what runs functions on its workers, and how many threads these have."""
-
-    executor: Executor
-    threads: int
-    _client: Any
-    _seen: float = inf
-    _looked: float = -inf
-
-    def gone(self) -> str:
-        """Return why no worker can answer any more, in words that follow "and"; empty as long as one may."""
-        if self._client.status == "closed":
-            return "its scheduler is gone"
-        now = perf_counter()
-        if now - self._looked > _PATIENCE:
-            self._looked = now
-            if self._client.status != "running" or self._client.nthreads() or self._seen == inf:
-                self._seen = now
-        return "its cluster has no worker any more" if self._looked - self._seen > _DESERTED else ""
-
-    def close(self) -> None:
-        """Let go of it, and of what is still to be run."""
-        self._client.close(timeout=_PATIENCE)
-
-
-def open_cluster(address: str) -> Cluster:
-    """Return the connection to a scheduler, all of whose workers have this version of pytest-mapsat.
+def open_cluster(address: str) -> Any:
+    """Return the client of a scheduler that has a worker at least; see ``distributed.Client``.
 
     Args:
         address: as dask writes it, ``tcp://HOST:PORT`` or ``HOST:PORT``.
 
     Raises:
-        UsageError: the extra is not installed, nobody answers there, there is no worker, or one has another version.
+        UsageError: the extra is not installed, or no scheduler with a worker answers there.
     """
     option = f"--mapsat-executor=dask:{address}"
     try:
@@ -290,82 +255,27 @@ def open_cluster(address: str) -> Cluster:
             f"{option}: there is no module {error.name!r}: install pytest-mapsat[dask], on the workers too"
         ) from None
     connect: Any = Client
-    logging.getLogger("distributed").setLevel(
-        logging.CRITICAL
-    )  # what goes wrong is told by us, in the episode that it befalls
-    nobody = f"{option}: no scheduler answers there within {_PATIENCE:g} s"
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # each episode tells what went wrong with it
+    missing = "no scheduler answers there"
+    client: Any = None
     try:
-        kind = _answered(nobody, lambda: run(_kind_of(address)))
+        if (kind := run(_kind_of(address))) != "Scheduler":
+            raise UsageError(f"{option}: a {kind.lower()} answers there: name the address of the scheduler")
+        client = connect(address, timeout=_PATIENCE, set_as_default=False)
+        missing = "its cluster has no worker"
+        client.wait_for_workers(1, timeout=_PATIENCE)
     except ValueError:
         raise UsageError(f"{option}: that is no address of a scheduler, such as tcp://host:8786") from None
-    if kind != "Scheduler":
-        raise UsageError(f"{option}: a {kind.lower()} answers there: name the address of the scheduler")
-    client: Any = _answered(nobody, lambda: connect(address, timeout=_PATIENCE, set_as_default=False))
-    try:
-        _answered(f"{option}: its cluster has no worker", lambda: client.wait_for_workers(1, timeout=_PATIENCE))
-        _refuse_other_versions(client, option)
-    except UsageError:
-        client.close(timeout=_PATIENCE)
-        raise
-    return Cluster(_AgainOnce(client), sum(client.nthreads().values()), client)
-
-
-class _AgainOnce(Executor):
-    """Runs functions on the workers of a cluster; one whose worker is lost runs again on another, once.
-
-    dask itself would have it run as often as the scheduler is set to. So whoever begins a call raises a flag at the scheduler, which outlives the
-    workers. The futures of dask's own executor are of no use: they fail where a worker is lost whose answer is on the way.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        flags = [f"mapsat-{uuid4().hex}-{play}" for play in range(1, _PLAYS + 1)]
-        theirs = self._client.submit(_begun, flags, function, *arguments, pure=False, **named)
-        ours: Future[Any] = Future()
-        ours.add_done_callback(lambda future: theirs.cancel() if future.cancelled() else None)
-        self._client.loop.add_callback(self._hand_over, theirs, ours, flags)
-        return ours
-
-    async def _hand_over(self, theirs: Any, ours: Future[Any], flags: Sequence[str]) -> None:
-        """Wait for an answer, and pass it on."""
-        from distributed import KilledWorker  # noqa: PLC0415  an extra
-
-        answer: Any
-        (answer,) = await gather(self._client.gather([theirs], asynchronous=True), return_exceptions=True)
-        if isinstance(answer, KilledWorker):
-            # dask counts all calls that a worker has taken, whichever of them it died of.
-            answer = InfrastructureError(
-                "the episode was given up elsewhere: more workers died, with it or beside it, than the scheduler allows (allowed-failures)"
-            )
-        if ours.set_running_or_notify_cancel():
-            if isinstance(answer, BaseException):
-                ours.set_exception(answer)
-            else:
-                ours.set_result(answer[0])
-        with suppress(Exception):  # the connection has gone
-            for flag in flags:
-                await self._client.scheduler.event_clear(name=flag)
-
-
-def _begun(flags: Sequence[str], function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-    """On a worker: run a function, unless it has been begun as often as there are flags."""
-    from distributed import Event, get_client  # noqa: PLC0415  an extra
-
-    client: Any = get_client()
-    for flag in flags:
-        event: Any = Event(flag, client)  # type: ignore[no-untyped-call]
-        if not event.is_set():
-            event.set()
-            return function(*arguments, **named)
-    raise InfrastructureError(
-        "the episode was played elsewhere, and lost twice with its worker: it is not played a third time"
-    )
+    except (OSError, TimeoutError) as error:
+        if client is not None:
+            client.close(timeout=_PATIENCE)
+        start = "start one with: dask scheduler, and dask worker ADDRESS"
+        raise UsageError(f"{option}: {missing} within {_PATIENCE:g} s ({type(error).__name__}); {start}") from None
+    return client
 
 
 async def _kind_of(address: str) -> str:
-    """Return what answers at an address. A client of dask would wait for good for a server of another kind, and leave an address that is none late."""
+    """Return what answers at an address: a client would wait for good for a server of another kind."""
     from distributed import Security, rpc  # noqa: PLC0415  an extra
 
     ask: Any = rpc
@@ -373,25 +283,3 @@ async def _kind_of(address: str) -> str:
     async with timeout(_PATIENCE), ask(address, timeout=_PATIENCE, connection_args=secured) as other:
         told = await other.identity()
     return str(told["type"])
-
-
-def _answered(wrong: str, ask: Callable[[], Any]) -> Any:
-    try:
-        return ask()
-    except ValueError:
-        raise
-    except Exception as error:  # noqa: BLE001  OSError, TimeoutError and others, by what answers or does not
-        start = "start one with: dask scheduler, and dask worker ADDRESS"
-        raise UsageError(f"{wrong} ({type(error).__name__}); {start}") from None
-
-
-def _refuse_other_versions(client: Any, option: str) -> None:
-    mine = version(_PACKAGE)
-    # A function of the standard library, which every worker can find.
-    for worker, version_there in sorted(client.run(version, _PACKAGE, on_error="return").items()):
-        if isinstance(version_there, Exception):
-            raise UsageError(f"{option}: the worker {worker} has no {_PACKAGE}; this is {mine}: install it there")
-        if version_there != mine:
-            raise UsageError(
-                f"{option}: the worker {worker} has {_PACKAGE} {version_there}, this is {mine}: install the same"
-            )

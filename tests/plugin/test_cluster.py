@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 import tiny_suite
@@ -61,7 +60,7 @@ def project(pytester):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """The address of a scheduler with workers of one thread, each a process of its own, none of which is started again; tests kill three."""
+    """The address of a scheduler with workers of one thread, each a process of its own, none of which is started again; tests kill them."""
     folder = tmp_path_factory.mktemp("cluster")
     place = str(folder / "scheduler.json")
     common = ["--scheduler-file", place, "--host", "127.0.0.1", "--no-dashboard"]
@@ -70,7 +69,7 @@ def cluster(tmp_path_factory):
         *[["distributed.cli.dask_worker", *common, "--no-nanny", "--nthreads", "1"]] * 4,
     ]
     quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    quiet["env"] = {**os.environ, "MAPSAT_TEST_WORKER": "1"}
+    quiet["env"] = {**os.environ, "MAPSAT_TEST_WORKER": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
     processes = [subprocess.Popen([sys.executable, "-m", *command], **quiet) for command in commands]
     try:
         done = subprocess.run(
@@ -117,20 +116,16 @@ def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(p
     assert result.ret == 1
 
 
-def test_an_episode_that_is_lost_twice_is_played_no_third_time(project, cluster):
-    cases = [tiny_suite.case(f"nav-{number}") for number in range(5)]
+def test_an_episode_that_takes_down_every_worker_is_given_up(project, cluster):
+    cases = [tiny_suite.case(f"nav-{number}") for number in range(2)]
     cases[1]["visible"]["query"] += " A deadly one."
     shutil.rmtree(project.path / "benchmark_cases")
     tiny_suite.write_suite(project.path / "benchmark_cases", {"nav/b.jsonl": cases})
     project.makepyfile(deadly=DEADLY)
-    # One at a time: an answer that is still with a worker which another episode takes down is lost as well, and played again.
     executor = (f"--mapsat-executor=dask:{cluster}", "--mapsat-concurrency=1")
     result = project.runpytest_subprocess("--mapsat-agent=deadly:agent", *executor, "-rs")
-    result.assert_outcomes(passed=4, skipped=1)
-    assert "lost twice with its worker: it is not played a third time" in " ".join(result.stdout.str().split())
-    asked = [line.split() for line in (project.path / "asked").read_text().splitlines()]
-    counts = Counter(who for who, _ in asked)
-    assert sorted(counts.values()) == [1, 1, 1, 1, 2]
+    result.assert_outcomes(passed=1, skipped=1)
+    assert "the executor lost it: KilledWorker" in " ".join(result.stdout.str().split())
 
 
 def test_what_cannot_be_handed_to_a_cluster_is_a_usage_error(project):
@@ -167,29 +162,3 @@ def test_the_address_of_a_worker_is_told_to_be_none_of_a_scheduler(monkeypatch):
     monkeypatch.setattr(clusters, "_kind_of", worker)
     with pytest.raises(UsageError, match="a worker answers there: name the address of the scheduler"):
         clusters.open_cluster("127.0.0.1:1")
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
-        ("0.0.1", r"the worker tcp://far:1 has pytest-mapsat 0\.0\.1, this is .*: install the same"),
-        (LookupError("pytest-mapsat"), r"the worker tcp://far:1 has no pytest-mapsat; this is .*: install it there"),
-    ],
-)
-def test_a_worker_of_another_version_or_of_none_is_named_and_the_cluster_let_go(monkeypatch, found, said):
-    closed = []
-
-    class Client:
-        def __init__(self, *_, **__):
-            self.wait_for_workers = lambda *_, **__: None
-            self.run = lambda *_, **__: {"tcp://far:1": found}
-            self.close = lambda **_: closed.append(True)
-
-    async def scheduler(address):
-        return "Scheduler"
-
-    monkeypatch.setattr(clusters, "_kind_of", scheduler)
-    monkeypatch.setattr("distributed.Client", Client)
-    with pytest.raises(UsageError, match=said):
-        clusters.open_cluster("far:8786")
-    assert closed

@@ -1,0 +1,87 @@
+"""Agents that are built with a framework, each an adapter in a file of its own: which there are, and which one an object is for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import getattr_static, isclass, isroutine
+
+from pytest_mapsat.model import UsageError
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
+
+from .adapter import Adapter, Answer, Episode, Spent, data_from, declared, go_ahead, kinds_of, question, reply_of
+
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "Answer",
+    "Episode",
+    "Spent",
+    "adapter_for",
+    "adapter_named",
+    "data_from",
+    "declared",
+    "go_ahead",
+    "question",
+    "reply_of",
+]
+
+#: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
+#: Its module is that name with underscores. A new framework is a module and a line here.
+ADAPTERS = {
+    "langgraph": "langgraph",
+    "openai-agents": "agents",
+    "pydantic-ai": "pydantic_ai",
+}
+#: Packages of others add theirs under this group of entry points: ``name = "package.module:ADAPTER"``.
+GROUP = "pytest_mapsat.adapters"
+
+
+def adapter_named(name: str) -> Adapter | None:
+    """Return the adapter of a name, ours or one of an installed package; None: there is none.
+
+    Raises:
+        UsageError: that of an installed package cannot be had.
+    """
+    if name in ADAPTERS:
+        return _ours(name)
+    return next((_of_others(point.name) for point in installed(GROUP) if point.name == name), None)
+
+
+def adapter_for(agent: object) -> Adapter | None:
+    """Return the adapter whose framework an object is an agent of; nothing of the framework is imported for it.
+
+    Raises:
+        UsageError: an adapter of an installed package cannot be had.
+    """
+    # What can be called as an agent, or as what makes one, stays that.
+    if isroutine(agent) or isclass(agent) or _takes_message(type(agent)):
+        return None
+    packages = {package for package, _ in kinds_of(agent)}
+    adapters = [_ours(name) for name, package in ADAPTERS.items() if package in packages]
+    adapters += [_of_others(point.name) for point in installed(GROUP)]
+    return next((adapter for adapter in adapters if adapter.recognises(agent)), None)
+
+
+def _takes_message(kind: type) -> bool:
+    """Return whether the objects of a class are called with a message."""
+    code = getattr(getattr_static(kind, "__call__", None), "__code__", None)
+    return callable(getattr(kind, "reply", None)) or "message" in getattr(code, "co_varnames", ())
+
+
+def _ours(name: str) -> Adapter:
+    adapter: Adapter = import_module(f".{name.replace('-', '_')}", __name__).ADAPTER
+    return adapter
+
+
+def _of_others(name: str) -> Adapter:
+    point = next(point for point in installed(GROUP) if point.name == name)
+    try:
+        adapter = call_stranger(point.load)
+    except StrangerError as broken:
+        raise UsageError(f"the adapter {name!r} ({point.value}) cannot be loaded: {words_of(broken.error)}") from None
+    if not isinstance(adapter, Adapter):
+        kind = type(adapter).__name__
+        raise UsageError(
+            f"the adapter {name!r} ({point.value}) is an object of type {kind}; expected a {Adapter.__module__}.Adapter"
+        )
+    return adapter

@@ -1,0 +1,224 @@
+"""LangGraph and LangChain: a compiled graph keeps its tools; wherever one of them is called, the sandbox answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+from uuid import uuid4
+
+from pytest_mapsat.agents.returned import AgentFault, as_json
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, question, reply_of
+
+#: The episode that is under way in this context; LangGraph hands the context on to its tasks and threads.
+_episode: ContextVar[Episode | None] = ContextVar("mapsat_langgraph", default=None)
+#: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
+_OWN = (
+    "deepagents.middleware.subagents",
+    "langchain.agents.middleware.todo",
+    "langgraph_supervisor",
+    "langgraph_swarm",
+)
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as ``langchain_core.tools.StructuredTool``."""
+    episode = Episode.of(tools)
+    return [_substitute(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
+
+
+class _Conversation:
+    """One episode with a graph: a thread of a checkpointer of its own."""
+
+    def __init__(self, graph: Any, episode: Episode) -> None:
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.store.memory import InMemoryStore
+
+        _answer_calls()
+        update = {"checkpointer": InMemorySaver()}
+        if hasattr(graph, "compile"):
+            self._graph = graph.compile(**update)
+        else:
+            if getattr(graph, "store", None) is not None:
+                update["store"] = InMemoryStore(index=getattr(graph.store, "index_config", None))
+            self._graph = graph.copy(update)
+        self._episode = episode
+        self._interrupts: Any = ()
+        self._heard = 0
+        self._config = {"configurable": {"thread_id": uuid4().hex}}
+        kind = getattr(self._graph, "context_schema", None)
+        self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
+
+    async def reply(self, message: str) -> Reply:
+        """Return the graph's answer; where it was interrupted, the message is what it waits for."""
+        _episode.set(self._episode)  # in this task alone
+        spent = Spent()
+        config = {**self._config, "callbacks": [_counter(spent)]}
+        # values: what the graph returns, for other modes of streaming, too.
+        state = await self._graph.ainvoke(self._given(message), config, stream_mode="values", **self._context)
+        self._interrupts = (await self._graph.aget_state(self._config)).interrupts
+        if not isinstance(state, dict):
+            return reply_of(state if isinstance(state, str) else _text(state) or state, spent)
+        messages = state.get("messages") or []
+        new, self._heard = messages[self._heard :], len(messages)
+        thoughts = [thought for said in new for thought in _thoughts(said)]
+        if self._interrupts:
+            asked = "\n".join(_asked(interrupt.value, self._episode) for interrupt in self._interrupts)
+            return Reply(asked, thoughts, spent.usage())
+        text = _text(new[-1]) if new and new[-1].type == "ai" else ""
+        output = state.get("structured_response")
+        if output is None and "messages" not in state:
+            output = {name: value for name, value in state.items() if name != "__interrupt__"}
+        return reply_of(output, spent, text=text, thoughts=thoughts)
+
+    def _given(self, message: str) -> Any:
+        from langgraph.types import Command
+
+        if self._interrupts:
+            answers = {interrupt.id: _decision(interrupt.value, message) for interrupt in self._interrupts}
+            return Command(resume=answers)
+        wanted = self._graph.get_input_jsonschema()
+        fields = wanted.get("properties") or {}
+        if "messages" in fields:
+            return {"messages": [{"role": "user", "content": message}]}
+        if not fields:  # an entrypoint that takes a text, or anything
+            return message if wanted.get("type") in (None, "string") else [{"role": "user", "content": message}]
+        raise AgentFault(
+            f"the state of the graph has no messages, only {', '.join(fields)}; write a function that takes message and runs the graph"
+        )
+
+
+def _asked(value: Any, episode: Episode) -> str:
+    """Return what an interrupt asks, in words."""
+    if isinstance(value, str):
+        return value
+    requests = value.get("action_requests") if isinstance(value, dict) else None
+    if requests:  # of HumanInTheLoopMiddleware
+        calls = [(str(request["name"]), request.get("args") or request.get("arguments") or {}) for request in requests]
+        return question(calls, episode)
+    if isinstance(value, dict):
+        words = next((value[name] for name in ("question", "message", "text") if isinstance(value.get(name), str)), "")
+        if words:
+            return words
+    return json.dumps(as_json(value), ensure_ascii=False)
+
+
+def _decision(value: Any, message: str) -> Any:
+    requests = value.get("action_requests") if isinstance(value, dict) else None
+    if not requests:
+        return message
+    decision = {"type": "approve"} if go_ahead(message) else {"type": "reject", "message": message}
+    return {"decisions": [decision] * len(requests)}
+
+
+def _text(message: Any) -> str:
+    """Return the words of a message."""
+    text = getattr(message, "text", "")
+    return str(text() if callable(text) and not isinstance(text, str) else text)
+
+
+def _thoughts(message: Any) -> Iterator[str]:
+    if getattr(message, "type", "") != "ai":
+        return
+    for block in message.content_blocks:
+        if block["type"] == "reasoning" and block.get("reasoning"):
+            yield block["reasoning"]
+
+
+def _counter(spent: Spent) -> Any:
+    """Return a callback that counts what each model used, wherever in the graph it was called."""
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    class Counter(BaseCallbackHandler):
+        def on_llm_end(self, response: Any, **_: Any) -> None:
+            for generations in response.generations:
+                used = getattr(getattr(generations[0], "message", None), "usage_metadata", None) or {}
+                spent.add(used.get("input_tokens"), used.get("output_tokens"))
+
+    return Counter()
+
+
+# -- calls of tools ------------------------------------------------------------------------------------------------------
+
+
+def _answer_calls() -> None:
+    """Have the sandbox answer wherever a tool of LangChain is called in an episode; everywhere else tools run as before."""
+    from langchain_core.tools import BaseTool, StructuredTool, Tool
+
+    if hasattr(BaseTool.run, "mapsat"):
+        return
+    for kind in (BaseTool, StructuredTool, Tool):
+        for name in ("run", "arun", "ainvoke"):
+            if name in vars(kind):
+                setattr(kind, name, _in_place_of(vars(kind)[name], name))
+
+
+def _in_place_of(original: Any, name: str) -> Any:
+    def stand_in(tool: Any) -> Any:
+        episode = _episode.get()
+        own = str(getattr(getattr(tool, "func", None) or getattr(tool, "coroutine", None), "__module__", ""))
+        if (
+            episode is None
+            or "mapsat" in (tool.tags or ())
+            or (own.startswith(_OWN) and tool.name not in episode.names)
+        ):
+            return None
+        schema = {"type": "object", "properties": tool.args}
+        return _substitute(tool.name, tool.description or tool.name, schema, episode, tool)
+
+    if name == "run":
+
+        @wraps(original)
+        def answered(self: Any, *given: Any, **options: Any) -> Any:
+            other = stand_in(self)
+            return original(self, *given, **options) if other is None else other.run(*given, **options)
+    else:
+        # One after the other in the loop, not in threads: calls keep their order.
+        plain = {"arun": "run", "ainvoke": "invoke"}[name]
+
+        @wraps(original)
+        async def answered(self: Any, *given: Any, **options: Any) -> Any:
+            other = stand_in(self)
+            if other is None:
+                return await original(self, *given, **options)
+            return getattr(other, plain)(*given, **options)
+
+    vars(answered)["mapsat"] = True
+    return answered
+
+
+def _substitute(name: str, description: str, schema: dict[str, Any], episode: Episode, tool: Any = None) -> Any:
+    """Return a tool that the sandbox answers; of what LangGraph adds to the arguments of the model (state, runtime) it hands on nothing."""
+    from langchain_core.tools import StructuredTool, ToolException
+
+    wanted = set(schema.get("properties") or ())
+
+    def call(**arguments: Any) -> str:
+        answer = episode.call(name, {key: value for key, value in arguments.items() if key in wanted})
+        if answer.failed:
+            raise ToolException(answer.text)
+        return answer.text
+
+    return StructuredTool(
+        name=name,
+        description=description,
+        args_schema=schema,
+        func=call,
+        handle_tool_error=True,
+        tags=["mapsat"],
+        return_direct=getattr(tool, "return_direct", False),
+    )
+
+
+ADAPTER = Adapter(
+    name="langgraph",
+    versions=((1, 0), (2, 0)),
+    classes=frozenset({("langgraph", "Pregel"), ("langgraph", "StateGraph")}),
+    start=_Conversation,
+    native=native,
+)

@@ -1,0 +1,120 @@
+"""pydantic-ai: an ``Agent`` keeps its tools; a capability of the run has each call answered by the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, question, reply_of
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as ``pydantic_ai.Tool``."""
+    from pydantic_ai import Tool
+
+    def made(name: str) -> Any:
+        return lambda **arguments: tools.call(name, arguments)
+
+    return [
+        Tool.from_schema(made(tool["name"]), tool["name"], tool["description"], tool["parameters"])
+        for tool in declared(tools)
+    ]
+
+
+class _Conversation:
+    """One episode with an agent: the messages so far, and the calls that wait for the user's go-ahead."""
+
+    def __init__(self, agent: Any, episode: Episode) -> None:
+        self._agent = agent
+        self._episode = episode
+        self._messages: Sequence[Any] = ()
+        self._waiting: Sequence[Any] = ()
+        self._deps = data_from(episode.context, getattr(agent, "deps_type", None))
+
+    async def reply(self, message: str) -> Reply:
+        """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
+        from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolDenied
+
+        spent, thoughts = Spent(), list[str]()
+        prompt: str | None = message
+        decided: Any = None
+        if self._waiting:
+            decision = go_ahead(message) or ToolDenied(message)
+            prompt, decided = None, DeferredToolResults(approvals={c.tool_call_id: decision for c in self._waiting})
+        while True:
+            result = await self._agent.run(
+                prompt,
+                message_history=list(self._messages),
+                deferred_tool_results=decided,
+                deps=self._deps,
+                capabilities=[_capability(self._episode)],
+            )
+            self._messages = result.all_messages()
+            _count(result.new_messages(), spent, thoughts)
+            output, self._waiting = result.output, ()
+            if not isinstance(output, DeferredToolRequests):
+                return reply_of(output, spent, thoughts=thoughts)
+            # What runs outside the agent is answered by the sandbox like any tool.
+            calls = {c.tool_call_id: self._episode.call(c.tool_name, c.args).value for c in output.calls}
+            if output.approvals:
+                self._waiting = output.approvals
+                asked = [(call.tool_name, call.args_as_dict()) for call in output.approvals]
+                return Reply(question(asked, self._episode), thoughts, spent.usage())
+            prompt, decided = None, DeferredToolResults(calls=calls)
+
+
+def _capability(episode: Episode) -> Any:
+    """Return the capability that has the sandbox answer; made here because its base class is the framework's."""
+    import pydantic_ai
+    from pydantic_ai.capabilities import AbstractCapability
+
+    failed = getattr(pydantic_ai, "ToolFailed", None)  # where it is missing, the error is a result like others
+
+    class Sandboxed(AbstractCapability):
+        async def wrap_tool_execute(self, _: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+            # Tools that belong to the framework itself, such as the search for other tools, have a kind.
+            own = tool_def.kind == "output" or getattr(tool_def, "tool_kind", None)
+            if own and call.tool_name not in episode.names:
+                return await handler(args)
+            answer = episode.call(call.tool_name, call.args_as_dict())
+            if answer.failed and failed is not None:
+                raise failed(answer.text)
+            return answer.value
+
+    return Sandboxed()
+
+
+def _count(messages: Sequence[Any], spent: Spent, thoughts: list[str]) -> None:
+    for message in messages:
+        if message.kind != "response":
+            continue
+        spent.add(message.usage.input_tokens, message.usage.output_tokens, _cost(message))
+        thoughts += [part.content for part in message.parts if part.part_kind == "thinking" and part.content]
+
+
+def _cost(message: Any) -> float | None:
+    try:
+        return float(message.cost().total_price)
+    except (LookupError, AssertionError, ValueError):  # a model without a known price
+        return None
+
+
+def _refusal(agent: Any) -> str:
+    tools = getattr(agent, "_cap_native_tools", None) or ()
+    # The search for other tools touches nothing outside.
+    names = sorted({str(getattr(tool, "kind", type(tool).__name__)) for tool in tools} - {"tool_search"})
+    return f"the model's provider runs its tools {', '.join(names)}, which no sandbox can answer" if names else ""
+
+
+ADAPTER = Adapter(
+    name="pydantic-ai",
+    distribution="pydantic-ai-slim",
+    versions=((1, 90), (3, 0)),
+    classes=frozenset({("pydantic_ai", "AbstractAgent")}),
+    start=_Conversation,
+    native=native,
+    refusal=_refusal,
+)

@@ -1,0 +1,267 @@
+"""What the agents of every framework are put through: one mind for all fake models, one world, one class of tests.
+
+A test file of a framework says how its agent is built, and how its fake model asks the mind.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pytest_mapsat.agents import resolve_source, source_of
+from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.model import (
+    Case,
+    Context,
+    Location,
+    Recording,
+    Requirement,
+    ScriptedAnswer,
+    Tool,
+    Truth,
+    UserScript,
+    Visible,
+)
+from pytest_mapsat.sandbox import RecordedSandbox
+from pytest_mapsat.users import make_user
+
+#: The agents' own functions take any text.
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
+FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
+#: What the user answers, whatever the agent asks.
+ANSWER = "Yes, go ahead."
+#: Calls of the agent's own tools that were not answered by the sandbox.
+really_called: list[str] = []
+
+
+@dataclass
+class Step:
+    """What the mind has the model do: call a tool, say something (as data where an output type is wanted), think before it, or break."""
+
+    say: str = ""
+    call: tuple[str, dict[str, Any]] | None = None
+    data: dict[str, Any] | None = None
+    thought: str = ""
+
+
+@dataclass
+class Seen:
+    """What the model is shown: who said what, in order, and which tools it may call."""
+
+    messages: list[tuple[str, str]] = field(default_factory=list)
+
+    def said(self, role: str) -> list[str]:
+        return [text for speaker, text in self.messages if speaker == role]
+
+
+def mind(seen: Seen, *, structured: bool = False) -> Step:
+    """Decide by the dialogue alone, so that one model may serve many episodes at once."""
+    first, *more = seen.said("user")
+    results = seen.said("tool")
+    if first == "Crash":
+        raise RuntimeError("the model's own words")
+    if first == "Plan a trip" and not more:
+        return Step("What time do you leave?")
+    if not results:
+        tool, _, what = first.partition(" ")
+        arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
+        return Step(call=(tool.lower() if tool != "Plan" else "find", arguments), thought="I look it up.")
+    words = " | ".join([*seen.said("user"), *results])
+    return Step(words, data={"place": results[-1], "stars": 4} if structured else None)
+
+
+def find(query: str) -> str:
+    """Find places in the real world, which no test may."""
+    really_called.append(f"find {query}")
+    return "the real world"
+
+
+def weather(query: str) -> str:
+    """Tell the weather; the sandbox has no such tool."""
+    really_called.append(f"weather {query}")
+    return "the real weather"
+
+
+def case(query: str) -> Case:
+    context = Context(
+        now="2026-05-01T09:00:00", location=Location(lon=1, lat=2, name="Gate"), city="Lindenau", uid="u1"
+    )
+    script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=ANSWER),))
+    requirement = Requirement(kind="asked", id="e1", text="a place is named")
+    name = "".join(c if c.isalnum() else "-" for c in query)
+    return Case(
+        id=name,
+        language="en",
+        visible=Visible(query=query, context=context),
+        truth=Truth(intent="secret-intent", requirements=(requirement,), user=script),
+    )
+
+
+def play(source, query, **limits):
+    """Play an episode in which the place of anything is called after it."""
+    if isinstance(source, str):
+        source = resolve_source(source, root=__import__("pathlib").Path())
+    elif not hasattr(source, "kind"):
+        source = source_of(source, "mymod:agent")
+    asked = case(query)
+    names = [query.partition(" a ")[2] or "trip", "secret"]
+    recordings = [
+        Recording(case=asked.id, tool="find", arguments={"query": name}, result={"places": [f"Old {name}"]})
+        for name in names
+    ]
+    sandbox = RecordedSandbox({"find": FIND}, recordings)
+    return run_episode(asked, source, make_user("scripted", asked), sandbox, Limits(**{"timeout": 30, **limits}))
+
+
+def replies(trajectory):
+    return [turn.text for turn in trajectory.turns if turn.role == "agent"]
+
+
+def calls(trajectory):
+    return [(s.tool, s.status) for turn in trajectory.turns for s in turn.steps if s.kind == "call"]
+
+
+class Scenarios:
+    """The tests of one framework."""
+
+    name: str
+    #: What one call of the fake model uses, tokens in and out.
+    usage: tuple[int, int] | None = (10, 5)
+    #: Whether the framework shows what a model thinks, and has a go-ahead of its own for the calls of tools.
+    thinks = approves = True
+
+    def agent(self, **wishes: Any) -> Any:
+        """Build the agent with the tools find and weather of this module.
+
+        Args:
+            wishes: ``output``: with the output type {place, stars}; ``approval``: find needs a go-ahead; ``tools``: these, of the framework, and no own ones.
+        """
+        raise NotImplementedError
+
+    def spec(self, monkeypatch, **attributes):
+        module = ModuleType("agents_of_test")
+        vars(module).update(attributes)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        (name,) = attributes
+        return f"agents_of_test:{name}"
+
+    @pytest.fixture(autouse=True)
+    def _nothing_real(self):
+        really_called.clear()
+        yield
+        assert really_called == []
+
+    def test_a_call_of_its_own_tool_is_answered_by_the_sandbox(self):
+        ended = play(self.agent(), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == [("find", "ok")]
+        assert "Old cafe" in replies(ended)[0]
+
+    def test_a_clarification_is_asked_and_the_first_turn_remembered(self):
+        ended = play(self.agent(), "Plan a trip")
+        assert ended.fault is None, ended.fault
+        first, second = replies(ended)[:2]
+        assert first == "What time do you leave?"
+        assert "Plan a trip" in second
+        assert ANSWER in second
+        assert calls(ended) == [("find", "ok")]
+
+    def test_the_error_of_a_tool_reaches_the_model(self):
+        ended = play(self.agent(), "Find nothing")
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == [("find", "error")]
+        assert "query" in replies(ended)[0]
+
+    def test_a_tool_that_the_case_lacks_is_never_run_and_counts_as_called(self):
+        ended = play(self.agent(), "Weather a cafe")
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == [("weather", "error")]
+        assert "weather" in replies(ended)[0]
+
+    def test_structured_output_is_the_output_of_the_reply(self):
+        ended = play(self.agent(output=True), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        reply = next(turn for turn in ended.turns if turn.role == "agent")
+        assert reply.output["stars"] == 4
+        assert "Old cafe" in reply.output["place"]
+        assert reply.text
+
+    def test_a_crash_is_the_agents_fault_in_its_own_words(self):
+        ended = play(self.agent(), "Crash")
+        assert ended.ending == "agent_error"
+        assert ended.fault.blame == "agent"
+        assert "the model's own words" in ended.fault.message
+
+    def test_usage_is_counted_over_all_calls_of_the_model(self):
+        turn = play(self.agent(), "Find a cafe").turns[1]
+        if self.usage is None:
+            assert turn.usage.input_tokens is None
+        else:
+            assert (turn.usage.input_tokens, turn.usage.output_tokens) == tuple(2 * n for n in self.usage)
+
+    def test_thoughts_are_kept(self):
+        if not self.thinks:
+            pytest.skip(f"{self.name} shows no thoughts")
+        steps = play(self.agent(), "Find a cafe").turns[1].steps
+        assert "I look it up." in [step.text for step in steps if step.kind == "thought"]
+
+    def test_many_episodes_at_once_on_one_agent_never_mix(self):
+        agent = self.agent()
+        source, places = source_of(agent, "mymod:agent"), [f"place{number}" for number in range(6)]
+        with ThreadPoolExecutor(len(places)) as pool:
+            ended = list(pool.map(lambda place: play(source, f"Find a {place}"), places))
+        for place, trajectory in zip(places, ended, strict=True):
+            assert trajectory.fault is None, trajectory.fault
+            assert calls(trajectory) == [("find", "ok")]
+            assert replies(trajectory)[0].count("place") == 2 + replies(trajectory)[0].count("places")
+            assert f"Find a {place}" in replies(trajectory)[0]
+            assert f"Old {place}" in replies(trajectory)[0]
+
+    def test_the_second_case_knows_nothing_of_the_first(self):
+        source = source_of(self.agent(), "mymod:agent")
+        play(source, "Find a bank")
+        assert "bank" not in replies(play(source, "Find a cafe"))[0]
+
+    def test_a_go_ahead_is_asked_of_the_user(self):
+        if not self.approves:
+            pytest.skip(f"{self.name} asks for no go-ahead")
+        ended = play(self.agent(approval=True), "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert "find" in replies(ended)[0]
+        assert calls(ended) == [("find", "ok")]
+        assert "Old cafe" in replies(ended)[1]
+
+    def test_a_factory_is_given_the_tools_of_the_case_as_the_frameworks_own(self, monkeypatch):
+        def make(tools):
+            return self.agent(tools=tools)
+
+        ended = play(f"{self.name}:{self.spec(monkeypatch, make=make)}", "Find a cafe")
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == [("find", "ok")]
+        assert "Old cafe" in replies(ended)[0]
+
+    def test_a_plain_factory_may_return_an_agent_of_the_framework(self):
+        ended = play(lambda: self.agent(), "Find a cafe")  # noqa: PLW0108  # a callable without a message
+        assert calls(ended) == [("find", "ok")]
+
+    def test_a_spec_with_the_name_of_the_framework_takes_an_agent_too(self, monkeypatch):
+        ended = play(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}", "Find a cafe")
+        assert calls(ended) == [("find", "ok")]
+
+    def test_a_slow_agent_is_stopped_at_the_time_limit(self):
+        started = time.monotonic()
+        ended = play(self.agent(slow=True), "Find a cafe", timeout=0.5)
+        assert ended.ending == "timeout"
+        assert time.monotonic() - started < 10
+
+
+def as_text(value: Any) -> str:
+    """Return the result of a tool as a fake model reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
