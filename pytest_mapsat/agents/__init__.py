@@ -11,6 +11,7 @@ from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
 from .source import MODEL_KINDS, AgentSource, Conversation, Session, Source, context_of, session_id
+from .tool_server import ToolEndpoint, ToolServer, serve_stdio, serve_tools
 
 __all__ = [
     "AGENT_PROMPTS",
@@ -25,6 +26,8 @@ __all__ = [
     "Reply",
     "Session",
     "Source",
+    "ToolEndpoint",
+    "ToolServer",
     "as_json",
     "context_of",
     "describe",
@@ -35,6 +38,8 @@ __all__ = [
     "open_recorded",
     "resolve_source",
     "scrubbed",
+    "serve_stdio",
+    "serve_tools",
     "session_id",
     "shutdown",
     "source_of",

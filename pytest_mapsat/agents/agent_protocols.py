@@ -31,7 +31,6 @@ from .wire_forms import (
 class AgUiForm(ToolForm):
     """AG-UI: our tools are those of the frontend; their results come with a further run."""
 
-    headers: ClassVar[Mapping[str, str]] = {"Accept": "text/event-stream"}
     _THOUGHTS = ("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT")
 
     def __init__(self, exchange: Exchange) -> None:
@@ -60,7 +59,7 @@ class AgUiForm(ToolForm):
             "context": context,
             "forwardedProps": {},
         }
-        answer = self._exchange.post(self._extended(body, message))
+        answer = self._exchange.post(self._extended(body, message), {"Accept": "text/event-stream"})
         if answer.events is None:
             raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
         return self._read(answer.events)
@@ -158,7 +157,6 @@ class _Run:
 class A2AForm(WireForm):
     """Agent2Agent over JSON-RPC: version 1.0, and 0.3 where a service does not know that."""
 
-    headers: ClassVar[Mapping[str, str]] = {"A2A-Version": "1.0"}
     _METHODS: ClassVar[Mapping[str, tuple[str, str]]] = {
         "1.0": ("SendMessage", "GetTask"),
         "0.3": ("message/send", "tasks/get"),
@@ -208,7 +206,8 @@ class A2AForm(WireForm):
     def _rpc(self, method: int, params: JsonObject) -> tuple[JsonObject, JsonObject]:
         """Return the error and the result of a call, of which one is empty."""
         name = self._METHODS[self._version][method]
-        answer = self._exchange.post({"jsonrpc": "2.0", "id": str(uuid4()), "method": name, "params": params})
+        request: JsonObject = {"jsonrpc": "2.0", "id": str(uuid4()), "method": name, "params": params}
+        answer = self._exchange.post(request, {"A2A-Version": self._version})
         if answer.events is not None:
             raise ServiceFault(f"it answers {name} with a stream of events; expected one JSON answer")
         if isinstance(answer.data, Mapping) and answer.data.get("error"):

@@ -202,7 +202,6 @@ class HttpConversation(Conversation):
             "Content-Type": "application/json",
             "User-Agent": "pytest-mapsat",
             "X-Mapsat-Session": identity,
-            **made.headers,
             **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},
         }
         watched = cast("Toolbox", self._tools)
@@ -244,12 +243,12 @@ class HttpConversation(Conversation):
 
     # -- one request -----------------------------------------------------------------------
 
-    def _post(self, body: Json) -> Answer:
+    def _post(self, body: Json, headers: Mapping[str, str]) -> Answer:
         """Send a body, again where that did nothing, and return what came back. Raises ServiceFault."""
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         self._drop()
         for pause in (*_PAUSES, None):
-            response = self._sent(data, last=pause is None)
+            response = self._sent(data, {**self._headers, **headers}, last=pause is None)
             if response is None:
                 self._pause(pause or 0)
                 continue
@@ -261,13 +260,13 @@ class HttpConversation(Conversation):
             self._pause(wait)
         raise AssertionError("unreachable")
 
-    def _sent(self, data: bytes, *, last: bool) -> BaseHTTPResponse | None:
+    def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
         """Return the head of the answer; None where nothing was sent, and it may be tried again."""
         from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
 
         left = min(max(seconds_left(self._session), 0), _DAY)
         time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
-        send = partial(self._source.pool.urlopen, "POST", self._source.target, data, self._headers)
+        send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
         try:
             # No redirect: a message goes to the address that the user wrote. No proxy either, whatever the environment says.
             return send(retries=False, redirect=False, timeout=time_out, preload_content=False)

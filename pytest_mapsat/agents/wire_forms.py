@@ -48,7 +48,7 @@ class Exchange:
     """What a form needs of the episode under way.
 
     Attributes:
-        post: sends a body and returns the answer.
+        post: sends a body, with further headers, and returns the answer.
         pause: waits so many seconds.
         toolbox: the tools of the case.
         session: the session as agents know it; its messages hold the dialogue so far.
@@ -57,7 +57,7 @@ class Exchange:
         file: what the service file says.
     """
 
-    post: Callable[[Json], Answer]
+    post: Callable[[Json, Mapping[str, str]], Answer]
     pause: Callable[[float], None]
     toolbox: Toolbox
     session: Session
@@ -165,11 +165,9 @@ class WireForm:
 
     Attributes:
         path: what stands behind the address that the user names.
-        headers: what each request has besides.
     """
 
     path: ClassVar[str] = ""
-    headers: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -212,7 +210,7 @@ class JsonForm(WireForm):
         """Return the reply to a message; see ``WireForm.reply``."""
         exchange, paths = self._exchange, self._exchange.file.response
         request = exchange.file.request
-        answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message))
+        answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message), {})
         if answer.events is not None:
             raise ServiceFault("it answers with a stream of events; the form json reads one JSON answer")
         data = answer.data
@@ -341,7 +339,7 @@ class ChatForm(ToolForm):
         body = self._extended(body, message)
         if body.get("stream") is True:
             body.setdefault("stream_options", {"include_usage": True})
-        answer = self._exchange.post(body)
+        answer = self._exchange.post(body, {})
         said, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
         text = texts_of(said.get("content")) or texts_of(said.get("refusal"))
         made = members_of(said, "tool_calls", "its message")
@@ -422,7 +420,7 @@ class ResponsesForm(ToolForm):
             body["tools"] = [{"type": "function", **tool} for tool in tools]
         if self._previous:
             body["previous_response_id"] = self._previous
-        answer = self._exchange.post(self._extended(body, message))
+        answer = self._exchange.post(self._extended(body, message), {})
         data = answer.data if answer.events is None else self._last(answer.events)
         if isinstance(data, Mapping) and data.get("error"):
             raise told_error(data["error"])

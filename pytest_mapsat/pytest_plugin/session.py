@@ -369,7 +369,9 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self.suites.collected.to_json(), "fault": self.episodes.fault, "told": told}
+            roots = sorted(map(str, self.suites.touched))
+            fault = self.episodes.fault
+            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, "fault": fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
