@@ -158,11 +158,16 @@ class Scenarios:
         yield
         assert really_called == []
 
-    def test_a_call_of_its_own_tool_is_answered_by_the_sandbox(self):
-        ended = play(self.agent(), "Find a cafe")
+    def played(self, agent):
+        """Play an agent that finds a cafe."""
+        ended = play(agent, "Find a cafe")
         assert ended.fault is None, ended.fault
         assert calls(ended) == [("find", "ok")]
         assert "Old cafe" in replies(ended)[0]
+        return ended
+
+    def test_a_call_of_its_own_tool_is_answered_by_the_sandbox(self):
+        self.played(self.agent())
 
     def test_a_clarification_is_asked_and_the_first_turn_remembered(self):
         ended = play(self.agent(), "Plan a trip")
@@ -242,18 +247,13 @@ class Scenarios:
         def make(tools):
             return self.agent(tools=tools)
 
-        ended = play(f"{self.name}:{self.spec(monkeypatch, make=make)}", "Find a cafe")
-        assert ended.fault is None, ended.fault
-        assert calls(ended) == [("find", "ok")]
-        assert "Old cafe" in replies(ended)[0]
+        self.played(f"{self.name}:{self.spec(monkeypatch, make=make)}")
 
     def test_a_plain_factory_may_return_an_agent_of_the_framework(self):
-        ended = play(lambda: self.agent(), "Find a cafe")  # noqa: PLW0108  # a callable without a message
-        assert calls(ended) == [("find", "ok")]
+        self.played(lambda: self.agent())  # noqa: PLW0108  # a callable without a message
 
     def test_a_spec_with_the_name_of_the_framework_takes_an_agent_too(self, monkeypatch):
-        ended = play(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}", "Find a cafe")
-        assert calls(ended) == [("find", "ok")]
+        self.played(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}")
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()
