@@ -1,4 +1,4 @@
-"""What the agents of every framework are put through: one mind for all fake models, one world, one class of tests.
+"""What the agents of every framework are put through: one world, one class of tests.
 
 A test file of a framework says how its agent is built, and how its fake model asks the mind.
 """
@@ -9,11 +9,11 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 import pytest
+from minds import Seen, mind
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode
@@ -35,46 +35,12 @@ from pytest_mapsat.users import make_user
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
+__all__ = ["Scenarios", "Seen", "as_text", "calls", "find", "mind", "play", "replies", "source_of", "weather"]
+
 #: What the user answers, whatever the agent asks.
 ANSWER = "Yes, go ahead."
 #: Calls of the agent's own tools that were not answered by the sandbox.
 really_called: list[str] = []
-
-
-@dataclass
-class Step:
-    """What the mind has the model do: call a tool, say something (as data where an output type is wanted), think before it, or break."""
-
-    say: str = ""
-    call: tuple[str, dict[str, Any]] | None = None
-    data: dict[str, Any] | None = None
-    thought: str = ""
-
-
-@dataclass
-class Seen:
-    """What the model is shown: who said what, in order, and which tools it may call."""
-
-    messages: list[tuple[str, str]] = field(default_factory=list)
-
-    def said(self, role: str) -> list[str]:
-        return [text for speaker, text in self.messages if speaker == role]
-
-
-def mind(seen: Seen, *, structured: bool = False) -> Step:
-    """Decide by the dialogue alone, so that one model may serve many episodes at once."""
-    first, *more = seen.said("user")
-    results = seen.said("tool")
-    if first == "Crash":
-        raise RuntimeError("the model's own words")
-    if first == "Plan a trip" and not more:
-        return Step("What time do you leave?")
-    if not results:
-        tool, _, what = first.partition(" ")
-        arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
-        return Step(call=(tool.lower() if tool != "Plan" else "find", arguments), thought="I look it up.")
-    words = " | ".join([*seen.said("user"), *results])
-    return Step(words, data={"place": results[-1], "stars": 4} if structured else None)
 
 
 def find(query: str) -> str:

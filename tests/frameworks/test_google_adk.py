@@ -4,7 +4,9 @@ import json
 import pytest
 from scenarios import Scenarios, Seen, as_text, find, mind, weather
 
-pytest.importorskip("google.adk.agents", reason="google-adk is not installed; python tests/frameworks installs and tests it")
+pytest.importorskip(
+    "google.adk.agents", reason="google-adk is not installed; python tests/frameworks installs and tests it"
+)
 
 from google.adk.agents import LlmAgent
 from google.adk.apps import App

@@ -10,6 +10,7 @@ from smolagents import CodeAgent, LogLevel, Model, ToolCallingAgent, tool
 from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole
 from smolagents.monitoring import TokenUsage
 
+
 def own_tool(function):
     made = tool(find_again if function is find else weather_again)
     made.name = function.__name__

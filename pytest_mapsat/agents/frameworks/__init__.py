@@ -41,6 +41,7 @@ __all__ = [
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.
 ADAPTERS = {
+    "claude-agent-sdk": "claude_agent_sdk",
     "google-adk": "google.adk",
     "langgraph": "langgraph",
     "openai-agents": "agents",

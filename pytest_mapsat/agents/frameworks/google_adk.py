@@ -12,7 +12,14 @@ from pytest_mapsat.sandbox import Toolbox
 from .adapter import Adapter, Episode, Spent, declared, go_ahead, question, reply_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
-_OWN = ("_node_tool", "_request_input_tool", "agent_tool", "exit_loop_tool", "set_model_response_tool", "transfer_to_agent_tool")
+_OWN = (
+    "_node_tool",
+    "_request_input_tool",
+    "agent_tool",
+    "exit_loop_tool",
+    "set_model_response_tool",
+    "transfer_to_agent_tool",
+)
 #: What the provider of the model runs.
 _HOSTED = {
     "EnterpriseWebSearchTool",
@@ -114,11 +121,11 @@ class _Conversation:
 
         class Sandboxed(BasePlugin):
             async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> Any:
-                return await _answered(conversation._episode, tool, tool_args, tool_context)  # noqa: SLF001  # its own
+                return await _answered(conversation._episode, tool, tool_args, tool_context)  # its own
 
             async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
                 if not llm_response.partial:
-                    conversation._count(llm_response)  # noqa: SLF001  # its own
+                    conversation._count(llm_response)  # its own
 
         return Sandboxed("mapsat")
 
@@ -176,7 +183,7 @@ def _refusal(agent: Any) -> str:
 
 ADAPTER = Adapter(
     name="google-adk",
-    versions=((1, 0), (3, 0)),
+    versions=((2, 0), (3, 0)),
     classes=frozenset({("google.adk", "BaseAgent"), ("google.adk", "App")}),
     start=_Conversation,
     native=native,

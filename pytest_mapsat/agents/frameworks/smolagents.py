@@ -33,7 +33,7 @@ def native(tools: Toolbox) -> list[Any]:
             given = tool["parameters"].get("properties", {})
             self.inputs = {name: _input(name, schema, name in required) for name, schema in given.items()}
             super().__init__()
-            self.forward = _answering(episode, self.name, list(self.inputs), self.output_type)
+            vars(self)["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
             """Give way to the function that is made for each tool."""
@@ -131,12 +131,16 @@ def _answering(episode: Episode, name: str, inputs: list[str], output_type: str)
 def _refusal(agent: Any) -> str:
     kind = getattr(agent, "executor_type", "local")
     where = kind if isinstance(kind, str) else type(kind).__name__
-    return "" if where == "local" else f"its code runs in {where}, where no sandbox can answer it; use executor_type='local'"
+    return (
+        ""
+        if where == "local"
+        else f"its code runs in {where}, where no sandbox can answer it; use executor_type='local'"
+    )
 
 
 ADAPTER = Adapter(
     name="smolagents",
-    versions=((1, 21), (2, 0)),
+    versions=((1, 24), (2, 0)),
     classes=frozenset({("smolagents", "MultiStepAgent")}),
     start=_Conversation,
     native=native,
