@@ -22,6 +22,7 @@ COMMANDS = {
     "doctor": "check how an agent is connected, before a benchmark is run",
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
+    "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the published files of another benchmark",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",
@@ -36,7 +37,7 @@ RARE = {
     "cache": "look at the kept answers of models, drop them, or move them",
 }
 #: Commands that are named in the design and do not exist yet.
-LATER = ("new", "build", "serve")
+LATER = ("new", "build")
 #: The module of a command, where it is not called like it.
 _MODULES = {
     "init": "start",

@@ -109,7 +109,16 @@ _TABLE = (
         "agent",
         "SPEC",
         "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        ini=True,
+        changes="episode",
+    ),
+    Option(
+        "http",
+        "FORM",
+        "how a service is spoken to that --mapsat-agent gives the address of: json, openai-chat, openai-responses, a2a, ag-ui, or the path of "
+        "a service file; only in an ini file",
+        typed=False,
         ini=True,
         changes="episode",
     ),
@@ -195,7 +204,7 @@ _TABLE = (
     Option(
         "concurrency",
         "N",
-        "episodes under way at once in each process (default 16 for coroutines and models, 1 for other agents)",
+        "episodes under way at once in each process (default 16 for coroutines, models and services, 1 for other agents)",
         kind="whole",
         most=1_000,
     ),
@@ -342,6 +351,7 @@ REMOVED = {
     "decisions": "labels/reviewed.jsonl in the folder of the suite",
     "metrics": "metrics: in suite.yaml, or mapsat_metrics in an ini file",
     "form": "form: true in suite.yaml",
+    "http": "mapsat_http in an ini file",
     "sample-by": "sample: {by: [NAME]} in suite.yaml",
     "sample-seed": "sample: {seed: N} in suite.yaml",
     "durations": "--mapsat-shard=I/N alone, which spreads cases by a digest of their ids",

@@ -174,7 +174,7 @@ def _listener(former: Callable[[int, FrameType | None], Any]) -> Callable[[int, 
 
 
 def _is_interrupted(heard: int, raised: BaseException | None) -> bool:
-    """Return whether the user interrupted this thread. While nobody listens, any interrupt is taken for the user's."""
+    """Return whether the user interrupted this thread. Without a listener, any interrupt is taken for the user's."""
     if not _on_main_thread():
         return False
     return _heard != heard if _listeners else isinstance(raised, KeyboardInterrupt)

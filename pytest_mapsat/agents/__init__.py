@@ -5,11 +5,13 @@ from __future__ import annotations
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
+from .http import HttpSource
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
 from .source import MODEL_KINDS, AgentSource, Conversation, Session, Source, context_of, session_id
+from .tool_server import ToolEndpoint, ToolServer, serve_stdio, serve_tools
 
 __all__ = [
     "AGENT_PROMPTS",
@@ -19,10 +21,13 @@ __all__ = [
     "AgentSource",
     "Conversation",
     "EventLoop",
+    "HttpSource",
     "RecordedSource",
     "Reply",
     "Session",
     "Source",
+    "ToolEndpoint",
+    "ToolServer",
     "as_json",
     "context_of",
     "describe",
@@ -33,6 +38,8 @@ __all__ = [
     "open_recorded",
     "resolve_source",
     "scrubbed",
+    "serve_stdio",
+    "serve_tools",
     "session_id",
     "shutdown",
     "source_of",

@@ -262,7 +262,7 @@ def _what(target: object) -> str:
 
 
 class WrongSignature(Exception):  # noqa: N818  # becomes a UsageError or a fault, as the case may be
-    """The callable wants what nobody can give it."""
+    """The callable wants an argument that does not exist."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Dialogues that were recorded elsewhere, taken as they are: a saved run, or MapSatisfyBench's published layout."""
+"""Dialogues that were recorded elsewhere, taken as they are: a saved run, spans, or MapSatisfyBench's published layout."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -35,12 +35,11 @@ from pytest_mapsat.model import (
     Usage,
     UsageError,
 )
-from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
 from .source import Spec
+from .span_dialogues import RECORDED, Conversation, Unplaced, span_trajectories, status_of
 
-_RECORDED = Provenance(kind="recorded")
 _GOOD = ("", "success")
 _ANOTHER_QUERY = "the recorded dialogue begins with another query than the case's"
 
@@ -53,11 +52,13 @@ class RecordedSource:
         spec: the text it was resolved from.
         file: the file's name, as the user typed it.
         trajectories: the dialogues, by case id and trial; without a query at the front where the file has none.
+        unplaced: the conversations in spans of which none names a case.
     """
 
     spec: str
     file: str
     trajectories: Mapping[tuple[str, int], Trajectory]
+    unplaced: Unplaced = field(default_factory=Unplaced)
     kind: Literal["recorded"] = "recorded"
     name: str = "recorded"
     agent: object = None
@@ -68,12 +69,12 @@ class RecordedSource:
         """Return the recorded dialogue of a case as it is, in front of it the case's query where the file has none.
 
         Raises:
-            InfrastructureError: the file has none.
+            InfrastructureError: the file has none, or it is not clear which is the one.
         """
-        recorded = self.trajectories.get((case.id, trial))
+        recorded = self.trajectories.get((case.id, trial)) or self.unplaced.of_case(case, trial)
         if recorded is None:
             which = f"case {case.id}" if trial == 1 else f"trial {trial} of case {case.id}"
-            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}")
+            raise InfrastructureError(f"no recorded trajectory of {which} in {self.file}{self.unplaced.told()}")
         if not recorded.turns or recorded.turns[0].role != "user":
             query = Turn(role="user", text=case.visible.query)
             return recorded.model_copy(update={"turns": (query, *recorded.turns)})
@@ -104,20 +105,26 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
     require_file(file, name)
     trajectories: dict[tuple[str, int], Trajectory] = {}
     lines: dict[tuple[str, int], int] = {}
+    unplaced: list[Conversation] = []
     for line, trajectory in _dialogues(file, name):
+        if isinstance(trajectory, Conversation):
+            unplaced.append(trajectory)
+            continue
         key = (trajectory.case, trajectory.trial)
         if key in trajectories:
             message = f"a second dialogue of case {key[0]}, trial {key[1]}: line {lines[key]} has one"
             raise SuiteError(Problem(name, line, message, "keep one"))
         trajectories[key], lines[key] = trajectory, line
-    return RecordedSource(f"recorded:{path}", printable(file.name), trajectories)
+    return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, Unplaced.of(unplaced))
 
 
-def _dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory]]:
+def _dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
     """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)
+    elif layout == "spans":
+        yield from span_trajectories(file, name)
     else:
         yield from ((dialogue.line, _published(dialogue, name)) for dialogue in read_dialogues(file, name, layout))
 
@@ -182,8 +189,8 @@ def _step(call: PublishedCall) -> Step:
         tool=writable(call.name),
         arguments=as_json(call.arguments),
         result=result,
-        status=_status_of(result),
-        provenance=_RECORDED,
+        status=status_of(result),
+        provenance=RECORDED,
     )
 
 
@@ -195,15 +202,6 @@ def _result(result: object) -> Json:
         return as_json(parse_json(result))
     except ValueError:
         return writable(result)
-
-
-def _status_of(result: Json) -> Literal["ok", "miss", "error"]:
-    """Tell our own sandbox's refusals, which a saved dialogue may hold, from answers."""
-    if result == MISS_RESULT:
-        return "miss"
-    if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":
-        return "error"
-    return "ok"
 
 
 def _ending(messages: Sequence[PublishedMessage], failed: PublishedMessage | None) -> Ending:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, command, models, recorded
+from . import baselines, command, http, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
+from .service_file import FORM_NAMES
 from .source import MODEL_KINDS, Source, Spec
 
 if TYPE_CHECKING:
@@ -26,19 +27,27 @@ _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "cmd": command.open_source,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
+    **dict.fromkeys(("http", "https", *FORM_NAMES), http.open_source),
 }
-_OUR_OWN = (baselines.BaselineSource, command.CommandSource, models.ModelSource, recorded.RecordedSource)
-_TO_COME = ("baseline:surface", "http:", "https:")
+_OUR_OWN = (
+    baselines.BaselineSource,
+    command.CommandSource,
+    http.HttpSource,
+    models.ModelSource,
+    recorded.RecordedSource,
+)
+_TO_COME = ("baseline:surface",)
 
 
-def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) -> Source:
+def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, http_form: str = "") -> Source:
     """Return the source that a spec names.
 
     Args:
         spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``,
-            ``plan:MODEL`` or ``cmd:COMMAND``.
+            ``plan:MODEL``, ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.
+        http_form: how a service is spoken to that the spec only gives an address of: a form, or a service file.
 
     Raises:
         UsageError: it names nothing, or nothing of this version.
@@ -50,7 +59,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None) 
         there = f"module:attr, recorded:PATH and {baselines.NAMES}"
         raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
-        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client))
+        return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client, http_form))
     adapter = adapter_named(scheme) if ":" in rest else None
     if adapter is not None:
         adapter.check()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from hashlib import sha256
+from math import inf
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
@@ -49,6 +51,7 @@ class Session:
     def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
         self.id = identity
         self._trial = trial
+        self._deadline = inf
         self._think = think
         self.state: dict[str, Any] = {}
         self._said: tuple[tuple[str, str], ...] = ()
@@ -62,8 +65,9 @@ class Session:
         """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
         self._think(text)
 
-    def remember(self, turns: Iterable[Turn]) -> None:
-        """Take over what was said; only the words cross."""
+    def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
+        """Take over what was said, of which only the words cross, and when the episode's time is over, by ``perf_counter``."""
+        self._deadline = deadline
         self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
 
     def __repr__(self) -> str:
@@ -73,7 +77,7 @@ class Session:
 def session_id(case: Case, trial: int) -> str:
     """Return what names an episode for the agent: the same for the same case and trial.
 
-    It goes over words of the truth, which no agent has: from a list of case ids alone nobody finds out which case this is.
+    It goes over words of the truth, which no agent has: a list of case ids does not reveal which case this is.
     """
     words = (case.id, str(trial), case.truth.intent, *(requirement.text for requirement in case.truth.requirements))
     return sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -84,8 +88,13 @@ def trial_of(session: Session) -> int:
     return session._trial  # noqa: SLF001  # no name that an agent is offered
 
 
+def seconds_left(session: Session) -> float:
+    """Return what is left of an episode's time, for agents that wait for others; below 0 once it is over."""
+    return session._deadline - perf_counter()  # noqa: SLF001  # likewise
+
+
 def context_of(visible: Visible) -> AgentContext:
-    """Return the context for an agent, new each time: what an agent does to it reaches nobody."""
+    """Return the context for an agent, new each time: what an agent does to it stays with the agent."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -110,7 +119,7 @@ class Conversation:
 
         Args:
             message: what the user says.
-            form: whether the message asks for a form; None is returned where there is nobody to fill one in.
+            form: whether the message asks for a form; None is returned where no agent can fill one in.
 
         Raises:
             AgentFault: the agent raised, or returned something that is no reply.
@@ -174,6 +183,7 @@ class Spec(NamedTuple):
         rest: behind it.
         root: the directory pytest was started in.
         client: the way to models; None: models are not asked here.
+        http: how a service is spoken to: a form, or the path of a service file below the root; empty: as usual.
     """
 
     text: str
@@ -181,3 +191,4 @@ class Spec(NamedTuple):
     rest: str
     root: Path
     client: ModelClient | None = None
+    http: str = ""

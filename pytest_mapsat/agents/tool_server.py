@@ -12,6 +12,7 @@ import select
 import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from importlib import metadata
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,7 @@ class ToolEndpoint(NamedTuple):
         return self.url.removesuffix("mcp") + f"{self.token}/mcp"
 
 
+@cache
 def missing_extra() -> str:
     """Return why no tools can be served over MCP, and what to install; empty where they can."""
     try:
@@ -56,7 +58,8 @@ def missing_extra() -> str:
         return f"tools over MCP need the package mcp: {_INSTALL}"
     if int(version.partition(".")[0]) >= 2:  # noqa: PLR2004
         return ""
-    return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL}"
+    advice = "where another package needs the old one, in an environment of the agent's own"
+    return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL} ({advice})"
 
 
 def serve_tools(toolbox: Toolbox) -> AbstractContextManager[ToolEndpoint]:
@@ -121,7 +124,7 @@ class ToolServer:
         import asyncio  # noqa: PLC0415 (with the server)
 
         with self._socket:
-            # Who connects waits in the system's queue; until then nothing is imported.
+            # A client that connects waits in the system's queue; until then nothing is imported.
             select.select([self._socket], [], [])
             asyncio.run(self._serve())
 
@@ -139,7 +142,7 @@ class ToolServer:
             stateless=True,
             security_settings=TransportSecuritySettings(
                 enable_dns_rebinding_protection=not every,
-                allowed_hosts=[f"{host}:{self._port}" for host in hosts],
+                allowed_hosts=[*hosts, *(f"{host}:{self._port}" for host in hosts)],
                 allowed_origins=[f"http://{host}:{self._port}" for host in hosts],
             ),
             max_request_body_size=_MOST_BYTES,
@@ -200,6 +203,41 @@ async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, wh
 
 
 # -- the protocol: the same for HTTP and for stdio -----------------------------------------------------------------------
+
+
+def serve_stdio(toolbox: Toolbox) -> None:
+    """Serve tools over standard input and output until the input ends.
+
+    Args:
+        toolbox: the tools; may be called from several threads.
+
+    Raises:
+        UsageError: the extra ``[mcp]`` is not installed.
+    """
+    if missing := missing_extra():
+        raise UsageError(missing)
+    import anyio  # noqa: PLC0415 (with the SDK)
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415 (heavy, and of an extra)
+
+    async def serve() -> None:
+        server = mcp_server(lambda _: toolbox)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    # A thread of the SDK's reads the input, and a blocked read cannot be cancelled: as a daemon it does not keep an interrupted process alive.
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            anyio.run(serve)
+        except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            errors.append(error)
+
+    thread = Thread(target=run, name="mapsat-mcp", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
 
 
 def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:

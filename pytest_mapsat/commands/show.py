@@ -200,7 +200,8 @@ def _write_reports(path: Path, wanted: list[str]) -> int:
     from pytest_mapsat.runs.saved import read_saved
 
     targets = parse_reports(wanted, Path.cwd())
-    if any(target.path.exists() and path.exists() and target.path.samefile(path) for target in targets):
+    files = [target.path for target in targets if target.path is not None]
+    if any(file.exists() and path.exists() and file.samefile(path) for file in files):
         raise UsageError(f"{path} is the run itself: give the report another place")
     whole = is_journal(path)
     saved = read_saved(path, keep=opening)

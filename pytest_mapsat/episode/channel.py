@@ -127,7 +127,7 @@ class Channel:
             answer = self._too_large(arguments) or self._sandbox.call(name, arguments)
         except RecursionError:
             raise  # the agent has used up the stack: its own fault
-        except Exception as error:  # noqa: BLE001  # a sandbox that raises is nobody's fault but its own
+        except Exception as error:  # noqa: BLE001  # a sandbox that raises is to blame itself
             self.broken = error
             return None
         given = arguments if isinstance(arguments, dict) else {}

@@ -161,7 +161,7 @@ class _Dialogue:
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
-            session.remember(self._turns)
+            session.remember(self._turns, self._deadline)
             end = self._agent_turn(conversation, worker) or self._user_turn()
             if end is not None:
                 return end
@@ -176,7 +176,7 @@ class _Dialogue:
             return
         request = form_request(self._case.language)
         self._channel.end()
-        session.remember((*self._turns, Turn(role="user", text=request)))
+        session.remember((*self._turns, Turn(role="user", text=request)), self._deadline)
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
@@ -271,7 +271,7 @@ class _Dialogue:
 
 
 def _turn(reply: Reply, steps: tuple[Step, ...], seconds: float) -> Turn:
-    # When those of the reply were thought nobody knows; those of the session stand where they came.
+    # When those of the reply were thought is unknown; those of the session stand where they came.
     thoughts = [Step(kind="thought", text=thought) for thought in reply.thoughts]
     return Turn(
         role="agent",

@@ -1,6 +1,6 @@
 """Threads on which agents run, so that one that hangs can be left behind.
 
-A worker is used for one episode after another; only one whose agent outlived its time is replaced. Whoever waits for it ends the episode.
+A worker is used for one episode after another; only one whose agent outlived its time is replaced. The waiting thread ends the episode.
 """
 
 from __future__ import annotations

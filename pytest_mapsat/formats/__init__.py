@@ -42,6 +42,7 @@ from .plain_data import (
 )
 from .redaction import MARK, Secrets, is_obvious, redacted, without_secrets
 from .run_file import is_complete_run, read_cards, read_run, save_run, scorecard_line, with_attempt, write_run
+from .spans import SpanCall, SpanDialogue, SpanTurn, read_spans
 
 __all__ = [
     "MARK",
@@ -58,6 +59,9 @@ __all__ = [
     "PublishedMessage",
     "RawLine",
     "Secrets",
+    "SpanCall",
+    "SpanDialogue",
+    "SpanTurn",
     "TableRow",
     "append_lines",
     "check_columns",
@@ -87,6 +91,7 @@ __all__ = [
     "read_lines",
     "read_nouns",
     "read_run",
+    "read_spans",
     "redacted",
     "replacing",
     "require_file",

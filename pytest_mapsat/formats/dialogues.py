@@ -6,6 +6,7 @@ What they mean for a trajectory is said where it is made, in ``agents.recorded``
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,16 +17,19 @@ from pytest_mapsat.model import CASE_ID_PATTERN, RUN_SCHEMA, JsonObject, Problem
 from . import limits
 from .files import read_lines
 from .located import Lines, Located, validate
+from .otlp import looks_like_spans
 from .plain_data import decode, parse_json, parse_json_line, parse_literal, read_csv
 
-Layout = Literal["run", "lines", "table"]
+Layout = Literal["run", "lines", "table", "spans"]
 _Whole = Annotated[int, Field(ge=0, lt=2**53)]
 _PartT = TypeVar("_PartT", bound="_Part")
+#: The first lines, and characters, that tell a layout.
+_PEEKED, _HEAD = 40, 200
 _DIALOGUE_COLUMNS = ("conversation_id", "turn_index", "role", "content")
 
 
 def layout_of(path: Path, name: str) -> Layout:
-    """Return how a recorded file is laid out, by its first line: a saved run, JSON lines, or else a table.
+    """Return how a recorded file is laid out, by its first lines: a saved run, JSON lines of dialogues or spans, spans, or else a table.
 
     Args:
         path: the file.
@@ -34,10 +38,18 @@ def layout_of(path: Path, name: str) -> Layout:
     Raises:
         SuiteError: it cannot be read, or is empty.
     """
-    first = next(read_lines(path, limits.RUN_BYTES, name), None)
-    if first is None:
+    begin = list(islice(read_lines(path, limits.RUN_BYTES, name), _PEEKED))
+    if not begin:
         raise SuiteError(Problem(name, 0, "the file is empty", f"expected {layouts('JSON lines', ())}"))
+    first = begin[0]
     text = decode(first.data, name, first.number)
+    head = (
+        text
+        if len(begin) == 1 or first.data.rstrip().endswith(b"}")
+        else b"".join(raw.data for raw in begin).decode(errors="replace")
+    )
+    if text.lstrip()[:1] in ("{", "[") and '"schema"' not in head[:_HEAD] and looks_like_spans(head):
+        return "spans"
     if not text.lstrip().startswith("{"):
         return "table"
     try:
@@ -49,7 +61,7 @@ def layout_of(path: Path, name: str) -> Layout:
 def layouts(lines: str, columns: Sequence[str]) -> str:
     """Return in words the layouts that are read, given what stands on a line, and the columns of a table."""
     table = f"a CSV with the columns {', '.join(columns)}" if columns else "a CSV"
-    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, or {table}'
+    return f'a saved run ("schema": "{RUN_SCHEMA}"), {lines}, OTLP JSON ("resourceSpans"), or {table}'
 
 
 class _Part(BaseModel):

@@ -104,7 +104,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    # Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
+    # Without O_NONBLOCK, opening a pipe without a writer would wait for ever.
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle

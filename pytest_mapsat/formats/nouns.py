@@ -104,7 +104,7 @@ def append_lines(path: Path, values: Iterable[JsonObject]) -> None:
     """
     lines = b"".join(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for value in values)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without O_NONBLOCK, opening a pipe that nobody reads would wait for ever.
+    # Without O_NONBLOCK, opening a pipe without a reader would wait for ever.
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o666)
     with os.fdopen(handle, "r+b", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -44,7 +44,7 @@ _ALARM, _POWER = 1.645, 0.842
 #: What chance does more often than not is no news.
 _EXPECTED = 0.5
 _OPEN = "labels that are undecided in one run only leave it open: mapsat review RUN, for both runs"
-#: More trials than this nobody runs.
+#: More trials than this are not recommended.
 _MOST_TRIALS = 64
 #: An agent does not vary where so many dialogues are the same for each one whose words alone differ.
 _SAME = 3

@@ -57,7 +57,7 @@ class Rule:
         metric: what the rule is about.
         domain: the domain whose cases count; empty for the whole suite.
         origin: where it was given, which decides what happens on part of the suite.
-        written: the left side as it was written: ``navigation.satisfied``; empty where nobody wrote it.
+        written: the left side as it was written: ``navigation.satisfied``; empty where it was not written.
     """
 
     metric: str

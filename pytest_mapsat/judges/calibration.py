@@ -123,7 +123,7 @@ def _rate(sets: Iterable[tuple[int, int]]) -> ErrorRate:
 
 
 def misread_by(calibration: Calibration) -> Misread | None:
-    """Return how often whole answers are taken for what they are not, for the bounds of means; None where nobody measured it."""
+    """Return how often whole answers are taken for what they are not, for the bounds of means; None where it was not measured."""
     red, green = calibration.red_of_right, calibration.green_of_wrong
     return Misread(red_of_right=red.upper, green_of_wrong=green.upper) if red and green else None
 

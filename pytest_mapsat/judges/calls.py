@@ -66,7 +66,10 @@ def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> lis
     """Return which calls fit and were answered, or were not, where that is asked."""
     if answered == "any":
         return fits
-    return [fit if (step.status == "ok") is answered else False for fit, step in zip(fits, made.steps, strict=True)]
+    return [
+        (fit and None) if step.status == "unknown" else fit if (step.status == "ok") is answered else False
+        for fit, step in zip(fits, made.steps, strict=True)
+    ]
 
 
 def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
@@ -243,6 +246,8 @@ class _Made:
         step = self.steps[at]
         if step.tool != pattern.tool:
             return False
+        if "arguments" in step.unknown:
+            return None if pattern.arguments else True
         return fits(pattern.arguments, step.arguments, results=self.steps[:at])
 
     def follows(self, pattern: CallPattern) -> list[bool | None]:
@@ -346,6 +351,8 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
 def _agreement(at: int, made: _Made) -> tuple[bool | None, str]:
     """Return whether the user had agreed to a call when it was made, and why not."""
     step = made.steps[at]
+    if "arguments" in step.unknown:
+        return None, f"it is unclear whether the user agreed to {_call(step)}"
     before = [(index, answer) for index, answer in made.answers if index < made.turns[at]]
     about = [(index, answer) for index, answer in before if not made.about_another(index, at)]
     call = _call(step)
@@ -367,9 +374,8 @@ def _agreement(at: int, made: _Made) -> tuple[bool | None, str]:
         for other in made.steps[:at]
         if other.tool == step.tool and other.status == "ok" and same(other.arguments, step.arguments)
     ]
-    if len(again) >= sum(answer is True for _, answer in about):
-        return False, f"{call} was made {len(again) + 1} times, and the user agreed to it once"
-    return True, ""
+    once = len(again) < sum(answer is True for _, answer in about)
+    return once, "" if once else f"{call} was made {len(again) + 1} times, and the user agreed to it once"
 
 
 def _words(text: str) -> set[str]:
@@ -414,6 +420,7 @@ def _call(step: Step) -> str:
     inside = ", ".join(
         f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
     )
+    inside = "arguments not recorded" if "arguments" in step.unknown else inside
     text = f"{step.tool}({inside})"
     text = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
     return text if step.status == "ok" else f"{text} [{step.status}]"

@@ -1,7 +1,7 @@
 """What a judge labels beside the requirements of a case, where a metric set asks for it: the things that replies name, and the steps of replies.
 
 A step is judged by where its arguments come from: the user, the context, an earlier result, or a default of the tool. An argument is surely from one of them where its canonical value is.
-It is surely from none only where nobody can come by it otherwise: an id, a point, a text that reads like an id, a figure told to three digits. The rest is left open.
+It is surely from none only where there is no other way to come by it: an id, a point, a text that reads like an id, a figure told to three digits. The rest is left open.
 """
 
 from __future__ import annotations
@@ -168,8 +168,10 @@ def origin(step: Step, tool: Tool | None, knowledge: Known) -> Finding:
         knowledge: what the agent had been told before it.
     """
     wanted = "arguments that come from the user, the context, an earlier result or a default"
+    if "arguments" in step.unknown:
+        return Finding(None, "the record does not tell its arguments", wanted)
     origins = dict(_each(step.arguments, tool, knowledge))
-    for verdict, why in ((False, "which nobody told the agent"), (None, "and it is unclear where it comes from")):
+    for verdict, why in ((False, "which the agent was not told"), (None, "and it is unclear where it comes from")):
         names = [name for name, held in origins.items() if held is verdict]
         if names:
             listed = ", ".join(f"{name} is {shown(step.arguments[name])}" for name in names)

@@ -152,7 +152,7 @@ def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Q
 
 
 def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:
-    """Yield the sums of money in other currencies: nobody knows what they come to."""
+    """Yield the sums of money in other currencies: what they come to is unknown."""
     for document in context.read(check.turn):
         yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 

@@ -15,6 +15,7 @@ from pytest_mapsat.model import (
     Blame,
     Case,
     Check,
+    Grounded,
     Label,
     Not,
     Requirement,
@@ -27,6 +28,7 @@ from .calibration import cell_of, suspicion
 from .claims import contradicted, stated_claims
 from .context import Context
 from .findings import FUNCTION_OF, Finding, at_least, every, judges, negated, reading_of, some
+from .untold import left_open
 
 
 @judges(All)
@@ -63,7 +65,7 @@ def evaluate(check: Check, context: Context) -> Finding:
 
 
 def _evaluate(check: Check, context: Context) -> Finding:
-    finding = FUNCTION_OF[type(check)](check, context)
+    finding = left_open(check, FUNCTION_OF[type(check)](check, context), context)
     if finding.reading or not check.family:
         return finding
     # A reply that proposes and states nothing leaves nothing to misread.
@@ -75,7 +77,9 @@ def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
     return [_evaluate(check, context) for check in checks]
 
 
-#: How the reason of a label begins that the judge leaves open because words are unclear: nobody's fault, and neither 1 nor 0.
+#: What a fact without a check of its own is held to.
+_ALL_CLAIMS = Grounded(kind="grounded")
+#: How the reason of a label begins that the judge leaves open because words are unclear: no party is to blame, and it is neither 1 nor 0.
 UNDECIDED = "undecided: "
 
 #: Faults after which there is nothing to judge; an agent's own fault leaves what it did say.
@@ -89,7 +93,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     Args:
         case: the case.
         context: its dialogue.
-        seconds: how long that may take; a requirement that is not reached by then is left to nobody, and laid to the judge.
+        seconds: how long that may take; a requirement that is not reached by then is unevaluated, laid to the judge.
     """
     until = perf_counter() + seconds
     context = context.knowing(case.truth.checks)
@@ -99,7 +103,7 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
         if perf_counter() > until:
             labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
         elif requirement.kind == "fact" and requirement.id in failed:
-            labels.append(label_valued(requirement, failed[requirement.id], context))
+            labels.append(label_valued(requirement, left_open(_ALL_CLAIMS, failed[requirement.id], context), context))
         else:
             labels.append(label_of(requirement, context))
     return tuple(labels)
@@ -110,7 +114,8 @@ def label_of(requirement: Requirement, context: Context) -> Label:
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":
-        return label_valued(requirement, stated_claims(requirement.text, context)._replace(reading="claims"), context)
+        finding = left_open(_ALL_CLAIMS, stated_claims(requirement.text, context), context)
+        return label_valued(requirement, finding._replace(reading="claims"), context)
     if requirement.check is None:
         return unevaluated(requirement, "the requirement has no machine check", None)
     return label_valued(requirement, _evaluate(requirement.check, context), context)
@@ -179,7 +184,7 @@ def _label(requirement: Requirement, value: float | None, finding: Finding, cont
 
 
 def unevaluated(requirement: Requirement, why: str, blame: Blame | None = "judge", by: str = "checks") -> Label:
-    """Return the label of a requirement that nobody could judge."""
+    """Return the label of a requirement that could not be judged."""
     return Label(requirement=requirement.id, kind=requirement.kind, outcome="unevaluated", why=why, blame=blame, by=by)
 
 

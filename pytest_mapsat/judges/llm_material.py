@@ -42,7 +42,7 @@ _LONGEST_QUOTE = 300
 _CUT = "[... {} characters are not shown ...]"
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-#: Selectors of variants; a row of them can carry a text that nobody sees.
+#: Selectors of variants; a row of them can carry an invisible text.
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 #: What a quote may leave out or add beside blanks and pictures: quotation marks, marks of tables, headings and emphasis, brackets and colons of data.
 _LEFT_OUT = frozenset("|\"'「」『』《》#*_`{}[],:=、")
@@ -55,13 +55,13 @@ _MOST_TRIED = 200
 
 @cache
 def _seen(char: str) -> str:
-    """Return a character, or for one that nobody sees the blank without width, which folding drops: places stay what they were."""
+    """Return a character, or for an invisible one the blank without width, which folding drops: places stay what they were."""
     hidden = unicodedata.category(char) in _HIDDEN and char not in "\n\t"
     return "\u200b" if hidden or _SELECTORS.match(char) else char
 
 
 def visible(text: str) -> str:
-    """Return a text without the characters that nobody sees; a carriage return becomes a line break."""
+    """Return a text without invisible characters; a carriage return becomes a line break."""
     return "".join(map(_seen, text.replace("\r\n", "\n").replace("\r", "\n"))).replace("\u200b", "")
 
 
@@ -289,6 +289,9 @@ def _tools_named(value: object) -> Iterator[str]:
 def _call(step: Step, chosen: _Choice, room: int) -> str:
     """Return a call with its result, cut to about so many characters."""
     head = f"{step.tool}({_json(dict(sorted(step.arguments.items())))})"  # as an answer from the cache has them
+    head = f"{step.tool}(arguments not recorded)" if "arguments" in step.unknown else head
+    if "result" in step.unknown:
+        return visible(f"{_cut(head, _LONG_RESULT)}\n-> result not recorded")
     if step.status == "miss":
         return visible(f"{head}\n-> no record")
     result = _json(step.result)

@@ -6,18 +6,19 @@ import linecache
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Event, Thread
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_mapsat.interpreter import waiting
+from pytest_mapsat.interpreter import cached, waiting
 from pytest_mapsat.model import (
     Context,
     Ending,
     Json,
     JsonObject,
+    NotRecordedError,
     PythonCheck,
     RowChange,
+    Step,
     StepStatus,
     Trajectory,
     Visible,
@@ -42,7 +43,7 @@ class Call:
         tool: the name of the tool.
         arguments: what the agent gave, before defaults.
         result: what the tool returned; of a call that was refused, why.
-        status: ``ok``, ``miss``, ``refused`` or ``error``.
+        status: ``ok``, ``miss``, ``refused`` or ``error``; ``unknown`` where a record made elsewhere does not tell.
         changed: the rows that it changed.
         turn: in which of the agent's replies it was made, counted from 1.
     """
@@ -57,6 +58,22 @@ class Call:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.tool}({given})" + ("" if self.status == "ok" else f" -> {self.status}")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class _PartlyTold(Call):
+    """A call of which a record made elsewhere does not tell all: to look at what it does not tell leaves a check undecided."""
+
+    untold: frozenset[str] = frozenset()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _PARTS and name in object.__getattribute__(self, "untold"):
+            tool = object.__getattribute__(self, "tool")
+            raise NotRecordedError(f"the record does not tell the {name} of a call of {tool}")
+        return object.__getattribute__(self, name)
+
+    def __repr__(self) -> str:
+        return f"{self.tool}(...) -> {self.status}"
 
 
 class StructuredOutput(Row):
@@ -77,45 +94,49 @@ class Episode:
     _trajectory: Trajectory
     _visible: Visible | None
     _end: Callable[[], End]
+    _maybe_writing: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Episode of {self._trajectory.case}>"
 
-    @cached_property
+    @cached
     def query(self) -> str:
         """What the user asked for first."""
         return self._visible.query if self._visible else self._trajectory.turns[0].text
 
-    @cached_property
+    @cached
     def context(self) -> Context:
         """What the agent was shown besides: ``now``, ``location``, ``city``, ``history``, ``uid``, ``locale``, ``details``, ``profile``."""
         shown = self._visible.context if self._visible else Context()
         return shown.model_copy(update={"details": frozen(shown.details), "profile": frozen(shown.profile)})
 
-    @cached_property
+    @cached
     def replies(self) -> tuple[str, ...]:
         """The texts of the agent's replies."""
         return tuple(turn.text for turn in self._trajectory.replies)
 
-    @cached_property
+    @cached
     def calls(self) -> tuple[Call, ...]:
         """The agent's calls, in their order."""
         return tuple(
-            Call(
-                step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
-            )
+            self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)
             for step in turn.steps
             if step.kind == "call"
         )
 
-    @cached_property
+    def _call(self, step: Step, number: int) -> Call:
+        told = step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
+        untold = {*step.unknown} - (set() if step.tool in self._maybe_writing else {"changed"})
+        return _PartlyTold(*told, frozenset(untold)) if untold else Call(*told)
+
+    @cached
     def output(self) -> StructuredOutput:
         """The structured output of the last reply that has one; empty where none has."""
         given = [turn.output for turn in self._trajectory.replies if turn.output is not None]
         return StructuredOutput(frozen(given[-1])) if given else StructuredOutput()
 
-    @cached_property
+    @cached
     def state(self) -> State:
         """The tables at the end: ``state["orders"]["A1"]["total"]``; with ids in another column ``state.table("orders", key="number")``.
 
@@ -124,7 +145,7 @@ class Episode:
         """
         return self._end().state
 
-    @cached_property
+    @cached
     def changes(self) -> tuple[RowChange, ...]:
         """What the end differs in from the start: a ``RowChange`` (table, id, before, after) for each row.
 
@@ -133,7 +154,7 @@ class Episode:
         """
         return _frozen_rows(self._end().changes)
 
-    @cached_property
+    @cached
     def ending(self) -> Ending:
         """Why it ended: ``done``, ``stalled``, ``max_turns``, ``timeout``, ``agent_error``, ``user_error`` or ``infrastructure_error``."""
         return self._trajectory.ending
@@ -145,6 +166,7 @@ def _frozen_rows(changes: tuple[RowChange, ...]) -> tuple[RowChange, ...]:
     )
 
 
+_PARTS = ("arguments", "result", "changed")
 #: How long a check may take, seconds.
 SECONDS = 10.0
 _LONGEST = 1000
@@ -183,13 +205,15 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
     if not in_time:
         _stuck.add(added.function)
         return Finding(None, f"the check {check.name} did not return within {SECONDS:g} s", broken=True)
-    if raised and isinstance(raised[0], AssertionError):
-        return Finding(False, _reason(raised[0]))
-    if raised:
-        return Finding(
-            None, f"the check {check.name} broke{_where(raised[0], added)}: {words_of(raised[0])}", broken=True
-        )
-    return _finding(check.name, results[0])
+    return _raised(check.name, raised[0], added) if raised else _finding(check.name, results[0])
+
+
+def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
+    if isinstance(error, AssertionError):
+        return Finding(False, _reason(error))
+    if isinstance(error, NotRecordedError):
+        return Finding(None, str(error))
+    return Finding(None, f"the check {name} broke{_where(error, added)}: {words_of(error)}", broken=True)
 
 
 def _finding(name: str, result: object) -> Finding:

@@ -154,7 +154,7 @@ def _owned(document: Document, mention: Mention, groups: Groups) -> bool:
 
 
 def _sent(document: Document, mention: Mention, groups: Groups) -> bool | None:
-    """Return whether a way that is named sends nobody, as one that is turned down does; None where that is not sure."""
+    """Return whether the user is not sent by a way that is named, as by one that is turned down does; None where that is not sure."""
     open_ = mention.stance in ("affirmed", "described", "unclear")
     lead = fold_phrase(document.text[document.clauses[mention.clause].start : mention.span.start])
     if open_ and any(word in lead for word in groups.get("needless", ())):

@@ -146,7 +146,7 @@ def has_price(model: str) -> bool:
 
 
 def library() -> ModuleType:
-    """Return litellm, imported now if nobody has: offline, quiet, and with the environment left as it was.
+    """Return litellm, imported now if need be: offline, quiet, and with the environment left as it was.
 
     Raises:
         UsageError: it is not installed.

@@ -134,7 +134,7 @@ class LiteLLMClient:
         """Wait until a call may go out; return the tokens that were counted for it.
 
         Raises:
-            ModelError: a ceiling is reached, or nobody wants the answer any more.
+            ModelError: a ceiling is reached, or the answer is no longer wanted.
         """
         tokens = estimated_tokens(request)
         if self.budget is None:
@@ -208,7 +208,7 @@ def open_door(
 # -- how fast and how much: shared by all processes of a run through the store -------------------------------------------
 
 _MINUTE = 60.0
-#: Characters of UTF-8 that make a token, at the least; and tokens of a reply that nobody has bounded.
+#: Characters of UTF-8 that make a token, at the least; and tokens of a reply without a bound.
 _BYTES_A_TOKEN = 3
 _REPLY_TOKENS = 500
 #: How often a call that has to wait for others looks again, and how long one is under way at most before it counts as lost, seconds.

@@ -71,7 +71,7 @@ class Answer(Noun):
 
     ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema. ``finish``: why the
     model stopped, in its own word. ``usage``: tokens and US dollars; of a cached answer those that it once cost. ``seconds``: how
-    long the model took, then. ``cached``: whether nobody was called.
+    long the model took, then. ``cached``: whether no call was made.
     """
 
     text: str = ""
@@ -152,7 +152,7 @@ class ModelError(MapsatError):
         return _BLAME[self.purpose]
 
 
-# -- ceilings: asked for by every episode, also where nobody is a model -----------------------------------------------
+# -- ceilings: asked for by every episode, also without a model -----------------------------------------------
 
 _ceilings: ContextVar[list[str] | None] = ContextVar("mapsat_ceilings", default=None)
 

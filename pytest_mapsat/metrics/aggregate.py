@@ -70,7 +70,7 @@ class PassRule:
 
 
 def trial_outcome(card: Scorecard) -> Outcome:
-    """Return ``passed``, ``failed``, or ``unevaluated`` where nobody knows yet; what the agent broke has failed."""
+    """Return ``passed``, ``failed``, or ``unevaluated`` where it is not known yet; what the agent broke has failed."""
     if card.outcome == "passed":
         return "passed"
     return "failed" if card.outcome == "failed" or card.blame == "agent" else "unevaluated"
@@ -157,7 +157,7 @@ def trial_numbers(cards: Sequence[Scorecard]) -> tuple[int, ...]:
 def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | None:
     """Return Pass@k and Pass^k of one case at their bounds; None for one with fewer trials.
 
-    Trials that nobody could decide may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
+    Undecided trials may have passed or not. Of a trial that was run again the first attempt counts: reruns are given to failures
     only, and would make the agent look better than it is.
     """
     spans: list[tuple[Bounds, Bounds]] = []

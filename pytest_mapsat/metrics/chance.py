@@ -33,7 +33,7 @@ _ROOM, _FEWEST = 12_000_000, 2_000
 _DEAL_SEED = 19_350_601
 _POWER = 0.8
 _TAIL = 0.975
-#: More than this nobody runs.
+#: More than this are not recommended.
 _MOST = 1_000_000
 
 Tail = Literal["down", "both"]

@@ -76,7 +76,7 @@ class Reading(NamedTuple):
         requirement: the requirement's id.
         value: 0 or 1, for a soft requirement one of the five levels; None where it is not known or does not apply.
         outcome: the label's class; ``passed`` and ``failed`` stand beside a value.
-        blame: who is to blame for a missing value or a failure; None where nobody is named.
+        blame: who is to blame for a missing value or a failure; None where no party is named.
         why: the reason in words.
         nothing_claimed: whether it holds because the answer makes no such claim.
         bounded: whether a missing value leaves the metrics between bounds; if not it is somebody's fault, and leaves them without any.
@@ -92,7 +92,7 @@ class Reading(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Whether the judge looked and cannot say, which is nobody's fault."""
+        """Whether the judge looked and cannot say; no party is to blame."""
         return self.outcome == "unevaluated" and self.blame is None
 
 
@@ -130,8 +130,8 @@ def read_label(name: str, label: Label | None, *, soft: bool = False) -> Reading
         return _unread(name, "the judge gave no label")
     outcome, value = label.outcome, label.value
     if outcome not in ("passed", "failed"):
-        nobody = label.undecided or outcome == "not_applicable"
-        blame = label.blame or (None if nobody else "judge")
+        blameless = label.undecided or outcome == "not_applicable"
+        blame = label.blame or (None if blameless else "judge")
         return Reading(name, None, outcome, blame, label.why, bounded=label.bounded)
     if value is None and not soft:
         value = 1.0 if outcome == "passed" else 0.0

@@ -198,7 +198,7 @@ class ToolSelection(NamedTuple):
         invalid: expected and called, but no call is valid.
         extra: called, not expected (also tools that do not exist).
         missed: expected, never called.
-        unchecked: how many rules of the called expected tools nobody could check.
+        unchecked: how many rules of the called expected tools could not be checked.
     """
 
     measure: Measure
@@ -215,7 +215,7 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     Args:
         case: the case; its expected tools are the gold set.
         trajectory: the episode; every called name counts, also of a tool that does not exist.
-        approved: expected tools whose prose rules a judge found kept; None where nobody looked, which leaves prose rules unchecked.
+        approved: expected tools whose prose rules a judge found kept; None where no judge looked, which leaves prose rules unchecked.
 
     Returns:
         TS with its parts. A called gold tool without a valid call stands in the union only; TS is not applicable where nothing is expected
@@ -229,16 +229,20 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
     named = {tool.key: tool.name for tool in tools}
-    valid, unchecked = gold & called, 0
+    valid, unchecked, open_ = gold & called, 0, set[str]()
     for expected in tools:
         if expected.name not in called:
             continue
         unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls)
         if unknown is None or (approved is not None and expected.name not in approved):
             valid = valid - {expected.name}
+            untold = any(call.tool == expected.name and "arguments" in call.unknown for call in calls)
+            open_ |= {expected.name} if untold and unknown is None else set()
         unchecked += (unknown or 0) + (len(expected.prose) if approved is None else 0)
+    every = len(gold | called)
+    why = f"the record does not tell the arguments of {', '.join(sorted(open_))}"
     return ToolSelection(
-        measure=Measure(len(valid) / len(gold | called)),
+        measure=between(len(valid) / every, len(valid | open_) / every, why),
         correct=tuple(sorted(valid)),
         invalid=tuple(sorted((gold & called) - valid)),
         extra=tuple(sorted(called - gold)),
@@ -265,6 +269,8 @@ def _fewest_unknown(expected: ExpectedTool, before: set[str], calls: Sequence[St
 def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step]) -> int | None:
     """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
     arguments: Mapping[str, Json] = call.arguments
+    if "arguments" in call.unknown:
+        return None if expected.required or expected.match else 0
     if any(map(_empty, map(arguments.get, expected.required))):
         return None
     from pytest_mapsat.sandbox import satisfies  # noqa: PLC0415  what only reads runs does without it

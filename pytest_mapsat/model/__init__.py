@@ -26,7 +26,7 @@ else:
     _NAMES = {
         "base": (
             "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DEFAULT_ASSERTED Family FigureRole InfrastructureError Json "
-            "JsonObject MapsatError Membership MetricName Mode Noun Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
+            "JsonObject MapsatError Membership MetricName Mode NotRecordedError Noun Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
             "UsageError canonical_json did_you_mean digest json_size lighten noun_digest same "
             "shown types_of"
         ),
@@ -50,7 +50,7 @@ else:
             "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Visible"
         ),
         "trajectory": (
-            "Blame Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
+            "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
             "ProvenanceKind RESERVED ReferenceEnd RowChange Step StepStatus Structured Trajectory Turn "
             "TurnTiming Usage change_lines total_usage trajectory_digest"
         ),

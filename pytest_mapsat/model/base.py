@@ -60,7 +60,7 @@ ASSERTED_AS: Mapping[str, Asserted] = {
     "fact": "facts",
     "policy": "policies",
 }
-#: What fails an item where nobody says otherwise.
+#: What fails an item by default.
 DEFAULT_ASSERTED: tuple[Asserted, ...] = ("asked", "facts", "hard")
 
 
@@ -195,6 +195,10 @@ class UsageError(MapsatError):
 
 class InfrastructureError(MapsatError):
     """Something outside the agent, the user and the judge broke while a case ran."""
+
+
+class NotRecordedError(MapsatError):
+    """A record that was made elsewhere does not tell what is asked of it."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ class ClockTime(BaseCheck):
 class Travels(BaseCheck):
     """The user is sent on no other way of travelling than those of ``by``.
 
-    A way that is only compared or turned down sends nobody. A reply that says nothing of a way passes: the calls made are a check of their own.
+    A way that is only compared or turned down does not count. A reply that says nothing of a way passes: the calls made are a check of their own.
     """
 
     family: ClassVar[Family] = "travels"

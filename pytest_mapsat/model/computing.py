@@ -92,7 +92,7 @@ class ColumnHolds(Noun):
     """What the column holds fits the parameter.
 
     ``least``, ``most``: its figure is at least, or at most, the parameter's; ``open_at``: its opening hours hold the parameter's time of day; ``user``: it is the
-    case's own user, whom the parameter must name: nobody is told of another.
+    case's own user, whom the parameter must name: no other user's rows are shown.
     """
 
     op: Literal["least", "most", "open_at", "user"]

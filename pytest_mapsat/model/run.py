@@ -213,7 +213,7 @@ class SuiteInfo(Noun):
     """A suite as part of the run's manifest.
 
     ``labels``, ``decisions``, ``calibration``: digests of its labels of people, of those that come before every judge, and of its own calibration table, which
-    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where nobody counted them.
+    the fingerprint leaves out; empty where it has none. ``cases``: how many it has, whatever the run is of; 0 where they were not counted.
     """
 
     name: str
@@ -236,7 +236,7 @@ class RunOptions(Noun):
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
-    ``form``: whether agents were asked for a form about their last reply.
+    ``form``: whether agents were asked for a form about their last reply. ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -259,6 +259,7 @@ class RunOptions(Noun):
     profile: bool = False
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
     form: bool = False
+    http: str = ""
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

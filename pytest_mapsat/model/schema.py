@@ -201,7 +201,7 @@ class _Reading:
             elif keyword == "oneOf" and fits > 1:
                 yield f"{at}found {shown(value)}, which is {fits} of what it may be, expected one"
             elif keyword != "not" and not fits:
-                # That it might have been null helps nobody.
+                # That it might have been null is no help.
                 told = [several[0] for several, part in zip(wrongs, parts, strict=True) if part != {"type": "null"}]
                 yield "; or ".join(dict.fromkeys(told or [f"{at}found {shown(value)}, expected null"]))
 

@@ -85,7 +85,7 @@ class Scorecard(Noun):
     ``metrics``: value or null by name, of the metric sets that the suite declares; ``classes``: for a null the outcome class that says why (``unevaluated``, ``not_applicable``, ``error``).
     ``bounds``: for a null that unknown labels leave open, the least and the most that the metric can come to; ``faults``: for a null that the
     metric's own metric set has left, what broke there. ``unknown``: the asserted requirements whose label is not known.
-    ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where nobody is: the item
+    ``outcome`` is that of the item under the asserted labels; ``blame`` names who it is laid to when not passed, null where no party is: the item
     is undecided. ``group``: the sequence of cases that it stands in. ``sandbox``: how many tool answers came from where. ``turns`` counts agent replies,
     ``clarifications`` those that asked something, ``nothing_claimed`` fact requirements that held because nothing was claimed.
     ``agent`` tells the parameters of a parametrised ``mapsat_agent`` apart, ``attempt`` counts the episodes of one case, trial and agent

@@ -15,7 +15,7 @@ _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 
 
 class EpisodeDefaults(Noun):
-    """What an episode of the suite's cases may use where nobody says otherwise; null: what is usual.
+    """What an episode of the suite's cases may use by default; null: what is usual.
 
     ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
     """
@@ -100,7 +100,7 @@ class CommonRequirement(Noun):
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
-    ``license``: under which others may use it; null: nobody may, or it is not said.
+    ``license``: under which others may use it; null: no one may, or it is not stated.
     ``domains``: the suite's domains, which become markers, each with a line of description. ``coordinates`` is never converted nor mixed; null for
     a suite without places.
     ``currency``: the one that its money is in (ISO 4217); sums in any other stay undecided.
@@ -110,7 +110,7 @@ class SuiteManifest(Noun):
     ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
-    ``cases``: how many the suite has, so that one that is not found is told; null: nobody counts them.
+    ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     ``redact``: variables of the environment that hold secrets although their names do not say so.

@@ -12,8 +12,11 @@ from .base import Json, JsonObject, Noun, Text, digest, same, shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
-#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row.
-StepStatus = Literal["ok", "miss", "refused", "error"]
+#: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
+#: ``unknown`` a record made elsewhere does not tell.
+StepStatus = Literal["ok", "miss", "refused", "error", "unknown"]
+#: What a record made elsewhere may not tell of a call.
+CallPart = Literal["arguments", "result", "changed"]
 
 #: Who a fault is laid to.
 Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]
@@ -119,6 +122,7 @@ class Step(Noun):
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
     writes of the episode so far, which a recording made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
+    ``unknown``: what a record made elsewhere does not tell of the call: its field then holds nothing, and no check may take that for the truth.
     """
 
     kind: Literal["thought", "call"]
@@ -132,6 +136,7 @@ class Step(Noun):
     changed: tuple[RowChange, ...] = ()
     writes: str = ""
     usage: Usage | None = None
+    unknown: tuple[CallPart, ...] = ()
 
 
 class TurnTiming(Noun):
@@ -144,7 +149,7 @@ class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
     ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
-    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or nobody knows.
+    ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or it is unknown.
     """
 
     role: Literal["user", "agent"]

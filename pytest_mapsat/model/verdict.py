@@ -106,7 +106,7 @@ OBSERVATION: LabelKind = "observation"
 USER: LabelKind = "user"
 #: Kinds of labels that are about no requirement of the case.
 BESIDES = (STATE, OBSERVATION, USER)
-#: How the reason of a label begins that the judge cannot decide, which is nobody's fault.
+#: How the reason begins of a label that the judge cannot decide; no party is to blame.
 UNDECIDED = "undecided"
 
 
@@ -176,7 +176,7 @@ class Label(Noun):
 
     @property
     def undecided(self) -> bool:
-        """Whether the judge looked and cannot say: nobody's fault, unlike every other label without a value."""
+        """Whether the judge looked and cannot say. No party is to blame, unlike every other label without a value."""
         return self.outcome == "unevaluated" and self.blame is None and self.why.startswith(UNDECIDED)
 
     @property
@@ -196,7 +196,7 @@ class Verdict(Noun):
     """All labels of one trajectory.
 
     ``trajectory``: the digest of the trajectory that was judged, empty where the source does not say. ``explicit_count`` stands in for
-    labels of kind asked. ``approved_tools``: expected tools whose prose rules a judge found kept; null where nobody looked.
+    labels of kind asked. ``approved_tools``: expected tools whose prose rules a judge found kept; null where no judge looked.
     ``usage``: what the judge spent; null where it asked no model. ``misread``: how often the rules that read prose misjudge whole answers; null where
     no label rests on them.
     """

@@ -450,7 +450,7 @@ class Agreement:
 
     @property
     def votes(self) -> float | None:
-        """How often two votes on one label say the same, on average; None where nobody voted twice."""
+        """How often two votes on one label say the same, on average; None where there was one vote."""
         shares = [
             share for held in self.held for label in held.card.labels if (share := votes_agree(label.votes)) is not None
         ]

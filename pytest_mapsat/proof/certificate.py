@@ -29,7 +29,7 @@ from .agreement import Agreement
 #: Where a suite keeps it.
 CERTIFICATE = "judge-certificate.json"
 SCHEMA = "mapsat-judge-certificate/1"
-#: Per cent: the level of a bound where nobody names one, and that which a suite's manifest means.
+#: Per cent: the default level of a bound, and that which a suite's manifest means.
 LEVEL = 95.0
 LEAST_LEVEL = 50.0
 RATES = ("tpr", "tnr")

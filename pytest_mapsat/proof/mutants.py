@@ -72,8 +72,8 @@ _FACTORS = (0.8, 1.2)
 #: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
-#: The end of a telephone number that nobody's recordings have.
-_NOBODY = "9768"
+#: The end of a telephone number that no recording has.
+_FALSE_ENDING = "9768"
 #: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
 _MONEY = {
@@ -115,16 +115,16 @@ def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
 
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
-    """A telephone number that nobody has."""
+    """A telephone number that does not exist."""
     told = list(PHONE.finditer(run.text))
     for match in told:
-        new = f"{match.group()[:-4]}{_NOBODY}"
+        new = f"{match.group()[:-4]}{_FALSE_ENDING}"
         yield Mutant(f"{match.group()} became {new}", run.saying(run.replaced(match.start(), match.end(), new)))
     returned = [
         match.group() for thing in run.things for value in thing.values("phone") for match in PHONE.finditer(value)
     ]
     if returned and not told:
-        new = f"{min(returned)[:-4]}{_NOBODY}"
+        new = f"{min(returned)[:-4]}{_FALSE_ENDING}"
         text = run.and_then(f"Their telephone number is {new}.", f"电话是{new}。")
         yield Mutant(f"the telephone number {new} was added", run.saying(text))
 
@@ -201,7 +201,7 @@ def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
 
 
 def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
-    """A question at the end that nobody needs."""
+    """An unneeded question at the end."""
     for english, chinese in (
         ("What is your favourite colour?", "您最喜欢什么颜色？"),
         ("Could you tell me your budget and your date of birth?", "请问您的预算和生日是什么？"),

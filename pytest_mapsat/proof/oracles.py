@@ -166,7 +166,7 @@ def _places(case: Case) -> dict[str, _Place]:
 
 
 def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
-    """Give what the oracle itself does not keep, and what nobody can tell of it."""
+    """Give what the oracle itself does not keep, and what stays unknown."""
     places = _places(case)
     for label in verdict.labels:
         if label.requirement not in places or label.kind == "soft":
@@ -179,7 +179,7 @@ def _unfit(case: Case, verdict: Verdict) -> Iterator[_Found]:
             hint = "an oracle is a dialogue that passes: mend its words or the check"
             yield "warning", _FAILS, place, f"the oracle fails {label.requirement}: {why}", hint
         elif label.outcome == "unevaluated" and label.blame == "judge":
-            hint = "nobody can judge it so, whatever an agent does"
+            hint = "it cannot be judged so, whatever an agent does"
             yield "error", _OPEN, place, f"the check of {label.requirement} cannot be judged: {why}", hint
         elif label.outcome == "unevaluated":
             yield "note", _OPEN, place, f"the oracle leaves open {label.requirement}: {why}", ""

@@ -31,7 +31,7 @@ def call_hook(config: pytest.Config, caller: pluggy.HookCaller, /, **arguments: 
         KeyboardInterrupt: the user interrupted the run.
     """
     if not caller.get_hookimpls():
-        return caller(**arguments)  # of nobody's code, so that nothing needs to be put back
+        return caller(**arguments)  # no code of others runs, so nothing needs to be put back
     try:
         return call_stranger(caller, **arguments)
     except StrangerError as broken:

@@ -23,11 +23,10 @@ from pytest_mapsat.model import (
     RunOptions,
     RunRequest,
     Scorecard,
-    lighten,
 )
 from pytest_mapsat.options import OPTIONS
-from pytest_mapsat.reports import Tally, again_command, failure_text, harmless, printable
-from pytest_mapsat.runs.episodes import Ended
+from pytest_mapsat.reports import again_command, failure_text, harmless, printable
+from pytest_mapsat.runs.episodes import Ended, without_turns
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
 
@@ -41,7 +40,7 @@ _MISSED = "mapsat_missed"
 
 
 class Completion:
-    """Says in the reports of built-in items what nobody but us knows."""
+    """Says in the reports of built-in items what only this plugin knows."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config
@@ -252,50 +251,6 @@ def unpacked(data: Any) -> Ended:
         place=None if data["place"] is None else Place(*data["place"]),
         line=None if data["line"] is None else data["line"].encode(),
     )
-
-
-def without_turns(card: Scorecard) -> Scorecard:
-    """Return a scorecard whose trajectory holds no turns: those of a whole run are too many to keep."""
-    return card.model_copy(update={"trajectory": card.trajectory.model_copy(update={"turns": ()})})
-
-
-class Gathered:
-    """The episodes of a run, wherever they ran."""
-
-    def __init__(self) -> None:
-        self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
-        #: What they come to so far, where somebody tells it while the run goes.
-        self.tally: Tally | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self._ended)
-
-    def add(self, ended: Iterable[Ended], worker: str) -> None:
-        """Take over episodes of a worker; their turns are in the journal."""
-        # gw10 stands behind gw9.
-        number = int("".join(filter(str.isdigit, worker)) or 0)
-        for episode in ended:
-            card = episode.card
-            if self.tally is not None:
-                self.tally.add(card)
-            key = (card.id, card.trial, card.agent, number, card.attempt)
-            kept = without_turns(card)
-            lighten(kept)
-            self._ended[key] = Ended(kept, episode.place, episode.line)
-
-    def in_order(self) -> list[Ended]:
-        """Return the episodes in their order, attempts numbered through over all workers."""
-        ordered: list[Ended] = []
-        last: tuple[object, ...] = ()
-        attempt = 0
-        for key in sorted(self._ended):
-            episode = self._ended[key]
-            attempt = attempt + 1 if key[:3] == last else 1
-            last = key[:3]
-            if episode.card.attempt != attempt:
-                episode = Ended(episode.card.model_copy(update={"attempt": attempt}), episode.place, episode.line)
-            ordered.append(episode)
-        return ordered
 
 
 def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[bytes]:

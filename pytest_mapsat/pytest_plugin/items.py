@@ -20,7 +20,7 @@ from .private import LeanItem, LeanModule, definitions
 
 #: How the names of files end that may hold cases.
 CASE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".jsonl.gz")
-#: The fixtures of a built-in item where nobody else has a say in it.
+#: The fixtures of a built-in item without fixtures of others.
 OWN_FIXTURES = frozenset({"mapsat_case", "request"})
 _OURS = Path(__file__).resolve().parents[1]
 

@@ -24,7 +24,7 @@ _ON_DEMAND = ("extra_keyword_matches", "user_properties", "_report_sections")
 
 
 class LeanItem(pytest.Function):
-    """A test function without what pytest keeps for each of them, mostly for nobody."""
+    """A test function without what pytest keeps for each of them and rarely reads."""
 
     @cached_property
     def extra_keyword_matches(self) -> set[str]:  # type: ignore[override]

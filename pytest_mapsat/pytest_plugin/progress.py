@@ -158,7 +158,7 @@ class Progress:
                     self._show(self._line() if self._running else "")
 
     def _width(self) -> int:
-        """Return the columns of the terminal, 0 where nobody knows."""
+        """Return the columns of the terminal, 0 where unknown."""
         try:
             return os.get_terminal_size(self._terminal).columns
         except OSError:
@@ -189,7 +189,7 @@ class Progress:
             self._shown = ""
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):  # a terminal that has gone is nobody's fault
+        with suppress(OSError):  # a terminal that has gone is no error
             os.write(self._terminal, text.encode("utf-8", "replace"))
 
     def _under_way(self) -> list[UnderWay]:

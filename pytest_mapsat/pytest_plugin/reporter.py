@@ -27,11 +27,10 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .exit_status import ExitStatus
 from .hooks import call_each
-from .item_reports import Gathered, Passes, lines_of, unpacked, was_expected, why_none
+from .item_reports import Passes, lines_of, unpacked, was_expected, why_none
 from .items import is_case
 from .progress import Progress, is_wanted
 from .run_files import Beginning, Reports
-from .suites import Collected
 from .upcoming import worth_a_word
 
 if TYPE_CHECKING:
@@ -64,9 +63,7 @@ class Reporter:
         self._reports = Reports(config, settings)
         self._refuse()
         self.beginning = Beginning(config, settings, episodes, decides=self._decides)
-        self._ledger = Ledger()
-        self._gathered = Gathered()
-        self._any_deselected = False
+        self._ledger = session.suites.ledger
         self._broken: list[str] = []
         #: Built-in items whose scorecards say that they failed, and those of which pytest has heard it.
         self._failed: dict[str, None] = {}
@@ -110,8 +107,8 @@ class Reporter:
         if self.settings.agent_named or self.settings.save_named or self.settings.resume is not None:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
-            self._gathered.tally = Tally()
-            progress = Progress(self.config, self._gathered.tally, self.episodes.flights, self._to_run)
+            self._ledger.tally = Tally()
+            progress = Progress(self.config, self._ledger.tally, self.episodes.flights, self._to_run)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
 
@@ -134,13 +131,9 @@ class Reporter:
 
     # -- collection ------------------------------------------------------------------------
 
-    def collected(self, collected: Collected) -> None:
-        """Take over what this process has collected; called where there are no workers."""
-        self._any_deselected = collected.any_deselected
-        self._ledger.expect(collected.items)
-        self._ledger.deselect(collected.deselected)
-        self._ledger.select(collected.selected)
-        self._collection_known(bool(collected.items))
+    def collected(self) -> None:
+        """This process has collected its items; called where there are no workers."""
+        self._collection_known(bool(self._ledger.collected))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
@@ -203,7 +196,7 @@ class Reporter:
         ended = self.fresh.pop(report.nodeid, [])
         ended += map(unpacked, getattr(report, "mapsat", ()))
         if ended:
-            self._gathered.add(ended, worker)
+            self._ledger.add(ended, worker)
         elif report.passed and report.when in ("setup", "teardown") and not worker:
             return  # there is nothing to learn from it
         if not is_case(report.nodeid):
@@ -230,11 +223,7 @@ class Reporter:
         output = getattr(node, "workeroutput", {}).get("mapsat")
         if error or output is None:
             return
-        self._any_deselected = self._any_deselected or output["any_deselected"]
-        self._ledger.expect([*output["deselected"], *output["removed"]])
-        self._ledger.deselect(output["deselected"])
-        for nodeid in output["removed"]:
-            self._ledger.lose(nodeid, "removed from the collection without being deselected")
+        self._ledger.leave_out(output)
         for root in output["roots"]:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
@@ -297,7 +286,7 @@ class Reporter:
         options = self.settings.request.options
         names = self.suites.names(options.trials)
         accounting = self._ledger.close(names, self._why)
-        self._cards = self._gathered.in_order()
+        self._cards = self._ledger.in_order()
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named):
             return  # nothing of ours was to run
         timing = RunTiming(
@@ -317,9 +306,9 @@ class Reporter:
 
     def _is_ignored(self) -> bool:
         """Say whether an agent was named, and neither a case nor a test of the user's has run with it."""
-        if not self.settings.agent_named or self._any_deselected or getattr(self.config.option, "lf", False):
+        if not self.settings.agent_named or self._ledger.any_deselected or getattr(self.config.option, "lf", False):
             return False
-        return not (self._ledger.collected or self._gathered or self._broken)
+        return not (self._ledger.collected or self._ledger.has_episodes or self._broken)
 
     def _save(self, run: Run) -> None:
         path = self.settings.save
@@ -357,7 +346,7 @@ class Reporter:
         if self.episodes.journal is not None:
             self.episodes.journal.close()
         # Thousands of values that Python would go over again and again while the process ends.
-        self._gathered, self._cards, self._run = Gathered(), [], None
+        self._ledger, self._cards, self._run = Ledger(), [], None
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         if self._told or not (self._run or self._faults):

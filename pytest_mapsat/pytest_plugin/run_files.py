@@ -134,6 +134,8 @@ class Reports:
         save = self._settings.save
         for target in self._settings.reports:
             option = f"--mapsat-report={target.type}:"
+            if target.path is None:
+                continue
             check_save_path(target.path, option=option)
             if save is not None and os.path.realpath(target.path) == os.path.realpath(save):
                 raise UsageError(f"{option}{target.path}: the run file of --mapsat-save goes there")
@@ -171,6 +173,6 @@ class Reports:
     def tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         """Say where the reports are, and print what GitHub is to read."""
         for target in () if brief else self._written:
-            terminal.write_line(f"report   {target.path}")
+            terminal.write_line(f"report   {target.place}")
         for command in self._commands:
             terminal.write_line(command)

@@ -38,7 +38,15 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, tables_of
+from pytest_mapsat.sandbox import (
+    End,
+    Sandbox,
+    SandboxHook,
+    installed_sandboxes,
+    make_sandbox,
+    maybe_writing,
+    tables_of,
+)
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -196,9 +204,9 @@ class MapsatSession:
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
-            return CaseRun(
-                scorecard, Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory))
-            )
+            untold = maybe_writing(trajectory.calls, suite.tools)
+            episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
+            return CaseRun(scorecard, episode)
 
         return run
 
@@ -254,7 +262,7 @@ class MapsatSession:
         return upcoming
 
     def give_up(self) -> int:
-        """End the waiting for episodes that nobody wants any more; return how many were left behind in a reply."""
+        """End the waiting for episodes that are no longer wanted; return how many were left behind in a reply."""
         if self._runner is not None and self._runner.elsewhere is not None:
             self._runner.elsewhere.stop()
         return leave_behind()
@@ -301,7 +309,7 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what nobody could judge."""
+        """Run a built-in item: pass, fail with the reasons, or skip what could not be judged."""
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
@@ -323,7 +331,7 @@ class MapsatSession:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
         if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
-            # We skip a test, and nobody looks for it in our code.
+            # We skip a test of others: its place is not in our code.
             report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
@@ -349,7 +357,7 @@ class MapsatSession:
     def pytest_collection_finish(self) -> None:
         """Let it come less often while items run."""
         often, *others = self._thresholds
-        if often:  # nobody has turned it off
+        if often:  # it was not turned off
             gc.set_threshold(max(often, _OBJECTS), *others)
 
     # -- the end ---------------------------------------------------------------------------
@@ -361,7 +369,9 @@ class MapsatSession:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = [] if self._ahead is None else self._ahead.told()
-            output["mapsat"] = {**self.suites.collected.to_json(), "fault": self.episodes.fault, "told": told}
+            roots = sorted(map(str, self.suites.touched))
+            fault = self.episodes.fault
+            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, "fault": fault, "told": told}
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
@@ -489,7 +499,7 @@ def _source_for(config: pytest.Config, settings: Settings, spec: str, *, client:
     if made is None:
         root, timeout = config.invocation_params.dir, settings.request.options.timeout_seconds
         isolated = settings.isolation and _isolated(config, settings.isolation, spec, root, timeout)
-        return isolated or resolve_source(spec, root=root, client=client)
+        return isolated or resolve_source(spec, root=root, client=client, http_form=settings.request.options.http)
     if settings.isolation is not None:
         raise pytest.UsageError(
             "--mapsat-isolate: what pytest_mapsat_make_agent makes is an object of this process and cannot be made in another one"

@@ -189,7 +189,7 @@ def _expressions(config: pytest.Config, name: str) -> tuple[tuple[str, ...], Lit
 
 def _refuse_keys(config: pytest.Config) -> None:
     """Refuse keys of an ini file that are none, or none any more."""
-    # pytest has no public way to keys that nobody registered.
+    # pytest has no public way to unregistered keys.
     written = "" if config.inipath is None else config.inipath.read_text(encoding="utf-8", errors="replace")
     lines = [*written.splitlines(), *(config.getoption("override_ini") or ())]
     if message := refuse_ini(line.partition("=")[0].strip() for line in lines if "=" in line):
@@ -228,6 +228,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "on_miss": _unrated("on-miss", _value(config, "on-miss"), rates),
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
+        "http": _http(config),
     }
     for option in OPTIONS.values():
         field, *others = fields_of(option)
@@ -238,6 +239,14 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     return RunRequest(
         agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options
     )
+
+
+def _http(config: pytest.Config) -> str:
+    """Return how services are spoken to; a file of the ini file's folder as seen from where pytest was started."""
+    form = _text(config, "http")
+    if not form.endswith((".yaml", ".yml")):
+        return form
+    return os.path.relpath(config.rootpath / form, config.invocation_params.dir)
 
 
 def _allowance(text: str) -> str:
@@ -419,7 +428,7 @@ def _memory(text: str) -> int:
 
 
 def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
-    """Return the settings with what the suites of the run say of options that nobody named.
+    """Return the settings with what the suites of the run say of options that were not given.
 
     Raises:
         UsageError: two suites say different things.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.formats import printable, shown_path
-from pytest_mapsat.model import JsonObject, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.runs.episodes import Ledger
 from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import cases_of_shard, entries_of
 from pytest_mapsat.runs.saved import looked_for
@@ -39,44 +39,14 @@ DOMAINS = (
 _SHOWN = 5
 
 
-@dataclass
-class Collected:
-    """What a process has collected.
-
-    Attributes:
-        items: node ids of all built-in items, in order.
-        deselected: those that pytest was told of as deselected.
-        selected: those that are left to run.
-        any_deselected: whether any test at all was deselected.
-        roots: the folders of the suites that they are from.
-    """
-
-    items: dict[str, None] = field(default_factory=dict)
-    deselected: set[str] = field(default_factory=set)
-    selected: list[str] = field(default_factory=list)
-    any_deselected: bool = False
-    roots: list[Path] = field(default_factory=list)
-
-    def to_json(self) -> JsonObject:
-        """Return it as plain data, without the items that are left to run: the controller knows those."""
-        selected = set(self.selected)
-        left_out = [nodeid for nodeid in self.items if nodeid not in selected]
-        return {
-            "deselected": [nodeid for nodeid in left_out if nodeid in self.deselected],
-            "removed": [nodeid for nodeid in left_out if nodeid not in self.deselected],
-            "any_deselected": self.any_deselected,
-            "roots": [str(root) for root in self.roots],
-        }
-
-
 class Suites:
     """The suites that this process has met, and the hooks by which pytest collects their cases.
 
     Attributes:
-        collected: the items of this process.
+        ledger: the items that this process has collected, and on the controller what has come of those of the run.
         opened: suites by their folder.
         samples: the ids of the cases that the run is of, by the folder of their suite; all cases where it is not among them.
-        settings: what was asked for, with what the suites say of what nobody named.
+        settings: what was asked for, with what the suites say of options that were not given.
         touched: folders of the suites that files were collected from; the others were only opened for their domains.
     """
 
@@ -85,7 +55,7 @@ class Suites:
         self.config = session.config
         self.settings = settings = session.settings
         self._sandboxes = tuple(sandboxes)
-        self.collected = Collected()
+        self.ledger = Ledger()
         self._begun = False
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
@@ -109,7 +79,7 @@ class Suites:
         """
         if root not in self.opened:
             suite = open_suite(root)
-            metric_sets_of(suite, self._session.metric_sets)  # one that nobody adds is told with its line
+            metric_sets_of(suite, self._session.metric_sets)  # an unknown one is told with its line
             suite.sandboxes = self._sandboxes
             if self._begun:
                 refuse_other_defaults(self.settings, suite)
@@ -277,12 +247,12 @@ class Suites:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note every built-in item, so that none can go missing."""
         if isinstance(item.parent, CaseFile):
-            self.collected.items[item.nodeid] = None
+            self.ledger.expect([item.nodeid])
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note what pytest was told to leave out."""
-        self.collected.any_deselected = self.collected.any_deselected or bool(items)
-        self.collected.deselected.update(item.nodeid for item in items if isinstance(item.parent, CaseFile))
+        self.ledger.any_deselected = self.ledger.any_deselected or bool(items)
+        self.ledger.deselect(item.nodeid for item in items if isinstance(item.parent, CaseFile))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -323,10 +293,9 @@ class Suites:
             self._sandboxes = tuple(installed_sandboxes())
             for suite in self.opened.values():
                 suite.sandboxes = self._sandboxes
-        self.collected.selected = [item.nodeid for item in session.items if isinstance(item.parent, CaseFile)]
-        self.collected.roots = sorted(self.touched)
+        self.ledger.select(item.nodeid for item in session.items if isinstance(item.parent, CaseFile))
         if self._session.reporter is not None:
-            self._session.reporter.collected(self.collected)
+            self._session.reporter.collected()
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ def worth_a_word(run: Run) -> Iterator[str]:
     """Yield what would have saved time, where an agent was waited for in turn: nothing where it was not long.
 
     Args:
-        run: its episodes were played one after another, as nobody asked for more.
+        run: its episodes were played one after another, as no more were asked for.
     """
     seconds, elapsed = sum(card.timing.agent for card in run.cases), run.timing.seconds
     # More than has passed is that of episodes which were there already.
@@ -279,7 +279,7 @@ class Upcoming:
         try:
             return self._ahead.ask(wanted.key, self._offer)
         finally:
-            # Nobody else's code has run since: what has changed for the whole process is the doing of agents.
+            # No other code has run since: what has changed for the whole process is the doing of agents.
             self._as_it_was.restore()
             self._forget(wanted.key)
             self._keeper.print(printed)
@@ -335,7 +335,7 @@ class Upcoming:
         return True
 
     def _learn_to_read(self) -> None:
-        """Learn the languages of the first cases while their agents have yet to reply: nobody could go on in the meantime."""
+        """Learn the languages of the first cases while their agents have yet to reply: no other work is possible in the meantime."""
         for language, learnt in self._learnt.items():
             if not learnt and self._user_reads:
                 self._learnt[language] = True
@@ -367,7 +367,7 @@ def _key_of(item: pytest.Item) -> Key:
 
 def _is_aside(item: pytest.Item, name: str) -> bool:
     """Say whether a fixture comes from a plugin whose own tests alone it is for; one of the user's that takes its place is not."""
-    made_by = definitions(item, name)  # where nobody knows, the item runs in its own turn
+    made_by = definitions(item, name)  # where this is unknown, the item runs in its own turn
     return bool(made_by) and all(made.func.__module__.partition(".")[0] in _ASIDE for made in made_by)
 
 

@@ -7,9 +7,11 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
+
+from pytest_mapsat.interpreter import cached
 
 from .clock import Number
 from .document import Block, BlockKind, Cell, Folded, Span, fold, fold_phrase, is_han
@@ -216,17 +218,17 @@ class Page:
     blocks: tuple[Block, ...]
     bounds: tuple[tuple[int, int], ...]
 
-    @cached_property
+    @cached
     def cues(self) -> tuple[Cue, ...]:
         """The words of the pack where they stand."""
         return tuple(self.pack.find(self.folded.text))
 
-    @cached_property
+    @cached
     def identifiers(self) -> tuple[FoundIdentifier, ...]:
         """Telephone numbers, lines, addresses, points, links."""
         return tuple(find_identifiers(self.folded, self.pack))
 
-    @cached_property
+    @cached
     def scans(self) -> dict[tuple[tuple[int, int], ...], Scan]:
         """How it was cut to pieces, by the places of the names that were found in it."""
         return {}
@@ -237,7 +239,7 @@ class Page:
         counts = any(map(str.isdigit, self.folded.text)) or any(cue.has(*_COUNTING) for cue in self.cues)
         return counts or bool(self.identifiers)
 
-    @cached_property
+    @cached
     def links(self) -> tuple[FoundIdentifier, ...]:
         """The links among the identifiers."""
         if not may_link(self.folded.text):
@@ -401,7 +403,7 @@ class Scan:
 
 
 def scan(page: Page, names: tuple[tuple[int, int], ...]) -> Scan:
-    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. Nobody changes what comes of it: the page keeps it."""
+    """Cut a page into sentences and clauses. Nothing is looked for inside ``names``. The result is not changed: the page keeps it."""
     if names not in page.scans:
         page.scans[names] = _scan(page, names)
     return page.scans[names]
@@ -485,7 +487,7 @@ def outside(pieces: Iterable[_Placed], spans: Sequence[tuple[int, int]]) -> Iter
 
 
 def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
-    """Return whether a way of travelling is the last word of a name that nobody knows: "Cooper's Walk"."""
+    """Return whether a way of travelling is the last word of an unknown name: "Cooper's Walk"."""
     if "mode" not in cue.tags:
         return False
     place = folded.origin(cue.start)
@@ -516,7 +518,7 @@ def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]
 def _bounded(
     sentences: Iterator[tuple[int, int, bool]], names: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int, bool]]:
-    """Cut sentences that nobody would write, so that looking around in one costs no more than a constant."""
+    """Cut sentences of absurd length, so that looking around in one costs no more than a constant."""
     for first, last, asks in sentences:
         start = first
         while last - start > _LONGEST:

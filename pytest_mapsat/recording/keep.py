@@ -217,7 +217,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
             warnings.warn(problem, RecordingWarning, stacklevel=1)
 
 
-#: What a recording says in the place of the answer that nobody has recorded: no JSON, so that no suite is read with it.
+#: What a recording says in place of a missing answer: no JSON, so that no suite is read with it.
 FILL_IN = "<the answer of your service>"
 _BY_WORDS = ("text", "place", "enum", "set")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from .terminal import summary_lines
     from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
-    from .view import metric_title, shown_metrics
+    from .view import answered_by, call_notes, metric_title, shown_metrics
 else:
     __getattr__ = fetched(
         __name__,
@@ -46,7 +46,7 @@ else:
             ),
             "terminal": ("summary_lines",),
             "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
-            "view": ("metric_title", "shown_metrics"),
+            "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
         },
     )
 
@@ -58,6 +58,8 @@ __all__ = [
     "Tally",
     "UnderWay",
     "again_command",
+    "answered_by",
+    "call_notes",
     "call_text",
     "cell_width",
     "change_lines",

@@ -26,7 +26,7 @@ class Tally:
     """What the episodes that have ended come to so far. Of one that ran again the last attempt counts, and what all of them cost.
 
     Attributes:
-        cost: of agent, user and judge, US dollars; None while nobody says.
+        cost: of agent, user and judge, US dollars; None while unknown.
         seconds: that all of them took.
     """
 
@@ -84,7 +84,7 @@ def live_line(tally: Tally, *, done: int, of: int, under_way: Sequence[UnderWay]
     Args:
         tally: what has ended.
         done: cases that are over.
-        of: all that there are; 0 where nobody knows.
+        of: all that there are; 0 where unknown.
         under_way: the oldest first.
         seconds: since the first began.
         width: columns of the terminal; what has no room is left out.

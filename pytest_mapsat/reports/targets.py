@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
@@ -20,30 +21,40 @@ if TYPE_CHECKING:
 
 
 class _Report(NamedTuple):
-    """A type of report: what help says of it, and what makes its text of a run."""
+    """A type of report: what help says of it, and what makes of a run the texts that it consists of, one behind the other."""
 
     about: str
-    text: Callable[[Run, Dialogues | None], str]
+    texts: Callable[[Run, Dialogues | None], Iterable[str]]
 
 
-def _html(run: Run, dialogues: Dialogues | None) -> str:
+def _html(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
     from .html import html_report  # noqa: PLC0415  with jinja2, for this report only
 
-    return html_report(run, dialogues)
+    yield html_report(run, dialogues)
+
+
+def _otlp(run: Run, dialogues: Dialogues | None) -> Iterator[str]:
+    from .otlp import otlp_lines  # noqa: PLC0415  with an HTTP client, for this report only
+
+    return otlp_lines(run, dialogues)
 
 
 #: The entry point group in which installed packages name reports of several runs, for ``mapsat report``. Each is a function of the runs, a sequence of
 #: pairs of a name and a ``Run``, that returns the texts of its files by their names.
 GROUP = "pytest_mapsat.reports"
 GITHUB = "github"
+OTLP = "otlp"
 #: All types of reports. A new type is a line here.
 REPORTS = {
     "html": _Report("one file that works from disk", _html),
-    "json": _Report("a row for each episode", lambda run, _: json_report(run)),
-    "markdown": _Report("a comment for a merge request", lambda run, _: markdown_report(run)),
+    "json": _Report("a row for each episode", lambda run, _: [json_report(run)]),
+    "markdown": _Report("a comment for a merge request", lambda run, _: [markdown_report(run)]),
     GITHUB: _Report(
         "the summary of a step, and annotations on the output; without PATH: of the step that is under way",
-        lambda run, _: markdown_report(run),
+        lambda run, _: [markdown_report(run)],
+    ),
+    OTLP: _Report(
+        "spans as OTLP JSON, a line for each episode; with the address of a collector they are sent there", _otlp
     ),
 }
 #: Where GitHub takes the summary of a step from, and the folder that annotations name files from.
@@ -51,11 +62,17 @@ _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
 class ReportTarget(NamedTuple):
-    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds."""
+    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds; or the address that it is sent to."""
 
     type: str
-    path: Path
+    path: Path | None
     adds: bool = False
+    address: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it goes, in words."""
+        return self.address or str(self.path)
 
     def write(self, run: Run, dialogues: Dialogues | None = None) -> None:
         """Write the report, whole or not at all.
@@ -66,10 +83,16 @@ class ReportTarget(NamedTuple):
 
         Raises:
             OSError: the file cannot be written.
+            MapsatError: the address takes no spans.
         """
-        page = REPORTS[self.type].text(run, dialogues)
+        if self.path is None:
+            from .otlp import send  # noqa: PLC0415  as above
+
+            send(run, self.address, dialogues)
+            return
+        texts = REPORTS[self.type].texts(run, dialogues)
         with self.path.open("ab") if self.adds else replacing(self.path) as file:
-            file.write(page.encode("utf-8", errors="replace"))
+            file.writelines(text.encode("utf-8", errors="replace") for text in texts)
 
 
 def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.environ) -> ReportTarget:
@@ -96,10 +119,30 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
         return ReportTarget(kind, Path(environment[_SUMMARY]), adds=True)
     if not place:
         raise UsageError(f"{text}{'' if colon else ':'} names no file, expected {kind}:PATH")
+    if kind == OTLP and place.lower().startswith(("http:", "https:")):
+        return ReportTarget(kind, None, address=_address(text, place))
     path = (base / place).absolute()
     if path.is_dir():
         raise UsageError(f"{text}: {path} is a folder, expected a file")
     return ReportTarget(kind, path)
+
+
+def _address(text: str, place: str) -> str:
+    """Return the address of a collector, with the path of traces where none is given. Raises UsageError."""
+    try:
+        parts = urlsplit(place)
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, named = urlsplit(""), False
+    if not named:
+        raise UsageError(
+            f"{shown(text)}: expected the address of a collector, as in otlp:http://localhost:4318/v1/traces"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            f"{OTLP}:{parts.scheme}://...@{parts.hostname}: leave the password out; OTEL_EXPORTER_OTLP_HEADERS holds headers such as authorization=..."
+        )
+    return place if parts.path not in ("", "/") else f"{place.rstrip('/')}/v1/traces"
 
 
 def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
@@ -109,7 +152,7 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
         UsageError: one of them cannot be had, or two go to one file.
     """
     targets = tuple(parse_report(text, base) for text in texts)
-    paths = [os.path.realpath(target.path) for target in targets]
+    paths = [target.address if target.path is None else os.path.realpath(target.path) for target in targets]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
         raise UsageError(f"two reports go to {twice}; give each a file of its own")
@@ -134,7 +177,7 @@ def write_reports(
         try:
             target.write(run, dialogues)
         except OSError as error:
-            raise MapsatError(f"{target.type}:{target.path}: {error.strerror or error}") from None
+            raise MapsatError(f"{target.type}:{target.place}: {error.strerror or error}") from None
         if target.type == GITHUB:
             workspace = os.environ.get(_WORKSPACE)
             inside = bool(workspace) and root.is_relative_to(workspace or "")

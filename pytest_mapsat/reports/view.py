@@ -248,7 +248,8 @@ def headline(run: Run) -> tuple[str, str]:
 
 def answered_by(step: Step) -> str:
     """Return where the answer to a call came from, or that it was an error or refused."""
-    return step.status if step.status in ("error", "refused") or step.provenance is None else step.provenance.kind
+    told = step.status in ("error", "refused", "unknown") or step.provenance is None
+    return step.status if told or step.provenance is None else step.provenance.kind
 
 
 def changed_row(change: RowChange) -> str:
@@ -269,6 +270,8 @@ def _cell(row: JsonObject, name: str) -> str:
 def call_notes(step: Step) -> Iterator[str]:
     """Yield what a call changed, and how its answer differs from what was asked."""
     yield from (printable(changed_row(change)) for change in step.changed)
+    if untold := [part for part in step.unknown if part != "changed"]:
+        yield f"the record does not tell its {' and '.join(untold)}"
     if step.provenance is None:
         return
     if step.provenance.note:

@@ -46,7 +46,7 @@ class Planned:
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
 
     def cancel(self) -> None:
-        """Tell whoever waits for it that it will not be played."""
+        """Tell the waiting thread that it will not be played."""
         self.outcome.cancel()
         self.outcome.set_running_or_notify_cancel()  # who waits hears of it only now
 
@@ -54,12 +54,12 @@ class Planned:
 class Ahead:
     """Runs episodes on threads of their own, in the order in which they are offered.
 
-    What has ended waits for whoever asks for it; as long as much is waiting, no more is taken in, so that memory stays bounded.
+    What has ended waits until it is asked for; as long as much is waiting, no more is taken in, so that memory stays bounded.
 
     Args:
         width: how many episodes may be under way, those that run elsewhere in this process included.
         grades: whether episodes are graded on their threads too, as is worth while where the judge waits for a model.
-        give_up: ends the waiting of episodes that nobody wants any more, and returns how many were left behind.
+        give_up: ends the waiting of episodes that are no longer wanted, and returns how many were left behind.
     """
 
     def __init__(self, width: int, *, grades: bool, give_up: Callable[[], int] = leave_behind) -> None:
@@ -81,7 +81,7 @@ class Ahead:
         return HELD * self._width - len(self._planned) if self._open else 0
 
     def knows(self, key: Hashable) -> bool:
-        """Return whether the episode of this name was offered, and nobody has asked for it yet."""
+        """Return whether the episode of this name was offered and not yet asked for."""
         return key in self._planned
 
     def offer(self, planned: Planned) -> None:
@@ -129,7 +129,7 @@ class Ahead:
             return planned.grade(ended)
 
     def drop(self, key: Hashable) -> None:
-        """Forget an episode that nobody will ask for. One that is under way goes on and is not heard of."""
+        """Forget an episode that will not be asked for. One that is under way goes on and is not heard of."""
         with self._changed:
             planned = self._planned.pop(key, None)
             if planned is not None and planned in self._queue:
@@ -204,7 +204,7 @@ class Ahead:
             played = planned.play()
             if self._wanted:
                 planned.outcome.set_result(planned.grade(played) if self._grades else played)
-        except BaseException as error:  # noqa: BLE001  raised again by whoever asks
+        except BaseException as error:  # noqa: BLE001  raised again where it is asked for
             planned.outcome.set_exception(error)
             if isinstance(error, CeilingReachedError):
                 self.cancel()  # what has not begun would meet it as well: its item finds that out for itself

@@ -106,6 +106,7 @@ class Elsewhere:
             "max_turns": options.max_turns,
             "timeout": options.timeout_seconds,
             "form": options.form,
+            "http": options.http,
             "trial": trial,
             "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
@@ -210,7 +211,7 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    source, client = _source(wanted["agent"], root, wanted["cache"] if asks else None)
+    source, client = _source(wanted["agent"], root, wanted["http"], wanted["cache"] if asks else None)
     user = make_user(wanted["user"], case, client=client, trial=trial)
     limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
     sandbox, identity = make_sandbox(case, suite), wanted["session"]
@@ -226,9 +227,9 @@ def _opened(packed: bytes) -> _Suite:
 
 
 @lru_cache(maxsize=4)
-def _source(spec: str, root: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
+def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
     client = None if cache is None else door_for(cache)
-    return resolve_source(spec, root=Path(root), client=client), client
+    return resolve_source(spec, root=Path(root), client=client, http_form=http_form), client
 
 
 # -- a cluster of dask ---------------------------------------------------------------------

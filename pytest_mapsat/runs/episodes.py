@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.formats import (
     Journal,
@@ -21,17 +22,22 @@ from pytest_mapsat.formats import (
 )
 from pytest_mapsat.model import (
     Accounting,
+    Json,
     Lost,
     RunOptions,
     RunRequest,
     Scorecard,
     SuiteInfo,
     UsageError,
+    lighten,
 )
 from pytest_mapsat.options import fields_that_change
 
 from .request import prompts_of
 from .saved import attempts_of, journal_prompts, journal_request, journal_suites
+
+if TYPE_CHECKING:
+    from pytest_mapsat.reports import Tally
 
 
 class Flight(NamedTuple):
@@ -186,57 +192,110 @@ class Episodes:
 NamedBy = Callable[[str], tuple[str, int]]
 
 
-class Ledger:
-    """Where each built-in item of a run stands, by node id.
+@dataclass(slots=True)
+class _Item:
+    """Where one built-in item stands.
 
-    Items are expected once, or once for each worker where every worker runs all of them. A scorecard settles an item whatever
-    happened before: a rerun may bring what the first attempt did not.
+    Attributes:
+        copies: how often it is to run: once, or once for each worker where every worker runs all items.
+        deselected: whether pytest was told that it is not to run.
+        begun: whether it has begun.
+        carded: how many scorecards it has brought.
+        reason: why it has brought none; the first reason holds.
+    """
+
+    copies: int = 0
+    deselected: bool = False
+    begun: bool = False
+    carded: int = 0
+    reason: str = ""
+
+
+#: Why an item that was collected is lost, where a plugin took it out of the list.
+_REMOVED = "removed from the collection without being deselected"
+
+
+class Ledger:
+    """What there is to run, and what has come of it: the built-in items by node id, and the episodes, wherever they ran.
+
+    A scorecard settles an item whatever happened before: a rerun may bring what the first attempt did not.
+
+    Attributes:
+        any_deselected: whether any test at all was deselected.
+        tally: what the episodes come to so far, where somebody tells it while the run goes.
     """
 
     def __init__(self) -> None:
-        self._expected: dict[str, int] = {}
-        self._deselected: set[str] = set()
-        self._carded: Counter[str] = Counter()
-        self._begun: set[str] = set()
-        self._reasons: dict[str, str] = {}
+        self.any_deselected = False
+        self.tally: Tally | None = None
+        self._items: dict[str, _Item] = defaultdict(_Item)
+        self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
 
     @property
     def collected(self) -> int:
         """How many episodes the items stand for, deselected ones included."""
-        return sum(self._expected.values())
+        return sum(item.copies for item in self._items.values())
 
     @property
     def deselected(self) -> int:
         """How many of them were deselected."""
-        return sum(self._expected.get(nodeid, 0) for nodeid in self._deselected)
+        return sum(item.copies for item in self._items.values() if item.deselected)
+
+    @property
+    def has_episodes(self) -> bool:
+        """Whether any episode has ended."""
+        return bool(self._ended)
+
+    # -- items -----------------------------------------------------------------------------
 
     def expect(self, nodeids: Iterable[str], copies: int = 1) -> None:
         """Note collected items, each of which is to run so many times."""
         for nodeid in nodeids:
-            self._expected[nodeid] = max(copies, self._expected.get(nodeid, 0))
+            item = self._items[nodeid]
+            item.copies = max(copies, item.copies)
 
     def deselect(self, nodeids: Iterable[str]) -> None:
         """Note items that were deselected, as pytest was told."""
-        self._deselected.update(nodeids)
+        for nodeid in nodeids:
+            self._items[nodeid].deselected = True
 
     def select(self, nodeids: Iterable[str]) -> None:
         """Note the items that are left to run: one that was collected and is neither here nor deselected is lost."""
         left = set(nodeids)
-        self._deselected -= left
-        for nodeid in self._expected.keys() - left - self._deselected:
-            self.lose(nodeid, "removed from the collection without being deselected")
+        for nodeid, item in self._items.items():
+            if nodeid in left:
+                item.deselected = False
+            elif item.copies and not item.deselected:
+                self.lose(nodeid, _REMOVED)
+
+    def left_out(self) -> dict[str, Json]:
+        """Return what a worker tells of its items: those that it does not run. Those that it runs are known."""
+        return {
+            "any_deselected": self.any_deselected,
+            "deselected": [nodeid for nodeid, item in self._items.items() if item.copies and item.deselected],
+            "removed": [nodeid for nodeid, item in self._items.items() if item.reason == _REMOVED],
+        }
+
+    def leave_out(self, told: Mapping[str, Any]) -> None:
+        """Take over what a worker has told by ``left_out``."""
+        self.any_deselected = self.any_deselected or told["any_deselected"]
+        self.expect([*told["deselected"], *told["removed"]])
+        self.deselect(told["deselected"])
+        for nodeid in told["removed"]:
+            self.lose(nodeid, _REMOVED)
 
     def begin(self, nodeid: str) -> None:
         """Note that an item has begun."""
-        self._begun.add(nodeid)
+        self._items[nodeid].begun = True
 
     def card(self, nodeid: str) -> None:
         """Note that an item has brought a scorecard."""
-        self._carded[nodeid] += 1
+        self._items[nodeid].carded += 1
 
     def lose(self, nodeid: str, reason: str) -> None:
         """Note why an item has brought none; the first reason holds."""
-        self._reasons.setdefault(nodeid, reason)
+        item = self._items[nodeid]
+        item.reason = item.reason or reason
 
     def close(self, named: NamedBy, why: str = "") -> Accounting:
         """Return where everything went.
@@ -246,18 +305,49 @@ class Ledger:
             why: why the run ended before its last item, where it did.
         """
         lost = []
-        for nodeid, copies in self._expected.items():
-            missing = 0 if nodeid in self._deselected else copies - self._carded[nodeid]
+        for nodeid, item in self._items.items():
+            missing = 0 if item.deselected else item.copies - item.carded
             if missing > 0:
                 case, trial = named(nodeid)
-                reason = self._reasons.get(nodeid) or self._unheard(nodeid, why)
-                lost += [Lost(id=case, trial=trial, reason=reason)] * missing
+                state = "interrupted" if item.begun else "not started"
+                unheard = f"{state}: {why}" if why and why != state else state
+                lost += [Lost(id=case, trial=trial, reason=item.reason or unheard)] * missing
         lost.sort(key=lambda loss: (loss.id, loss.trial, loss.reason))
         return Accounting(collected=self.collected, deselected=self.deselected, lost=tuple(lost))
 
-    def _unheard(self, nodeid: str, why: str) -> str:
-        state = "interrupted" if nodeid in self._begun else "not started"
-        return f"{state}: {why}" if why and why != state else state
+    # -- episodes --------------------------------------------------------------------------
+
+    def add(self, ended: Iterable[Ended], worker: str) -> None:
+        """Take over episodes of a worker; their turns are in the journal."""
+        # gw10 stands behind gw9.
+        number = int("".join(filter(str.isdigit, worker)) or 0)
+        for episode in ended:
+            card = episode.card
+            if self.tally is not None:
+                self.tally.add(card)
+            key = (card.id, card.trial, card.agent, number, card.attempt)
+            kept = without_turns(card)
+            lighten(kept)
+            self._ended[key] = Ended(kept, episode.place, episode.line)
+
+    def in_order(self) -> list[Ended]:
+        """Return the episodes in their order, attempts numbered through over all workers."""
+        ordered: list[Ended] = []
+        last: tuple[object, ...] = ()
+        attempt = 0
+        for key in sorted(self._ended):
+            episode = self._ended[key]
+            attempt = attempt + 1 if key[:3] == last else 1
+            last = key[:3]
+            if episode.card.attempt != attempt:
+                episode = Ended(episode.card.model_copy(update={"attempt": attempt}), episode.place, episode.line)
+            ordered.append(episode)
+        return ordered
+
+
+def without_turns(card: Scorecard) -> Scorecard:
+    """Return a scorecard whose trajectory holds no turns: those of a whole run are too many to keep."""
+    return card.model_copy(update={"trajectory": card.trajectory.model_copy(update={"turns": ()})})
 
 
 #: Options that may differ: they say how much is run or what is made of it, not what happens in an episode.

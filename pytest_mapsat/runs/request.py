@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 
-from pytest_mapsat.agents import MODEL_KINDS
+from pytest_mapsat.agents import MODEL_KINDS, HttpSource
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.judges import asks_model
@@ -123,7 +123,16 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     if kind == "baseline":
         return ""
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
-    own = [Path(rest)] if kind == "recorded" else _files_unloaded(kind) if agent is None and rest else _files_of(module)
+    if isinstance(agent, HttpSource):
+        own = list(map(Path, agent.files))  # the service's own code is elsewhere
+    else:
+        own = (
+            [Path(rest)]
+            if kind == "recorded"
+            else _files_unloaded(kind)
+            if agent is None and rest
+            else _files_of(module)
+        )
     files = sorted({*others, *own})
     sha = hashlib.sha256()
     read = 0
@@ -190,8 +199,8 @@ def metric_sets_of(suite: Suite, known: Mapping[str, MetricSet], besides: Sequen
         besides: names of metric sets that were asked for besides the suite's own.
 
     Raises:
-        SuiteError: nobody adds one that it declares, or the metric of success is of none of them; with the manifest's line.
-        UsageError: nobody adds one that was asked for besides.
+        SuiteError: one that it declares does not exist, or the metric of success is of none of them; with the manifest's line.
+        UsageError: one that was asked for does not exist.
     """
     try:
         own = metric_sets_named(suite.manifest.metrics, known)
@@ -211,7 +220,7 @@ def asked_for(names: Sequence[str], known: Mapping[str, MetricSet]) -> tuple[Met
     """Return the metric sets that ``mapsat_metrics`` of an ini file names.
 
     Raises:
-        UsageError: nobody adds one of them.
+        UsageError: one of them does not exist.
     """
     try:
         return metric_sets_named(names, known)
@@ -235,8 +244,8 @@ def metrics_of(
     """Return the metrics of a run of some suites, in the order of their metric sets; a run of no suite has those of MapSatisfyBench.
 
     Raises:
-        SuiteError: a suite declares a metric set that nobody adds.
-        UsageError: nobody adds one that was asked for besides.
+        SuiteError: a suite declares a metric set that does not exist.
+        UsageError: one that was asked for does not exist.
     """
     metric_sets = {
         metric_set.name: metric_set for suite in suites for metric_set in metric_sets_of(suite, known, besides)

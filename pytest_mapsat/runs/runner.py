@@ -70,7 +70,7 @@ class Runner:
         root: the directory that relative paths in specs start from.
         metric_sets: the metric sets, by name; ours and those of installed packages where none are given.
         client: the way to models, where somebody needs one.
-        own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: nobody is.
+        own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: there are none.
         elsewhere: has episodes played by other processes; None: they are played here.
     """
 
@@ -156,7 +156,7 @@ class Runner:
 
         def played(trajectory: Trajectory) -> Played:
             seconds = perf_counter() - started
-            trajectory = without_secrets(trajectory)  # here, so that nobody who judges, keeps or shows it has to
+            trajectory = without_secrets(trajectory)  # here, before it is judged, kept or shown
             reference = self._reference(suite, case) if case.truth.end is not None else None
             if reference is not None:
                 trajectory = trajectory.model_copy(update={"reference": reference})
@@ -274,7 +274,7 @@ def grade(
         tools: the suite's tools by name.
         metric_sets: the metric sets that the suite declares.
         success: the metric that is 1 where the case is done.
-        seconds: how long it took to play; None: nobody timed it.
+        seconds: how long it took to play; None: it was not timed.
         known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()

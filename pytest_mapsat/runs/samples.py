@@ -24,7 +24,7 @@ def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
     if not options.sample:
         return entries
     _refuse_unknown(suite.manifest.sample.by, entries, suite)
-    # Of a suite with a broken file, which is told where it is collected, nobody knows how large it is.
+    # Of a suite with a broken file, which is told where it is collected, the size is unknown.
     if options.sample > len(entries) and len(suite.inventory.cases) == len({entry.path for entry in entries}):
         told = f"the suite {suite.manifest.name} has {len(entries)} cases, and a sample is drawn from each suite"
         raise UsageError(f"--mapsat-sample={options.sample}: {told}")

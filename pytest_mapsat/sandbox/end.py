@@ -16,10 +16,12 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     MapsatError,
+    NotRecordedError,
     PlannedCall,
     ReferenceEnd,
     RowChange,
     Step,
+    Tool,
     Trajectory,
     digest,
     same,
@@ -33,7 +35,7 @@ from .state import State, Table, as_seen, fresh, frozen, unknown_table
 MOST_CHANGES = 100_000
 #: So many new rows may refer to each other in a chain and still be told apart by the last of them.
 _FURTHEST = 100
-#: Of more unequal new rows than this comes to, nobody looks which are the most alike.
+#: Of more unequal new rows than this comes to, the most alike are not looked for.
 _MOST_PAIRS = 10_000
 #: A row, by its table and its id.
 _Place = tuple[str, str]
@@ -44,7 +46,7 @@ class EndError(MapsatError):
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
-    """Return the tables as an episode leaves them; nobody can write to them. Arguments as for ``End``.
+    """Return the tables as an episode leaves them, read-only. Arguments as for ``End``.
 
     Raises:
         EndError: the changes do not follow from the tables, as where these have been edited since, or there are too many.
@@ -64,6 +66,12 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
     return state
 
 
+def maybe_writing(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[str, ...]:
+    """Return the tools that may have changed something of which a record made elsewhere does not tell, sorted."""
+    untold = {step.tool for step in calls if "changed" in step.unknown}
+    return tuple(sorted(name for name in untold if name not in tools or tools[name].effect == "write"))
+
+
 def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
     """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
     net: dict[_Place, RowChange] = {}
@@ -79,16 +87,20 @@ class End:
     Args:
         tables: what the episode started from, with the case's overlays laid on.
         trajectory: the episode.
+        untold: the tools that may have changed what a record made elsewhere does not tell.
 
     Attributes:
         state: the tables at the end, by the ids of their rows.
         changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
 
     Raises:
+        NotRecordedError: there are such tools.
         EndError, InfrastructureError: as ``end_state``.
     """
 
-    def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory) -> None:
+    def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory, untold: Sequence[str] = ()) -> None:
+        if untold:
+            raise NotRecordedError(f"the record does not tell the changes of {', '.join(untold)}")
         self._tables = tables
         self.state = end_state(tables, trajectory.setup, trajectory.calls)
         self.changes = net_changes(change for call in trajectory.calls for change in call.changed)
@@ -105,7 +117,7 @@ class End:
         return tuple(self.state[table].values()) if table in self._keys else self._tables[table].rows
 
     def ever(self, table: str, column: str) -> bool:
-        """Return whether a row of a table has a column, at the start or at the end; of a table without rows nobody knows."""
+        """Return whether a row of a table has a column, at the start or at the end; of a table without rows this is unknown."""
         rows = (*self._tables[table].rows, *self.rows(table))
         return not rows or any(column in row for row in rows)
 

@@ -112,7 +112,7 @@ def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
     make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
     if make is None and suite.manifest.sandbox:
         raise InfrastructureError(
-            f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, and nobody makes one: install the package that does, or name the "
+            f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, but no sandbox is there: install the package that does, or name the "
             "conftest.py with -p"
         )
     return data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)

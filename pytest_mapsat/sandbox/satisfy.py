@@ -156,7 +156,10 @@ def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -
 def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
     answered = [step for step in results if step.kind == "call" and step.tool == match.tool and step.status == "ok"]
     sources = [member for step in answered for member in values_at(step.result, match.path)]
-    return any(_is_close(source, value, match.tolerance) for source in sources) if sources else None
+    if any(_is_close(source, value, match.tolerance) for source in sources):
+        return True
+    unknown = any(step.tool == match.tool and step.status == "unknown" for step in results)
+    return False if sources and not unknown else None
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:

@@ -23,7 +23,7 @@ def fresh(value: Json) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases: nobody changes them."""
+    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases and never changed."""
 
     name: str
     rows: Sequence[JsonObject]
@@ -150,7 +150,7 @@ def _refuse(*_: object, **__: object) -> NoReturn:
 
 
 class _Plain:
-    """Copies are plain data of whoever makes them."""
+    """Copies are plain data of their maker."""
 
     def copy(self) -> Any:
         """Return plain data of the caller's own."""
@@ -209,7 +209,7 @@ class NoSuchRowError(KeyError):
 
 
 class Rows(Mapping[str, Row]):
-    """One table in one episode, by the ids of its rows, which stand in the column ``key``: what nobody has changed is shared with all other episodes."""
+    """One table in one episode, by the ids of its rows, which stand in the column ``key``: rows that have not changed are shared with all other episodes."""
 
     def __init__(self, name: str, key: str, shared: Mapping[str, Row], writing: Writing) -> None:
         self.name = name

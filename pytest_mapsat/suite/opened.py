@@ -93,7 +93,7 @@ class Suite:
         tables: the rows that every case starts from, by table, sorted.
         vocabulary: the words of its domain, for the reading of replies.
         calibration: its own table of which failures that rest on reading stand; None where it has none.
-        sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. Whoever opens it, and has loaded what is added in Python, sets it.
+        sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. The opener sets it, once it has loaded what is added in Python.
     """
 
     def __init__(self, root: Path) -> None:
@@ -129,7 +129,7 @@ class Suite:
         self._fingerprint = ""
         self._shared_paths = (self._manifest_path, *inventory.requirements)
         self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
-        name_secrets(self.manifest.redact)  # whoever reads a suite may print and write what its tools and agents say
+        name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
         """Return the manifest and the line that a key stands on. The file is read again: this is for error messages."""

@@ -61,7 +61,7 @@ _PLACES = {
         ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun", "一", "二", "三", "四", "五", "六", "日"]
     )
 } | {"天": 6}
-#: Characters of a message that the user reads: nobody puts a question behind an essay.
+#: Characters of a message that the user reads: a question does not stand behind an essay.
 _READ_CHARS = 20_000
 #: A sentence that puts the user off is short; a longer one says something besides.
 _SHORT = 80

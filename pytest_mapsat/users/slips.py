@@ -34,7 +34,7 @@ _LONGEST = 400
 _SHOWN = 80
 #: Of a longer turn only the end is read, as by the user itself.
 _READ_CHARS = 20_000
-#: Figures and times, and names in quotation marks: what nobody may make up.
+#: Figures and times, and names in quotation marks: what may not be made up.
 _STATED = re.compile(r"\d+(?:[.:]\d+)*|(?<=[“\"「《])[^”\"」》]{2,40}(?=[”\"」》])")
 
 
@@ -139,7 +139,7 @@ class Script:
         all_text = "\n".join(texts)
         own = facts_of(message, self.language)
         stated = [Span(*match.span()) for match in _STATED.finditer(message)]
-        # A bare number in words ("one") is often none, and a day may be meant by what nobody said.
+        # A bare number in words ("one") is often none, and a day may be meant without being said.
         in_words = [fact for fact in own if not any(map(str.isdigit, _text(message, fact.span)))]
         stated += [fact.span for fact in in_words if fact.unit not in ("count", "day")]
         new = [span for span in stated if _text(message, span) not in all_text]

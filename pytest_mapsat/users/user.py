@@ -1,4 +1,4 @@
-"""Who speaks for the user: nobody, or its script by rules. Every rule stands in docs/how-to/simulate-the-user.md."""
+"""Who speaks for the user: no one, or its script by rules. Every rule stands in docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class UserMove:
         text: what the user says; None: nothing.
         ending: why the dialogue ends here; None: it goes on.
         usage: what the move cost; None: no model was asked.
-        notes: what is worth knowing of how the move came about; kept in the trajectory, told to nobody.
+        notes: what is worth knowing of how the move came about; kept in the trajectory only.
         agreed: whether it agrees to the go-ahead that it was asked for, or declines; None: it was asked for none, or does neither.
     """
 
@@ -70,7 +70,7 @@ class ScriptedUser:
     Args:
         script: what it can answer. All that it knows: no intent, no requirement, no expected tool.
         language: BCP 47; the language of its stock phrases, and that in which messages are read.
-        chooser: chooses among the prepared answers for questions that no phrase is in; None: nobody does.
+        chooser: chooses among the prepared answers for questions that no phrase is in; None: there is no chooser.
     """
 
     def __init__(self, script: UserScript, *, language: str = "en", chooser: Chooser | None = None) -> None:

@@ -43,7 +43,7 @@ def test_the_agent_that_fills_in_a_form_has_one():
 
 
 def test_there_are_examples_of_each_kind():
-    assert len(BLOCKS) == 8
+    assert len(BLOCKS) == 7
     assert sum("async def" in block for block in BLOCKS) == 1
     assert sum("Reply(" in block for block in BLOCKS) == 1
 

@@ -2,20 +2,27 @@
 
 import asyncio
 import json
+import shutil
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
-from pytest_mapsat.agents.tool_server import ToolServer, serve_tools
+from pytest_mapsat.agents.tool_server import ToolServer, missing_extra, serve_tools
 from pytest_mapsat.model import Tool, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from mcp import MCPError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "episode"))
+from episodes import play
 from mcp_clients import call, call_once, client_of
 
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -92,6 +99,27 @@ class TestClient:
             assert call_once(endpoint.url, endpoint.token, "find", query="a") == (["é", 1, None], False)
 
 
+NODE = Path(__file__).with_name("node_client")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+@pytest.mark.skipif(not (NODE / "node_modules").exists(), reason=f"npm install --prefix {NODE.name} was not run")
+class TestNodeClient:
+    def asks(self, url, token, name):
+        command = ["node", NODE / "client.mjs", url, token, name, '{"query": "caf\u00e9"}']
+        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    def test_lists_and_calls(self, endpoint):
+        told = self.asks(endpoint.url, endpoint.token, "find")
+        assert told["tools"] == ["find"]
+        assert json.loads(told["answer"]["content"][0]["text"]) == {"owner": ["shared"], "query": "café"}
+
+    def test_is_told_of_an_unknown_tool_and_of_an_unknown_token(self, endpoint):
+        assert self.asks(endpoint.url, endpoint.token, "serach")["answer"]["isError"]
+        assert "unknown token" in self.asks(endpoint.url, "foreign", "find")["error"]
+
+
 class TestToken:
     def test_of_an_ended_episode_is_refused_and_reaches_no_tool(self):
         tools, calls = toolbox("ended")
@@ -136,24 +164,27 @@ class TestToken:
         assert calls == [("find", {"query": "during"})]
 
 
-def test_sixteen_episodes_at_once_get_the_answers_of_their_own_tools():
+def test_sixteen_episodes_at_once_keep_the_calls_of_their_own_agents():
+    async def talk(number, endpoint):
+        async with client_of(endpoint.url, endpoint.token) as client:
+            asked = [call(client, "find", query=f"{number}-{turn}") for turn in range(5)]
+            return await asyncio.gather(call(client, "find", query="cafe"), *asked)
+
     def episode(number):
-        tools, calls = toolbox(number)
-
-        async def talk():
+        def agent(message, tools):
             with serve_tools(tools) as endpoint:
-                async with client_of(endpoint.url, endpoint.token) as client:
-                    asked = [call(client, "find", query=f"{number}-{turn}") for turn in range(5)]
-                    return await asyncio.gather(*asked)
+                (result, _), *others = asyncio.run(talk(number, endpoint))
+            assert all(is_error for _, is_error in others)
+            return result["places"][0]
 
-        return asyncio.run(talk()), calls
+        return play(agent)
 
     with ThreadPoolExecutor(16) as pool:
         played = list(pool.map(episode, range(16)))
-    for number, (answers, calls) in enumerate(played):
-        expected = [({"owner": [number], "query": f"{number}-{turn}"}, False) for turn in range(5)]
-        assert answers == expected
-        assert sorted(calls, key=str) == [("find", {"query": f"{number}-{turn}"}) for turn in range(5)]
+    for number, trajectory in enumerate(played):
+        assert trajectory.replies[0].text == "Blue Door"
+        queries = {step.arguments["query"] for step in trajectory.calls}
+        assert queries == {"cafe", *(f"{number}-{turn}" for turn in range(5))}
 
 
 class TestRawRequest:
@@ -186,13 +217,18 @@ class TestRawRequest:
         assert post(endpoint.url, None, **self.headers(endpoint))[0] == 405
 
 
-def test_without_the_extra_a_message_says_what_to_install(monkeypatch):
-    def version(name):
-        raise metadata.PackageNotFoundError(name)
+@pytest.mark.parametrize("version", ["", "1.27.0"])
+def test_without_the_extra_or_with_an_old_one_a_message_says_what_to_install(version, monkeypatch):
+    def version_of(name):
+        if not version:
+            raise metadata.PackageNotFoundError(name)
+        return version
 
-    monkeypatch.setattr(metadata, "version", version)
-    with pytest.raises(UsageError, match=r"pip install 'pytest-mapsat\[mcp\]'"):
+    monkeypatch.setattr(metadata, "version", version_of)
+    missing_extra.cache_clear()
+    with pytest.raises(UsageError, match=rf"{version or 'need'}.*pip install 'pytest-mapsat\[mcp\]'"):
         ToolServer()
+    missing_extra.cache_clear()
 
 
 def test_a_port_that_is_taken_is_named(endpoint):

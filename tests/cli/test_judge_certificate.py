@@ -17,7 +17,6 @@ from pytest_mapsat.formats import read_run
 from pytest_mapsat.metrics import wilson_interval
 
 JUDGE = "llm:openai/m"
-TERMS = "judge: {tpr: 0.8, tnr: 0.8, labels: 50}\n"
 CERTIFICATE = Path("suite/judge-certificate.json")
 
 
@@ -28,10 +27,10 @@ def right_model(text, good):
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory):
-    """A suite with thirty right and thirty wrong answers, judged by the checks."""
+    """A suite with twelve right and twelve wrong answers, judged by the checks."""
     folder = tmp_path_factory.mktemp("labelled")
-    right = [answer(id=f"r{number}", text=f"I suggest Blue Bay {'!' * number}") for number in range(30)]
-    wrong = [answer(id=f"w{number}", text=f"I suggest Old Mill {'!' * number}", labels=WRONG) for number in range(30)]
+    right = [answer(id=f"r{number}", text=f"I suggest Blue Bay {'!' * number}") for number in range(12)]
+    wrong = [answer(id=f"w{number}", text=f"I suggest Old Mill {'!' * number}", labels=WRONG) for number in range(12)]
     suite = write_suite(folder / "suite", *right, *wrong)
     (suite / "b.yaml").unlink()  # the case without answers
     with chdir(folder):
@@ -41,13 +40,13 @@ def labelled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def held(labelled, tmp_path_factory):
-    """The same, with the demand for a certificate, judged by a model that has earned it."""
+    """The same, with the demand for a certificate, judged by a model that earns it."""
     folder = shutil.copytree(labelled, tmp_path_factory.mktemp("held") / "root")
+    manifest = folder / "suite" / "suite.yaml"
+    manifest.write_text(manifest.read_text() + "judge: {tpr: 0.8, tnr: 0.8, labels: 50}\n")
     with chdir(folder), pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAPSAT_CACHE_DIR", str(folder / "store"))
-        asked_for(folder / "suite")
         judged()
-        assert require() == 0
     return folder
 
 
@@ -64,8 +63,14 @@ def root(labelled, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def certified(held, tmp_path, monkeypatch):
+def uncertified(held, tmp_path, monkeypatch):
     return moved_into(held, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def certified(uncertified):
+    assert require() == 0
+    return uncertified
 
 
 def judged(verdict=right_model, judge=JUDGE):
@@ -89,8 +94,7 @@ def gate(*more, judge=JUDGE, votes=1, run="judged.json"):
     return decided.outcome, decided.reasons[0]
 
 
-def test_a_judge_that_reaches_what_is_required_gets_a_certificate(root, capsys):
-    judged()
+def test_a_judge_that_reaches_what_is_required_gets_a_certificate(uncertified, capsys):
     capsys.readouterr()
     assert require() == 0
     shown = capsys.readouterr()
@@ -98,10 +102,10 @@ def test_a_judge_that_reaches_what_is_required_gets_a_certificate(root, capsys):
     assert max(map(len, shown.out.splitlines())) <= 80
     text = CERTIFICATE.read_text()
     found = json.loads(text)
-    # Thirty answers keep three requirements, thirty keep two and break one; dialogues are the sample.
-    low = [math.floor(1e4 * wilson_interval(1.0, dialogues, level=0.9)[0]) / 1e4 for dialogues in (60, 30)]
-    assert found["tpr"] == {"labels": 150, "right": 150, "dialogues": 60, "value": 1.0, "low": low[0]}
-    assert found["tnr"] == {"labels": 30, "right": 30, "dialogues": 30, "value": 1.0, "low": low[1]}
+    # Twelve answers keep three requirements, twelve keep two and break one; dialogues are the sample.
+    low = [math.floor(1e4 * wilson_interval(1.0, dialogues, level=0.9)[0]) / 1e4 for dialogues in (24, 12)]
+    assert found["tpr"] == {"labels": 60, "right": 60, "dialogues": 24, "value": 1.0, "low": low[0]}
+    assert found["tnr"] == {"labels": 12, "right": 12, "dialogues": 12, "value": 1.0, "low": low[1]}
     assert (found["suite"], found["judge"], found["model"], found["votes"]) == ("tiny", "llm", "openai/m", 1)
     assert {"en/judge", "zh/judge_again"} <= found["prompts"].keys()
     assert "version" in found
@@ -117,11 +121,11 @@ def test_a_judge_below_what_is_required_is_told_what_is_missing_and_gets_none(ro
     assert require("tpr=0.99,tnr=0.8") == 1
     told = capsys.readouterr().err
     assert (
-        "tpr 0.99 is not reached (kept requirements that it passes: 150 of 150 in 60 dialogues, at least 0.9568 at 95 %; 208 more dialogues"
+        "tpr 0.99 is not reached (kept requirements that it passes: 60 of 60 in 24 dialogues, at least 0.8986 at 95 %; 244 more dialogues"
         in told
     )
     assert (
-        "tnr 0.8 is not reached (broken requirements that it fails: 0 of 30 in 30 dialogues, at least 0 at 95 %" in told
+        "tnr 0.8 is not reached (broken requirements that it fails: 0 of 12 in 12 dialogues, at least 0 at 95 %" in told
     )
     assert not CERTIFICATE.exists()
 
@@ -145,7 +149,7 @@ def test_what_a_judge_leaves_open_is_not_right(root, capsys):
     judged(lambda text, good: "cannot_say" if good else right_model(text, good))
     capsys.readouterr()
     assert require("tpr=0.8") == 1
-    assert "60 of 150 in 60 dialogues" in capsys.readouterr().err
+    assert "24 of 60 in 24 dialogues" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -163,14 +167,7 @@ def test_what_cannot_be_required_is_told(rates, words, capsys):
     assert words in capsys.readouterr().err
 
 
-def asked_for(root):
-    manifest = root / "suite.yaml"
-    manifest.write_text(manifest.read_text() + TERMS)
-
-
-def test_a_gate_without_the_certificate_that_the_suite_asks_for_is_invalid_and_says_what_to_run(root):
-    asked_for(root)
-    judged()
+def test_a_gate_without_the_certificate_that_the_suite_asks_for_is_invalid_and_says_what_to_run(uncertified):
     outcome, reason = gate()
     assert outcome == "invalid"
     assert reason == (
@@ -183,9 +180,7 @@ def test_a_gate_without_the_certificate_that_the_suite_asks_for_is_invalid_and_s
     assert gate()[0] == "passed"
 
 
-def test_without_a_threshold_there_is_no_gate_and_the_missing_certificate_is_only_told(root):
-    asked_for(root)
-    judged()
+def test_without_a_threshold_there_is_no_gate_and_the_missing_certificate_is_only_told(uncertified):
     decided = read_run(Path("judged.json")).gate
     assert decided.outcome == "passed"
     assert "there is no suite/judge-certificate.json" in decided.reasons[0]
@@ -220,9 +215,9 @@ def test_the_suites_sentence_to_judges_is_part_of_what_is_certified(certified):
     ("spoil", "words"),
     [
         (lambda text: text[: len(text) // 2], "suite/judge-certificate.json:"),
-        (lambda text: text.replace('"right": 30', '"right": 29'), "it was changed by hand"),
+        (lambda text: text.replace('"right": 12', '"right": 11'), "it was changed by hand"),
         (lambda text: text.replace('"value": 1.0', '"value": 0.99', 1), "it was changed by hand"),
-        (lambda text: text.replace('"right": 150', '"right": 1500'), "it was changed by hand"),
+        (lambda text: text.replace('"right": 60', '"right": 600'), "it was changed by hand"),
         (lambda text: text.replace('"votes": 1', '"votes": "1"'), "suite/judge-certificate.json:6"),
         (lambda _: "[]", "suite/judge-certificate.json"),
         (lambda _: "", "suite/judge-certificate.json"),
@@ -241,7 +236,7 @@ def test_fewer_labels_or_a_lower_bound_than_the_manifest_asks_for_do_not_hold(ce
     manifest = certified / "suite.yaml"
     given = manifest.read_text()
     manifest.write_text(given.replace("labels: 50", "labels: 500"))
-    assert "rests on 180 labels, and 500 are asked for" in gate()[1]
+    assert "rests on 72 labels, and 500 are asked for" in gate()[1]
     manifest.write_text(given.replace("tnr: 0.8", "tnr: 0.95"))
     assert "tnr 0.95 is not reached" in gate()[1]
 

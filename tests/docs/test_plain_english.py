@@ -7,13 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: Each was a real sentence once that readers had to read twice.
 RIDDLES = (
+    "nobody",
+    "whoever",
     "of which it is open",
     "it is open what",
     "what it is said of",
-    "asks nobody",
-    "ask nobody",
-    "call nobody",
-    "calls nobody",
     "for want of",
     "stands in nothing",
     "that there are no more",

@@ -96,3 +96,10 @@ def test_every_document_that_is_linked_exists() -> None:
         links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
         missing = [link for link in links if not (page.parent / link).exists()]
         assert missing == [], page.name
+
+
+def test_every_page_that_the_changelog_or_the_package_names_exists() -> None:
+    files = [ROOT / "CHANGELOG.md", *sorted((ROOT / "pytest_mapsat").rglob("*.py"))]
+    named = {page for file in files for page in re.findall(r"docs/[a-z/-]+\.md", file.read_text(encoding="utf-8"))}
+    assert len(named) > 10
+    assert [page for page in sorted(named) if not (ROOT / page).exists()] == []

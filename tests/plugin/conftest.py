@@ -32,7 +32,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 @pytest.fixture(autouse=True)
 def _processes_start_warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if {"pytester", "project"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
+    if {"pytester", "project", "warm"} & {*request.fixturenames} and not request.node.get_closest_marker("cold"):
         monkeypatch.setattr(sys, "executable", request.getfixturevalue("warm"))
 
 

@@ -1,6 +1,8 @@
 """--mapsat-compare and mapsat compare: a planted regression is named, the same agent stays green, other runs are refused."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +27,24 @@ def asking(name: str, domain: str) -> dict[str, Any]:
     return case
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what ``planted`` makes once."""
+    return tmp_path_factory.mktemp("planted") / "project"
+
+
 @pytest.fixture
-def planted(pytester: pytest.Pytester) -> pytest.Pytester:
+def planted(pytester: pytest.Pytester, kept: Path) -> pytest.Pytester:
     """Twenty cases in two domains, a run of an agent that passes them all, and one that fails a domain."""
+    if kept.exists():
+        shutil.copytree(kept, pytester.path, dirs_exist_ok=True)
+        return pytester
     cases = [asking(f"{domain[:3]}-{n}", domain) for domain in ("navigation", "search") for n in range(10)]
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
     pytester.makepyfile(good=tiny_suite.GOOD, worse=WORSE)
     result = run(pytester, GOOD, "--mapsat-save=baseline.json")
     assert result.ret == 0
+    shutil.copytree(pytester.path, kept)
     return pytester
 
 
@@ -169,7 +181,7 @@ def test_one_flip_of_a_changed_agent_is_red_where_other_words_stay_and_a_warning
     assert "one trial of each case is too few to tell the change from chance: the words of 12 of 12 dialogues" in told
 
 
-#: Forgets the bench in so many cases as the file ``step`` says: AR falls by 0.006 each time, over 20 cases.
+#: Forgets the bench in so many cases as the file ``step`` says: AR falls by 0.012 each time, over 10 cases.
 FADING = """\
 import pathlib
 
@@ -183,10 +195,10 @@ def agent(message, tools, context):
 """
 
 
-def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is_with_the_anchor(
+def test_five_small_falls_pass_against_the_last_run_and_the_sixth_comparison_is_with_the_anchor(
     pytester: pytest.Pytester,
 ) -> None:
-    cases = [tiny_suite.case(f"c{n:02}") for n in range(20)]
+    cases = [tiny_suite.case(f"c{n}") for n in range(10)]
     bench = {"kind": "says", "any": ["bench"], "about": ["bench"]}
     for n, case in enumerate(cases):
         case["visible"]["query"] = f"Take me to charger {n}."
@@ -202,13 +214,13 @@ def test_eight_small_falls_pass_against_the_last_run_and_the_ninth_comparison_is
         return run(pytester, "--mapsat-agent=fading:agent", f"--mapsat-save={step}.json", *rules)
 
     assert fallen(0).ret == 0
-    for step in range(1, 9):
+    for step in range(1, 6):
         assert fallen(step, f"{step - 1}.json").ret == 0
-    caught = fallen(8, "7.json", "0.json")
+    caught = fallen(5, "4.json", "0.json")
     assert caught.ret == 1
     told = " ".join(caught.stdout.str().split())
-    assert "gate FAILED: against the anchor, ar 1.000 -> 0.952 fell by more than 0.02: -0.048 (8 of 20" in told
-    assert "ar 0.958 -> 0.952 did not fall by more than 0.02: -0.006" in told
+    assert "gate FAILED: against the anchor, ar 1.000 -> 0.940 fell by more than 0.02: -0.060 (5 of 10" in told
+    assert "ar 0.952 -> 0.940 did not fall by more than 0.02: -0.012" in told
 
 
 def test_an_anchor_is_written_moved_and_moved_to_another_suite(

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,6 +35,23 @@ def many(pytester: pytest.Pytester) -> pytest.Pytester:
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"nav/a.yaml": cases[:5], "nav/b.jsonl": cases[5:]})
     pytester.makepyfile(good=tiny_suite.GOOD, bad=tiny_suite.BAD, slow=SLOW)
     return pytester
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder for what ``ran`` makes once."""
+    return tmp_path_factory.mktemp("ran") / "project"
+
+
+@pytest.fixture
+def ran(many, kept):
+    """The same project after a run of the good agent, which is made once."""
+    if kept.exists():
+        shutil.copytree(kept, many.path, dirs_exist_ok=True)
+    else:
+        assert many.runpytest(GOOD, SAVE).ret == 0
+        shutil.copytree(many.path, kept)
+    return many
 
 
 def without_timing(value):
@@ -119,13 +137,12 @@ def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_fro
         assert len(asked) == 12 - len(finished)
 
 
-def test_finished_episodes_are_reported_as_items_and_more_trials_may_be_asked_for(many):
-    many.runpytest(GOOD, SAVE)
-    result = many.runpytest(GOOD, "--mapsat-save=more.json", "--mapsat-resume=run.json", "--mapsat-trials=2")
+def test_finished_episodes_are_reported_as_items_and_more_trials_may_be_asked_for(ran):
+    result = ran.runpytest(GOOD, "--mapsat-save=more.json", "--mapsat-resume=run.json", "--mapsat-trials=2")
     result.assert_outcomes(passed=24)
-    again = many.runpytest(GOOD, "--mapsat-save=whole.json", "--mapsat-trials=2")
+    again = ran.runpytest(GOOD, "--mapsat-save=whole.json", "--mapsat-trials=2")
     again.assert_outcomes(passed=24)
-    assert run_file(many, "more.json") == run_file(many, "whole.json")
+    assert run_file(ran, "more.json") == run_file(ran, "whole.json")
 
 
 @pytest.mark.parametrize(
@@ -137,12 +154,11 @@ def test_finished_episodes_are_reported_as_items_and_more_trials_may_be_asked_fo
         ((GOOD, "--mapsat-assert=all"), "assert: it had *"),
     ],
 )
-def test_going_on_from_another_run_is_refused_with_what_differs(many, options, said):
-    many.runpytest(GOOD, SAVE)
-    result = many.runpytest(*options, "--mapsat-resume=run.json", "--mapsat-save=new.json")
+def test_going_on_from_another_run_is_refused_with_what_differs(ran, options, said):
+    result = ran.runpytest(*options, "--mapsat-resume=run.json", "--mapsat-save=new.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*{said}"])
-    assert (many.path / "run.json").exists()
+    assert (ran.path / "run.json").exists()
 
 
 def test_going_on_with_another_source_or_another_suite_is_refused(many):
@@ -186,14 +202,13 @@ def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_c
     assert run_file(many) == without_timing(json.loads(whole))
 
 
-def test_an_earlier_run_is_moved_away_when_a_run_starts(many):
-    many.runpytest(GOOD, SAVE)
-    first = (many.path / "run.json").read_bytes()
-    many.makeconftest(
+def test_an_earlier_run_is_moved_away_when_a_run_starts(ran):
+    first = (ran.path / "run.json").read_bytes()
+    ran.makeconftest(
         "import pathlib\ndef pytest_collection_finish():\n    assert not pathlib.Path('run.json').exists()\n"
     )
-    assert many.runpytest(GOOD, SAVE).ret == 0
-    assert (many.path / "run.json.previous").read_bytes() == first
+    assert ran.runpytest(GOOD, SAVE).ret == 0
+    assert (ran.path / "run.json.previous").read_bytes() == first
 
 
 def test_a_journal_of_a_run_that_did_not_end_is_never_written_over(many):
@@ -206,9 +221,8 @@ def test_a_journal_of_a_run_that_did_not_end_is_never_written_over(many):
     assert set(journals) <= set(kept)
 
 
-def test_regrade_reads_a_journal_says_so_and_never_passes_it(many):
-    many.runpytest(GOOD, SAVE)
-    result = many.run(sys.executable, "-m", "pytest_mapsat", "regrade", "run.json.journal", "--fail-under", "ar=0.001")
+def test_regrade_reads_a_journal_says_so_and_never_passes_it(ran):
+    result = ran.run(sys.executable, "-m", "pytest_mapsat", "regrade", "run.json.journal", "--fail-under", "ar=0.001")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*journal*"])
     result.stdout.fnmatch_lines(["gate*INVALID*"])
@@ -242,11 +256,10 @@ def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_agai
     assert run_file(many, "again.json") == run_file(many, "whole.json")
 
 
-def test_a_run_may_read_the_run_file_that_it_replaces(many):
-    many.runpytest(GOOD, SAVE)
+def test_a_run_may_read_the_run_file_that_it_replaces(ran):
     for workers in ((), ("-n", "2")):
         options = ("--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", SAVE, *workers)
-        many.runpytest_subprocess(*options).assert_outcomes(passed=12)
+        ran.runpytest_subprocess(*options).assert_outcomes(passed=12)
 
 
 def test_a_journal_that_cannot_be_written_loses_nothing_that_can_be_kept(many):
@@ -283,11 +296,10 @@ def test_a_journal_that_is_cut_under_the_run_makes_no_run_file_of_what_came_afte
     assert not (many.path / "run.json").exists()
 
 
-def test_going_on_from_a_run_of_a_suite_by_another_name_is_refused(many):
-    many.runpytest(GOOD, SAVE)
-    manifest = many.path / "benchmark_cases" / "suite.yaml"
+def test_going_on_from_a_run_of_a_suite_by_another_name_is_refused(ran):
+    manifest = ran.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(manifest.read_text().replace("name: tiny", "name: huge"))
-    result = many.runpytest(GOOD, "--mapsat-resume=run.json")
+    result = ran.runpytest(GOOD, "--mapsat-resume=run.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*the suite huge: it had no such suite, now *"])
 

@@ -10,8 +10,7 @@ import tiny_suite
 
 from pytest_mapsat.formats import read_run
 from pytest_mapsat.model import Noun, Scorecard
-from pytest_mapsat.pytest_plugin.item_reports import Gathered
-from pytest_mapsat.runs.episodes import Ended
+from pytest_mapsat.runs.episodes import Ended, Ledger
 
 pytestmark = pytest.mark.cold
 
@@ -26,7 +25,7 @@ def card(project: pytest.Pytester) -> Scorecard:
 
 
 def test_a_scorecard_is_kept_as_it_was_without_its_dialogue_in_little_room(card: Scorecard) -> None:
-    kept, cards = Gathered(), [Scorecard.model_validate(card.model_dump() | {"id": f"case-{n}"}) for n in range(200)]
+    kept, cards = Ledger(), [Scorecard.model_validate(card.model_dump() | {"id": f"case-{n}"}) for n in range(200)]
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     kept.add((Ended(one) for one in cards), "")

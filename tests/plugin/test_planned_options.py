@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.mark.parametrize("spec", [("judge", "mine:judge"), ("user", "mymod:user"), ("agent", "http://localhost/v1")])
+@pytest.mark.parametrize("spec", [("judge", "mine:judge"), ("user", "mymod:user"), ("agent", "baseline:surface")])
 def test_a_spec_to_come_says_so(project: pytest.Pytester, spec: tuple[str, str]) -> None:
     options = {"agent": "good:agent"} | dict([spec])
     result = project.runpytest(*(f"--mapsat-{name}={value}" for name, value in options.items()))

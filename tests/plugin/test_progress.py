@@ -23,6 +23,8 @@ import tiny_suite
 
 from pytest_mapsat.pytest_plugin.progress import is_wanted
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 #: Room is made below, the line is wiped, written, and the cursor goes back.
 LINE = re.compile(rb"\x1bD\x1b\[A\x1b7\x1b\[B\r\x1b\[2K([^\x1b]*)\x1b8")
 #: Each of its episodes ends once there is a file for it.

@@ -12,11 +12,17 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.formats import limits, read_run
 from pytest_mapsat.model import Run, SuiteError
 
+RUNS: dict[tuple[str, ...], bytes] = {}
+
 
 def saved(project: pytest.Pytester, *options: str, agent: str = "good") -> bytes:
-    """Run an agent, save the run as run.json, and return its bytes."""
-    project.runpytest(f"--mapsat-agent={agent}:agent", "--mapsat-save=run.json", *options)
-    return (project.path / "run.json").read_bytes()
+    """Save the run of an agent, which is made once for all tests, as run.json, and return its bytes."""
+    run = project.path / "run.json"
+    if (agent, *options) not in RUNS:
+        project.runpytest(f"--mapsat-agent={agent}:agent", "--mapsat-save=run.json", *options)
+        RUNS[agent, *options] = run.read_bytes()
+    run.write_bytes(RUNS[agent, *options])
+    return RUNS[agent, *options]
 
 
 def again(*options: str) -> tuple[int, Any]:

@@ -69,7 +69,7 @@ def test_a_failure_tells_what_was_refused_and_which_rows_changed(store):
          "the sandbox could not be made: KeyboardInterrupt: no message"),
         (shop.CONFTEST.replace("    return Shop if", "    raise ValueError('no') if"),
          "pytest_mapsat_sandbox of conftest.py: ValueError: no"),
-        ("", "suite.yaml of shop has options of a sandbox in Python, and nobody makes one"),
+        ("", "suite.yaml of shop has options of a sandbox in Python, but no sandbox is there"),
     ],
 )  # fmt: skip
 def test_a_sandbox_that_breaks_is_laid_to_the_infrastructure(store, conftest, said):

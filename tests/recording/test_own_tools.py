@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from pytest_mapsat.model import UsageError
-from pytest_mapsat.recording import NoAnswerError, OwnTools
+from pytest_mapsat.recording import NoAnswerError, OwnTools, own_tools
 from pytest_mapsat.sandbox import Toolbox
 
 
@@ -165,7 +165,7 @@ class Hostile:
     [
         (lost, "lost raised OSError: no network"),
         (deep, "stand more than 60 deep"),
-        (doubled, "more than 1,000,000 values"),
+        (doubled, "more than 10,000 values"),
         (Hostile, "tool raised RuntimeError: no"),
         (lambda: {"a": [1, {2}]}, r"at a\.1: a set, which JSON cannot hold"),
         (lambda: float("inf"), "the number inf"),
@@ -174,7 +174,8 @@ class Hostile:
         (lambda: "x" * 5_000_000, "a result of 5,000,002 bytes; a recording holds"),
     ],
 )
-def test_what_no_recording_can_hold_is_told_with_its_place(function, message):
+def test_what_no_recording_can_hold_is_told_with_its_place(monkeypatch, function, message):
+    monkeypatch.setattr(own_tools, "_MOST_VALUES", 10_000)
     with pytest.raises(NoAnswerError, match=message):
         OwnTools.of({"lost" if function is lost else "tool": function}).ask("lost" if function is lost else "tool", {})
 

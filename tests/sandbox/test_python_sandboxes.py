@@ -328,7 +328,7 @@ def test_tables_without_ids_are_refused(tables, said):
         (lambda case, suite: 1 / 0, "the sandbox could not be looked up: ZeroDivisionError"),
         (lambda case, suite: lambda state: 1 / 0, "the sandbox could not be made: ZeroDivisionError"),
         (lambda case, suite: lambda state: SimpleNamespace(fnd_order=1), "the sandbox has a method for no tool"),
-        (lambda case, suite: None, "suite.yaml of shop has options of a sandbox in Python, and nobody makes one"),
+        (lambda case, suite: None, "suite.yaml of shop has options of a sandbox in Python, but no sandbox is there"),
     ],
 )
 def test_a_sandbox_that_cannot_be_made_says_why(suite, hook, said):

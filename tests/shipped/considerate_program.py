@@ -27,6 +27,10 @@ class ByLines:
 class OverMcp:
     """Tools of an MCP server, asked by the requests that a client of the SDK sends, too: it takes a second to import."""
 
+    def __init__(self, url, token):
+        self._url = url
+        self._token = token
+
     def call(self, name, arguments):
         result = self._ask("tools/call", {"name": name, "arguments": arguments})
         return json.loads(result["content"][0]["text"])
@@ -37,18 +41,19 @@ class OverMcp:
     def _ask(self, method, params):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         headers = {
-            "Authorization": f"Bearer {os.environ['MAPSAT_MCP_TOKEN']}",
+            "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2025-11-25",
         }
-        request = urllib.request.Request(os.environ["MAPSAT_MCP_URL"], body, headers)
+        request = urllib.request.Request(self._url, body, headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())["result"]
 
 
 if __name__ == "__main__":
-    tools = OverMcp() if sys.argv[1:] == ["mcp"] else ByLines()
+    over_mcp = sys.argv[1:] == ["mcp"]
+    tools = OverMcp(os.environ["MAPSAT_MCP_URL"], os.environ["MAPSAT_MCP_TOKEN"]) if over_mcp else ByLines()
     session = SimpleNamespace(state={})
     for line in sys.stdin:
         asked = json.loads(line)

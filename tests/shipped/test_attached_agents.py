@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from considerate_service import running
 from shipped_runs import ALL, ROOT, run
 
 from pytest_mapsat.agents import resolve_source
@@ -29,6 +30,26 @@ def without_times(data):
     if isinstance(data, dict):
         return {key: without_times(value) for key, value in data.items() if key != "timing"}
     return data
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """The folder with a file of the service for each way, and its address."""
+    folder = tmp_path_factory.mktemp("service")
+    headers = "headers: {X-Mapsat-MCP-Url: $mcp_url, X-Mapsat-MCP-Token: $mcp_token}"
+    with running() as url:
+        (folder / "own.yaml").write_text(f"url: {url}/own\n{headers}\n")
+        yield folder, url
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", ["chat", pytest.param("own", marks=OVER_MCP)])
+def test_as_a_service_it_is_judged_like_the_function(service, way, name):
+    folder, url = service
+    source = resolve_source(f"openai-chat:{url}" if way == "chat" else "http:own.yaml", root=folder)
+    card = without_times(run(source, ALL[name]).to_json())
+    assert card["outcome"] == "passed"
+    assert card == seen(FUNCTION, name)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -31,6 +31,16 @@ def case_of(task):
     return Case.model_validate({"id": f"task-{task['id']}", "visible": {"query": "Help me."}, "truth": truth})
 
 
+TEXTS = {}
+
+
+def as_text(row):
+    """Return a row as text; most rows are one object at every end, and their text is made once."""
+    if id(row) not in TEXTS:
+        TEXTS[id(row)] = row, canonical_json(row)
+    return TEXTS[id(row)][1]
+
+
 def played(case, suite, calls):
     """The dialogue of an agent that makes these calls, and the whole database at its end, as text."""
     sandbox = make_sandbox(case, suite)
@@ -39,7 +49,7 @@ def played(case, suite, calls):
     trajectory = Trajectory(case=case.id, turns=turns)
     state = end_state(tables_of(case, suite), (), steps)
     tables = {name: dict(state.table(name, key=key)) for name, key in retail_sandbox.KEYS.items()}
-    return trajectory, {name: hash(canonical_json(rows)) for name, rows in tables.items()}
+    return trajectory, {name: {key: as_text(row) for key, row in rows.items()} for name, rows in tables.items()}
 
 
 def verdict(case, suite, trajectory):

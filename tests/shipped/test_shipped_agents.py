@@ -1,6 +1,7 @@
 """The oracle, the shipped agents and the agents that know nothing score what a suite worth having gives them."""
 
 import json
+from functools import cache
 
 import pytest
 from shipped_runs import CASES, ROOT, cards, failed, looked_around, mean_ar, run, run_function
@@ -110,6 +111,7 @@ def test_pasting_every_result_stays_low_on_the_whole():
     assert mean_ar({name: _paste(name) for name in CASES}) < 0.1
 
 
+@cache
 def _paste(name):
     calls = looked_around(name)
 

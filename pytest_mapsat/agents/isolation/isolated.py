@@ -206,7 +206,7 @@ class IsolatedConversation(Conversation):
             self._came_back.set()
 
     def cancel(self) -> None:
-        """Kill the process; what it prints from now on belongs to nobody."""
+        """Kill the process; what it prints from now on belongs to no episode."""
         self._process.kill()
         self._came_back.wait(_CANCEL_PATIENCE)
 

@@ -125,7 +125,7 @@ class AgentProcess:
         return None
 
     def kill(self) -> None:
-        """Kill it, with all that it started; what it has printed and nobody has read is not shown."""
+        """Kill it, with all that it started; printed text that was not read yet is not shown."""
         for printed in self._printed:
             printed.left = 0
         with suppress(OSError):

@@ -53,7 +53,7 @@ from .rows import (
 FORMAT = "mobilitybench"
 _DESCRIPTION = (
     "MobilityBench (repository AMAP-ML/MobilityBench, no licence stated), imported from its published table; "
-    "snapshot {snapshot}: {cases} cases, {recordings} recordings. Nobody may ask the user back."
+    "snapshot {snapshot}: {cases} cases, {recordings} recordings. The agent may not ask the user back."
 )
 _DOMAINS = {
     "basic_information_retrieval": "places, where the user is, what is nearby, weather, traffic",

@@ -28,12 +28,12 @@ _QUERY = 140
 TOLD = 1_000
 _CALLS = 100
 _NOTES, _NOTE = 50, 1_000
-#: More marks in one text than this help nobody.
+#: More marks in one text than this are no help.
 _MARKS = 200
 _ANCHOR = re.compile(r"[A-Za-z0-9_.-]{1,120}", re.ASCII)
 #: How a label ended, without what is said of it.
 _ENDED = ("requirement", "kind", "outcome", "value", "nothing_claimed", "blame", "by", "idle")
-#: Labels in the order in which they are read: what is wrong, what is open, what is right, what nobody judged.
+#: Labels in the order in which they are read: what is wrong, what is open, what is right, what was not judged.
 _READ = {"failed": 0, "error": 0, "unevaluated": 1, "passed": 2, "none": 3, "not_applicable": 4}
 #: Of several labels that rest on the same words the gravest gives the mark its state.
 _GRAVITY = {"failed": 4, "error": 3, "unevaluated": 2, "passed": 1}
@@ -100,7 +100,7 @@ class TurnView(NamedTuple):
 class RequirementView(NamedTuple):
     """A requirement with its label.
 
-    ``state`` is the label's outcome, ``partial`` for a level between, ``none`` where nobody judged it; ``title`` says it in words. ``decidable``: a person may decide
+    ``state`` is the label's outcome, ``partial`` for a level between, ``none`` where it was not judged; ``title`` says it in words. ``decidable``: a person may decide
     it. ``soft``: it has levels.
     """
 

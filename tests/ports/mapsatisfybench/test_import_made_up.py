@@ -98,9 +98,8 @@ def test_arguments_are_kept_as_they_are_nulls_included(tmp_path):
     assert suite.recordings("case-1")[0].arguments == arguments
 
 
-@pytest.mark.parametrize(
-    ("history", "sentences", "noted"),
-    [
+def test_the_history_is_read_however_it_is_written(tmp_path):
+    histories = [
         (json.dumps(["a", "b"]), ("a", "b"), False),
         (json.dumps(["a", "b"]).replace('"', '\\"'), ("a", "b"), True),
         (["a", "b"], ("a", "b"), False),
@@ -108,12 +107,15 @@ def test_arguments_are_kept_as_they_are_nulls_included(tmp_path):
         ("", (), False),
         ("no array", ("no array",), True),
         ('{"a": 1}', ('{"a": 1}',), True),
-    ],
-)
-def test_the_history_is_read_however_it_is_written(tmp_path, history, sentences, noted):
-    report, suite = imported(tmp_path, [row(ctx=context(history=history))])
-    assert the_case(suite).visible.context.history == sentences
-    assert ("history" in kinds(report)) is noted
+    ]
+    rows = [row(f"case-{number}", ctx=context(history=history)) for number, (history, *_) in enumerate(histories)]
+    report, suite = imported(tmp_path, rows)
+    cases = [suite.load(entry) for entry in suite.entries(suite.root / "cases.jsonl")]
+    assert [case.visible.context.history for case in cases] == [sentences for _, sentences, _ in histories]
+    noted = {note.place for note in report.notes if note.kind == "history"}
+    assert len(noted) == sum(odd for *_, odd in histories)
+    for number, (history, _, odd) in enumerate(histories, 2):
+        assert any(f"row {number}" in place for place in noted) is odd, history
 
 
 def test_a_place_that_cannot_be_read_is_left_out_and_counted(tmp_path):
@@ -135,27 +137,26 @@ def test_what_a_case_has_no_place_for_is_counted(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("bad", "words"),
-    [
+def test_rows_that_cannot_be_cases_are_left_out_with_their_places(tmp_path):
+    stern = {"rubric_instruction": "x", "constraint_type": "stern", "evidence_confidence": 1, "evidence": ""}
+    bad = [
         (["bad", "q", "{", "i", "{}"], "context is not JSON"),
         (["bad", "q", "[]", "i", "{}"], r"context is \[\], not an object"),
         (row("bad", ctx=context(time="yesterday")), "found 'yesterday', expected YYYY-MM-DD"),
         (row("bad", gt=truth(explicit_intent="go")), "explicit_intent is 'go', not a list"),
-        (row("bad", gt=truth(implicit_intent=[{"rubric_instruction": "x", "constraint_type": "stern", "evidence_confidence": 1, "evidence": ""}])), "constraint_type is 'stern', not hard or soft"),
+        (row("bad", gt=truth(implicit_intent=[stern])), "constraint_type is 'stern', not hard or soft"),
         (row("bad", gt=truth(clarification_policy={"max_allowed": "many", "evidence": ""})), "found 'many', expected a whole number"),
         (row("b a d"), "expected 1 to 80 of"),
         (row("bad-t1"), "ends like the mark of a trial"),
         (row("bad", query=""), "query: found ''"),
-    ],
-)  # fmt: skip
-def test_a_row_that_cannot_be_a_case_is_left_out_with_its_place(tmp_path, bad, words):
-    report, suite = imported(tmp_path, [row(), bad])
+    ]  # fmt: skip
+    report, suite = imported(tmp_path, [row(), *(cells for cells, _ in bad)])
     assert the_case(suite).id == "case-1"
-    assert report.not_carried["cases"] == 1
-    note = note_of(report, "unparsable")
-    assert "row 3" in note.place
-    assert re.search(words, note.message)
+    assert report.not_carried["cases"] == len(bad)
+    for number, (_, words) in enumerate(bad, 3):
+        (note,) = [note for note in report.notes if re.search(rf"row {number}\b", note.place)]
+        assert note.kind == "unparsable"
+        assert re.search(words, note.message)
 
 
 def test_a_source_without_a_single_good_case_is_refused(tmp_path):
@@ -177,22 +178,19 @@ def test_cases_are_sorted_by_id(tmp_path):
     assert [entry.id for entry in suite.entries(suite.root / "cases.jsonl")] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("cells", "left"),
-    [
-        (["case-1", "get_rgeo", "{x}", "1"], "recordings"),
-        (["case-1", "get_rgeo", "[1]", "1"], "recordings"),
-        (["no good id", "get_rgeo", "{}", "1"], "recordings"),
-        (["case-1", "get rgeo", "{}", "1"], "recordings"),
-        (["case-1", "get_rgeo", "{}"], "rows"),
-    ],
-)
-def test_a_recording_that_cannot_be_read_is_left_out_and_counted(tmp_path, cells, left):
+def test_recordings_that_cannot_be_read_are_left_out_and_counted(tmp_path):
+    bad = [
+        ["case-1", "get_rgeo", "{x}", "1"],
+        ["case-1", "get_rgeo", "[1]", "1"],
+        ["no good id", "get_rgeo", "{}", "1"],
+        ["case-1", "get rgeo", "{}", "1"],
+        ["case-1", "get_rgeo", "{}"],
+    ]
     good = recording("case-1", "get_rgeo", {"x": "1", "y": "2"}, 1)
-    report, suite = imported(tmp_path, None, {"get_rgeo": [good, cells]})
+    report, suite = imported(tmp_path, None, {"get_rgeo": [good, *bad]})
     assert len(suite.recordings("case-1")) == report.recordings == 1
-    assert report.not_carried == {left: 1}
-    assert any(note.place == "get_rgeo.csv:3" for note in report.notes)
+    assert report.not_carried == {"recordings": 4, "rows": 1}
+    assert {note.place for note in report.notes} >= {f"get_rgeo.csv:{number}" for number in range(3, 8)}
 
 
 def test_recordings_of_no_case_are_kept_aside(tmp_path):

@@ -1,0 +1,260 @@
+"""Protocols that agents speak to those who use them: AG-UI, in which our tools are those of the frontend, and Agent2Agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+from uuid import uuid4
+
+from pytest_mapsat.model import Json, JsonObject, shown
+from pytest_mapsat.reply import Reply
+
+from .wire_forms import (
+    Call,
+    Exchange,
+    ServiceFault,
+    Step,
+    ToolForm,
+    WireForm,
+    function_call,
+    members_of,
+    part_of,
+    summed,
+    text_of,
+    texts_of,
+    told_error,
+    usage_of,
+)
+
+
+class AgUiForm(ToolForm):
+    """AG-UI: our tools are those of the frontend; their results come with a further run."""
+
+    _THOUGHTS = ("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "THINKING_TEXT_MESSAGE_CONTENT")
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        self._messages: list[JsonObject] = []
+        self._state: Json = {}
+
+    def _hear(self, message: str) -> None:
+        self._messages.append({"id": str(uuid4()), "role": "user", "content": message})
+
+    def _answer(self, call: Call, result: str) -> None:
+        self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
+
+    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+        context = [
+            {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
+            for key, value in self._exchange.context().items()
+            if value not in (None, [], {}, "")
+        ]
+        body: JsonObject = {
+            "threadId": self._exchange.values["session"],
+            "runId": str(uuid4()),
+            "state": self._state,
+            "messages": self._messages,
+            "tools": tools,
+            "context": context,
+            "forwardedProps": {},
+        }
+        answer = self._exchange.post(self._extended(body, message), {"Accept": "text/event-stream"})
+        if answer.events is None:
+            raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
+        return self._read(answer.events)
+
+    def _read(self, events: Iterator[JsonObject]) -> Step:
+        run = _Run()
+        snapshot: list[JsonObject] | None = None
+        for event in events:
+            kind = part_of(event, "type", str, "an event")
+            if kind == "RUN_ERROR":
+                raise told_error(event)
+            if kind == "STATE_SNAPSHOT":
+                self._state = event.get("snapshot")
+            elif kind == "MESSAGES_SNAPSHOT":
+                snapshot = members_of(event, "messages", "an event")
+            elif kind in self._THOUGHTS:
+                run.thought += text_of(event, "delta", "an event")
+            elif kind == "RUN_FINISHED":
+                if run.thought.strip():
+                    self._exchange.session.think(run.thought)
+                self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
+                usage = event.get("usage")
+                entries = [usage_of(entry) for entry in usage] if isinstance(usage, list) else []
+                return Step(run.text(event), run.calls(), summed(entries) if entries else {})
+            else:
+                run.take(kind, event)
+        raise ServiceFault("its stream ended before the run did: no RUN_FINISHED came")
+
+
+class _Run:
+    """What the events of one run of AG-UI come to."""
+
+    def __init__(self) -> None:
+        self.thought = ""
+        self._texts: dict[str, str] = {}
+        self._made: dict[str, Call] = {}
+        self._results: dict[str, JsonObject] = {}
+        self._open = ""
+
+    def take(self, kind: str, event: JsonObject) -> None:
+        """Take an event of a message or a tool call; others say nothing that a reply holds."""
+        group = next((name for name in ("TEXT_MESSAGE", "TOOL_CALL") if kind.startswith(f"{name}_")), "")
+        if kind == "TOOL_CALL_RESULT":
+            self._results[part_of(event, "toolCallId", str, f"the event {kind}")] = event
+        elif group and kind.endswith(("_START", "_CONTENT", "_ARGS", "_CHUNK")):
+            self._grow(kind, event, "messageId" if group == "TEXT_MESSAGE" else "toolCallId")
+
+    def _grow(self, kind: str, event: JsonObject, key: str) -> None:
+        place = f"the event {kind}"
+        if not kind.endswith("_CHUNK") or event.get(key):
+            self._open = part_of(event, key, str, place)
+        opens = kind.endswith("_START") or (kind.endswith("_CHUNK") and self._open not in {**self._texts, **self._made})
+        if opens and key == "messageId":
+            self._texts[self._open] = ""
+        elif opens:
+            self._made[self._open] = Call(self._open, part_of(event, "toolCallName", str, place), "")
+        delta = "" if kind.endswith("_START") else text_of(event, "delta", place)
+        if key == "messageId" and self._open in self._texts:
+            self._texts[self._open] += delta
+        elif key == "toolCallId" and self._open in self._made:
+            call = self._made[self._open]
+            self._made[self._open] = call._replace(arguments=f"{call.arguments}{delta}")
+        else:
+            raise ServiceFault(f"{place} goes on with {self._open!r:.80}, which was not started")
+
+    def text(self, finished: JsonObject) -> str:
+        """Return what the user reads: all texts of the run; failing those, what it was interrupted for."""
+        outcome = finished.get("outcome")
+        interrupts = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
+        texts = [text for text in self._texts.values() if text]
+        return "\n\n".join(texts) or texts_of(interrupts, "message")
+
+    def calls(self) -> list[Call]:
+        """Return the calls that wait for a result: tools of the service's own have theirs already."""
+        return [call for key, call in self._made.items() if key not in self._results]
+
+    def messages(self) -> list[JsonObject]:
+        """Return the messages that the run adds to the dialogue."""
+        said = "\n\n".join(text for text in self._texts.values() if text)
+        mine: JsonObject = {"id": next(iter(self._texts), str(uuid4())), "role": "assistant", "content": said}
+        if self._made:
+            mine["toolCalls"] = [function_call(call) for call in self._made.values()]
+        results = [
+            {
+                "id": result.get("messageId") or str(uuid4()),
+                "role": "tool",
+                "toolCallId": key,
+                "content": result.get("content", ""),
+            }
+            for key, result in self._results.items()
+        ]
+        return [mine, *results]
+
+
+class A2AForm(WireForm):
+    """Agent2Agent over JSON-RPC: version 1.0, and 0.3 where a service does not know that."""
+
+    _METHODS: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "1.0": ("SendMessage", "GetTask"),
+        "0.3": ("message/send", "tasks/get"),
+    }
+    #: No such method; this version is not supported.
+    _OLD = (-32601, -32009)
+    #: What a service says of a request that it cannot read: it is not the agent that fails.
+    _UNREADABLE = (-32700, -32600, -32601, -32602, -32009)
+    _AT_WORK = ("submitted", "working")
+    _WAITS = ("input-required", "auth-required")
+    #: Between two looks at a task that is at work, seconds.
+    _PAUSE = 0.5
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        self._version = "1.0"
+        self._ids: dict[str, str] = {}
+
+    def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # an agent has tools of its own
+        """Return the reply to a message; see ``WireForm.reply``."""
+        error, result = self._send(message)
+        if error and error.get("code") in self._OLD and self._version == "1.0":
+            self._version = "0.3"  # refused before anything was done
+            error, result = self._send(message)
+        while not error and (task := self._task(result)) and self._state(task) in self._AT_WORK:
+            self._exchange.pause(self._PAUSE)
+            error, result = self._rpc(1, {"id": part_of(task, "id", str, "a task")})
+        if error:
+            raise self._refused(error)
+        return self._read(result)
+
+    def _send(self, message: str) -> tuple[JsonObject, JsonObject]:
+        context = {key: value for key, value in self._exchange.context().items() if value not in (None, [], {}, "")}
+        old = self._version == "0.3"
+        said: JsonObject = {
+            "messageId": str(uuid4()),
+            "role": "user" if old else "ROLE_USER",
+            "parts": [{"kind": "text", "text": message} if old else {"text": message}],
+            "metadata": {"context": context, "session": self._exchange.values["session"]},
+            **self._ids,
+        }
+        if old:
+            said["kind"] = "message"
+        params = {"message": said, "configuration": {"blocking": True} if old else {}}
+        return self._rpc(0, self._extended(params, message))
+
+    def _rpc(self, method: int, params: JsonObject) -> tuple[JsonObject, JsonObject]:
+        """Return the error and the result of a call, of which one is empty."""
+        name = self._METHODS[self._version][method]
+        request: JsonObject = {"jsonrpc": "2.0", "id": str(uuid4()), "method": name, "params": params}
+        answer = self._exchange.post(request, {"A2A-Version": self._version})
+        if answer.events is not None:
+            raise ServiceFault(f"it answers {name} with a stream of events; expected one JSON answer")
+        if isinstance(answer.data, Mapping) and answer.data.get("error"):
+            return part_of(answer.data, "error", dict), {}
+        return {}, part_of(answer.data, "result", dict)
+
+    def _refused(self, error: JsonObject) -> ServiceFault:
+        if error.get("code") in self._UNREADABLE:
+            return ServiceFault(f"it refuses the request: {shown(error.get('message'))} ({error.get('code')})")
+        return told_error(error)
+
+    @staticmethod
+    def _task(result: JsonObject) -> JsonObject | None:
+        task = result.get("task", result)
+        return task if isinstance(task, dict) and "status" in task else None
+
+    @staticmethod
+    def _state(task: JsonObject) -> str:
+        state: str = part_of(part_of(task, "status", dict, "a task"), "state", str, "the status of a task")
+        return state.removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+    def _read(self, result: JsonObject) -> Reply:
+        task = self._task(result)
+        if task is None:
+            message = result.get("message", result)
+            parts = part_of(message, "parts", list, "a message")
+        else:
+            parts = self._parts(task)
+            message = {
+                "contextId": task.get("contextId"),
+                "taskId": task["id"] if self._state(task) in self._WAITS else None,
+            }
+            if self._state(task) in ("failed", "rejected", "canceled"):
+                raise told_error(texts_of(parts) or f"the task ended as {self._state(task)}")
+        kept = {key: message.get(key) for key in ("contextId", "taskId")}
+        self._ids = {**self._ids, **kept} if kept["contextId"] else self._ids
+        self._ids = {key: value for key, value in self._ids.items() if isinstance(value, str) and value}
+        data = next(
+            (part["data"] for part in parts if isinstance(part, dict) and isinstance(part.get("data"), dict)), None
+        )
+        return Reply(texts_of(parts) or (json.dumps(data, ensure_ascii=False) if data else ""), output=data)
+
+    @staticmethod
+    def _parts(task: JsonObject) -> list[Json]:
+        """Return the parts of what a task came to: its artifacts, else the message of its status."""
+        artifacts = members_of(task, "artifacts", "a task")
+        made = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
+        said = members_of(task["status"].get("message") or {}, "parts", "a message")
+        waits = A2AForm._state(task) != "completed"
+        return (said or made) if waits else (made or said)

@@ -1,0 +1,445 @@
+"""Agents that are services behind HTTP: each message is a POST, each reply is read in pieces, within what is left of the episode.
+
+What breaks on the way is never the agent's failure: a connection, a status that is no success, an answer that cannot be read. What the
+agent says of itself in the field that its form has for errors is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from secrets import token_hex
+from threading import Event
+from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from pytest_mapsat.formats import limits, parse_json, redacted
+from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+
+from .agent_protocols import A2AForm, AgUiForm
+from .returned import AgentFault, checked, scrubbed
+from .service_file import FORM_NAMES, ServiceFile, filled, read_service_file, wants_tools
+from .source import AgentContext, Conversation, Session, Spec, seconds_left
+from .wire_forms import (
+    Answer,
+    ChatForm,
+    Exchange,
+    JsonForm,
+    ResponsesForm,
+    ServiceFault,
+)
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, HTTPConnectionPool
+
+#: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
+MOST_BYTES = 16 * limits.MIB
+_REFUSAL_BYTES = 64 * 1024
+_PIECE = 64 * 1024
+_EXCERPT = 300
+#: Seconds a connection may take, of those that are left, so that a dead address is told from a slow agent.
+_CONNECT = 10.0
+_SHARE = 0.8
+_DAY = 86_400.0
+#: Pauses before a request is sent again that did nothing, seconds.
+_PAUSES = (0.2, 1.0)
+_SUCCESS, _REDIRECTS, _CLIENT_ERRORS = range(200, 300), range(300, 400), range(400, 500)
+_LATER = (429, 503)
+_ADVICE = {
+    401: 'give its key in a service file: headers: {Authorization: "Bearer ${MY_TOKEN}"}',
+    403: "does its key allow this?",
+    404: "is the path of the address right, and the form?",
+    405: "it takes no POST there: is the path of the address right?",
+    429: "run fewer episodes at once: --mapsat-concurrency=N",
+}
+_ADVICE_4XX = "does it want another form, or other fields? mapsat_http names the form or the service file"
+_ADVICE_5XX = "its own log tells more; run again what was lost with --mapsat-resume"
+_TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
+
+
+# -- what the user wrote -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class HttpSource:
+    """A service, and how it is spoken to.
+
+    Attributes:
+        spec: as the user wrote it.
+        url: where requests go.
+        target: path and query of it.
+        file: what the service file says; its defaults where there is none.
+        files: the service file, where there is one.
+        pool: connections that are kept open between requests.
+    """
+
+    spec: str
+    url: str
+    target: str
+    file: ServiceFile
+    files: tuple[str, ...]
+    pool: HTTPConnectionPool
+    kind: Literal["agent"] = "agent"
+    name: str = "agent"
+    shared: bool = True
+    waits: bool = True
+
+    @property
+    def agent(self) -> object:
+        """The source itself: there is no object of the user's."""
+        return self
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> HttpConversation:
+        """Return the agent for one episode."""
+        return HttpConversation(self, toolbox, context, session)
+
+
+def open_source(spec: Spec) -> HttpSource:
+    """Return the source for ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
+
+    Raises:
+        UsageError: the address or the form cannot be used, or a variable of the environment is missing.
+        SuiteError: the service file is broken; its problems say where.
+    """
+    named, url, form = f"agent {spec.text!r}", spec.text, spec.http
+    if spec.scheme in FORM_NAMES:
+        url, form = spec.rest, spec.scheme
+    elif not spec.rest.startswith("//"):
+        url, form = "", spec.rest
+    files: tuple[str, ...] = ()
+    if form.endswith((".yaml", ".yml")):
+        files, file = (str(spec.root / form),), read_service_file(spec, form)
+    elif form and form not in FORM_NAMES:
+        hint = did_you_mean(form, FORM_NAMES)
+        expected = f"expected {', '.join(FORM_NAMES)} or the path of a service file that ends in .yaml"
+        raise UsageError(f"{named}: found the form {form!r}, {expected}" + (f" ({hint})" if hint else ""))
+    else:
+        file = ServiceFile.model_validate({"form": form or "json"})
+    url = url or str(filled(file.url, {}))
+    address = _address(url, named, _FORMS[file.form].path)
+    target = urlunsplit(("", "", *urlsplit(address)[2:]))
+    return HttpSource(spec.text, address, target, file, files, _pool(url, named))
+
+
+def _address(url: str, named: str, path: str) -> str:
+    """Return where requests go: the address that the user wrote, and behind it the path of a form. Raises UsageError."""
+    example = "expected an address such as http://127.0.0.1:8000/chat"
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and url.isascii()
+    except ValueError:
+        sound = False
+    if not sound or not url.isprintable() or " " in url:
+        raise UsageError(f"{named}: found {shown(url)}, {example}")
+    if "@" in parts.netloc:
+        raise UsageError(f"{named}: an address with a password would stand in reports; {_ADVICE[401]}")
+    whole = parts.path if parts.path.endswith(path) else parts.path.rstrip("/") + path
+    return urlunsplit((parts.scheme, parts.netloc, whole or "/", parts.query, ""))
+
+
+def _pool(url: str, named: str) -> HTTPConnectionPool:
+    import urllib3  # noqa: PLC0415 (only where a service is asked)
+
+    try:
+        return urllib3.connection_from_url(url, maxsize=64)
+    except (urllib3.exceptions.HTTPError, ValueError) as error:
+        raise UsageError(f"{named}: found {shown(url)}: {error}") from None
+
+
+# -- an episode ----------------------------------------------------------------------------------------------------------
+
+
+class _Watched:
+    """The toolbox, and whether a tool was called since the last message."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.used = False
+        self._toolbox = toolbox
+        self.schemas = toolbox.schemas
+
+    def call(self, name: str, arguments: JsonObject | None = None) -> Json:
+        """Call a tool."""
+        self.used = True
+        return self._toolbox.call(name, arguments)
+
+
+class HttpConversation(Conversation):
+    """One episode with a service."""
+
+    def __init__(
+        self, source: HttpSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
+    ) -> None:
+        self._source = source
+        self._session = session
+        self._context = context
+        self._cancelled = Event()
+        self._held = ExitStack()
+        self._response: BaseHTTPResponse | None = None
+        self._tools = _Watched(toolbox)
+        # A service may keep what it heard in an earlier run under the same id, so each episode has a new one.
+        identity = f"{session.id}-{token_hex(4)}"
+        values: dict[str, Json] = {"session": identity}
+        if wants_tools(source.file):
+            from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
+
+            endpoint = self._held.enter_context(serve_tools(cast("Toolbox", self._tools)))
+            values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
+        made = _FORMS[source.file.form]
+        self._headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "User-Agent": "pytest-mapsat",
+            "X-Mapsat-Session": identity,
+            **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},
+        }
+        watched = cast("Toolbox", self._tools)
+        self._form = made(Exchange(self._post, self._pause, watched, session, context, values, source.file))
+
+    def reply(self, message: str, *, form: bool = False) -> Reply:
+        """Send the message and return the answer; see ``Conversation.reply``."""
+        self._tools.used = False
+        try:
+            return self._with_data(checked(self._form.reply(message, form=form), form=form), form=form)
+        except ServiceFault as fault:
+            place = urlsplit(self._source.url)
+            words = redacted(f"the service {place.scheme}://{place.netloc}{place.path}: {fault.message}")
+            raise AgentFault(scrubbed(words, 2 * _EXCERPT), blame=fault.blame) from None
+        except ToolsClosed as error:
+            raise AgentFault(f"the agent went on after its reply was over, or did too much in it: {error}") from None
+        finally:
+            self._drop()
+
+    def cancel(self) -> None:
+        """Stop waiting: before the next piece of an answer, or after a pause."""
+        self._cancelled.set()
+
+    def close(self) -> None:
+        """Take the tools away from the service."""
+        self._held.close()
+
+    def _with_data(self, reply: Reply, *, form: bool) -> Reply:
+        """Take a text that is one JSON object for data, where the case asks for data."""
+        wanted = reply.output is None and not form and self._context().get("output_schema")
+        if not wanted or not reply.text.lstrip().startswith("{"):
+            return reply
+        try:
+            data = parse_json(reply.text)
+        except ValueError:
+            return reply
+        whole = checked(data)
+        return Reply(whole.text, usage=reply.usage, output=whole.output)
+
+    # -- one request -----------------------------------------------------------------------
+
+    def _post(self, body: Json, headers: Mapping[str, str]) -> Answer:
+        """Send a body, again where that did nothing, and return what came back. Raises ServiceFault."""
+        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        self._drop()
+        for pause in (*_PAUSES, None):
+            response = self._sent(data, {**self._headers, **headers}, last=pause is None)
+            if response is None:
+                self._pause(pause or 0)
+                continue
+            self._response = response
+            wait = None if pause is None else self._wait_asked(response)
+            if wait is None:
+                return self._read(response)
+            self._drop()
+            self._pause(wait)
+        raise AssertionError("unreachable")
+
+    def _sent(self, data: bytes, headers: Mapping[str, str], *, last: bool) -> BaseHTTPResponse | None:
+        """Return the head of the answer; None where nothing was sent, and it may be tried again."""
+        from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
+
+        left = min(max(seconds_left(self._session), 0), _DAY)
+        time_out = Timeout(connect=max(min(_CONNECT, left * _SHARE), 0.01), read=left + 1)
+        send = partial(self._source.pool.urlopen, "POST", self._source.target, data, headers)
+        try:
+            # No redirect: a message goes to the address that the user wrote. No proxy either, whatever the environment says.
+            return send(retries=False, redirect=False, timeout=time_out, preload_content=False)
+        except exceptions.NameResolutionError:
+            raise ServiceFault("there is no host of this name: is the address right?") from None
+        except exceptions.NewConnectionError as error:
+            if last:
+                why = str(error).rpartition("] ")[2]
+                raise ServiceFault(f"no connection ({why}), after {len(_PAUSES) + 1} tries: is it running?") from None
+            return None
+        except exceptions.ConnectTimeoutError:
+            raise ServiceFault(f"no connection within {time_out.connect_timeout:.1f} s: is it running?") from None
+        except exceptions.SSLError as error:
+            raise ServiceFault(f"its certificate is not accepted: {error}") from None
+        except exceptions.ReadTimeoutError:
+            raise ServiceFault("it did not answer before the time was over", "agent") from None
+        except (exceptions.HTTPError, ValueError, OSError) as error:
+            raise ServiceFault(f"the connection broke before an answer came: {_words(error)}") from None
+
+    def _wait_asked(self, response: BaseHTTPResponse) -> float | None:
+        """Return how long a service that did nothing asks us to wait; None where the request is not to be sent again."""
+        after = response.headers.get("Retry-After", "")
+        asked = response.status in _LATER and re.fullmatch(r"[0-9]{1,5}", after)
+        if not asked or self._tools.used or int(after) >= seconds_left(self._session):
+            return None
+        return float(after)
+
+    def _pause(self, seconds: float) -> None:
+        if self._cancelled.wait(seconds):
+            raise ServiceFault("it did not answer before the time was over", "agent")
+
+    def _drop(self) -> None:
+        """Let go of the last answer: its connection is kept if it was read to its end."""
+        response, self._response = self._response, None
+        if response is not None:
+            response.close()
+
+    # -- one answer ------------------------------------------------------------------------
+
+    def _read(self, response: BaseHTTPResponse) -> Answer:
+        if response.status not in _SUCCESS:
+            raise self._refusal(response)
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        pieces = self._pieces(response, MOST_BYTES)
+        if kind == "text/event-stream":
+            return Answer(None, _events(pieces))
+        text = _decoded(b"".join(pieces))
+        if not text.strip():
+            raise ServiceFault(f"it answered with nothing (status {response.status})")
+        if kind == "text/html" or re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
+            raise ServiceFault(f"it answered with a page of HTML{_title(text)}: is the path of the address right?")
+        if kind == "text/plain" and self._source.file.form == "json":
+            return Answer(text)
+        try:
+            return Answer(parse_json(text))
+        except ValueError as error:
+            raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+
+    def _pieces(self, response: BaseHTTPResponse, most: int) -> Iterator[bytes]:
+        """Yield an answer as it comes, unpacked, and no more of it than may come. Raises ServiceFault."""
+        from urllib3 import exceptions  # noqa: PLC0415 (only where a service is asked)
+
+        size = 0
+        while True:
+            if self._cancelled.is_set():
+                raise ServiceFault("its answer was not over before the time was", "agent")
+            try:
+                piece = response.read1(_PIECE)
+            except exceptions.ReadTimeoutError:
+                raise ServiceFault("its answer was not over before the time was", "agent") from None
+            except exceptions.DecodeError:
+                packed = response.headers.get("Content-Encoding", "")
+                raise ServiceFault(f"its answer cannot be unpacked: it is not {shown(packed)}") from None
+            except (exceptions.HTTPError, ValueError, OSError) as error:
+                raise ServiceFault(f"the connection broke within the answer: {_words(error)}") from None
+            if not piece:
+                return
+            size += len(piece)
+            if size > most:
+                raise ServiceFault(f"its answer has more than {most:,} bytes, unpacked; the rest was not read")
+            yield piece
+
+    def _refusal(self, response: BaseHTTPResponse) -> ServiceFault:
+        """Return the fault for a status that is no success: never the agent's failure."""
+        status = f"{response.status} {response.reason or ''}".strip()
+        if response.status in _REDIRECTS:
+            target = response.headers.get("Location", "")
+            return ServiceFault(f"it redirects to {shown(target)} ({status}), which is not followed: name that address")
+        body = b""
+        try:
+            for piece in self._pieces(response, _REFUSAL_BYTES):
+                body += piece
+        except ServiceFault:
+            pass  # what has come so far tells enough
+        client = response.status in _CLIENT_ERRORS
+        advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
+        return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}")
+
+
+_FORMS: Mapping[str, Any] = {
+    "json": JsonForm,
+    "openai-chat": ChatForm,
+    "openai-responses": ResponsesForm,
+    "a2a": A2AForm,
+    "ag-ui": AgUiForm,
+}
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:_EXCERPT]
+
+
+def _title(text: str) -> str:
+    title = _TITLE.search(text)
+    return f" ({shown(title[1].strip())})" if title else ""
+
+
+def _excerpt(body: bytes) -> str:
+    """Return what the body of a refusal says, in short: the words of an error where it has the usual form."""
+    text = body.decode("utf-8", "replace").strip()
+    if text.startswith("<"):
+        return f" with a page of HTML{_title(text)}"
+    try:
+        data = parse_json(text)
+    except ValueError:
+        data = text
+    while isinstance(data, Mapping) and (
+        key := next((key for key in ("error", "detail", "message") if key in data), "")
+    ):
+        data = data[key]
+    words = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f": {redacted(words)[:_EXCERPT]}" if words else ""
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ServiceFault(f"its answer is not UTF-8: byte {raw[error.start]:#04x} at {error.start:,}") from None
+
+
+def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
+    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault."""
+    lines: list[str] = []
+    for line in _lines(pieces):
+        if line.startswith("data:"):
+            lines.append(line.removeprefix("data:").removeprefix(" "))
+        if line or not lines:
+            continue
+        text = "\n".join(lines)
+        lines = []
+        if text == "[DONE]":
+            return
+        try:
+            data = parse_json(text)
+        except ValueError as error:
+            raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+        if not isinstance(data, dict):
+            raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
+        yield data
+    if lines:
+        raise ServiceFault("its stream ended within an event")
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream, which may end in any of the three ways, without their ends."""
+    rest = bytearray()
+    for piece in pieces:
+        rest += piece
+        if b"\n" in piece or b"\r" in piece:
+            # The end of a line may be cut in two: "\r" at the very end waits for what comes.
+            whole, last = rest[:-1] if rest.endswith(b"\r") else rest, rest.endswith(b"\r")
+            *lines, tail = re.split(rb"\r\n|\n|\r", bytes(whole))
+            yield from map(_decoded, lines)
+            rest = bytearray(tail + (b"\r" if last else b""))
+    yield from map(_decoded, re.split(rb"\r\n|\n|\r", bytes(rest)) if rest else ())

@@ -1,0 +1,167 @@
+"""The file that describes a service: its address, the form it speaks, the body of a request, and where a reply stands in an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
+from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.secrets import name_secrets
+
+from .source import Spec
+
+FormName = Literal["json", "openai-chat", "openai-responses", "a2a", "ag-ui"]
+FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
+#: What ``request`` and ``headers`` of a service file may take from the episode.
+PLACEHOLDERS = ("message", "messages", "session", "context", "tools", "mcp_url", "mcp_token")
+IN_HEADERS = ("session", "mcp_url", "mcp_token")
+_PLACEHOLDER = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<name>[a-z_]+))")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+class UsagePaths(Noun):
+    """Where an answer tells what the reply cost: a dotted path each, empty where it does not."""
+
+    input_tokens: str = ""
+    output_tokens: str = ""
+    cost: str = ""
+
+
+class ResponsePaths(Noun):
+    """Where the parts of a reply stand in a JSON answer: a dotted path each, empty for the usual names.
+
+    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``.
+    """
+
+    text: str = ""
+    output: str = ""
+    error: str = ""
+    session: str = ""
+    usage: UsagePaths = UsagePaths()
+
+
+class ServiceFile(Noun):
+    """What a YAML file says of a service.
+
+    ``form``: the protocol it speaks. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    """
+
+    url: str = ""
+    form: FormName = "json"
+    headers: dict[str, str] = Field(default_factory=dict)
+    request: JsonObject | None = None
+    response: ResponsePaths = ResponsePaths()
+
+
+def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
+    """Yield the placeholders of a template: the path to each, its name, and whether it is a variable of the environment."""
+    if isinstance(template, str):
+        for match in _PLACEHOLDER.finditer(template):
+            if not match["dollar"]:
+                yield (), *_named(match)
+    parts: Iterable[tuple[str | int, Json]] = ()
+    if isinstance(template, Mapping):
+        parts = template.items()
+    elif isinstance(template, list):
+        parts = enumerate(template)
+    for key, part in parts:
+        for path, name, variable in placeholders(part):
+            yield (key, *path), name, variable
+
+
+def _named(match: re.Match[str]) -> tuple[str, bool]:
+    name: str = match["braced"] or match["name"]
+    return name, match["braced"] is not None and name not in PLACEHOLDERS
+
+
+def filled(template: Json, values: Mapping[str, Json]) -> Json:
+    """Return a template with values in the place of ``$name``, and of ``${VARIABLE}`` that of the environment.
+
+    A placeholder that stands alone becomes JSON, one inside a text becomes text.
+    """
+    if isinstance(template, str):
+        alone = _PLACEHOLDER.fullmatch(template)
+        if alone and not alone["dollar"]:
+            return _value(alone, values)
+        return _PLACEHOLDER.sub(lambda match: _as_text(_value(match, values)), template)
+    if isinstance(template, Mapping):
+        return {key: filled(part, values) for key, part in template.items()}
+    return [filled(part, values) for part in template] if isinstance(template, list) else template
+
+
+def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
+    if match["dollar"]:
+        return "$"
+    name, variable = _named(match)
+    return os.environ.get(name, "") if variable else values[name]
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def read_service_file(spec: Spec, form: str) -> ServiceFile:
+    """Read a service file, and check what can be checked before a request is sent. Raises UsageError, SuiteError."""
+    path = spec.root / form
+    require_file(path, form)
+    documents = parse_yaml(read_bytes(path, limits.MIB), form)
+    problems: list[Problem] = []
+    if len(documents) != 1:
+        raise SuiteError(Problem(form, 0, f"found {len(documents)} documents, expected one mapping"))
+    file, lines = validate(ServiceFile, documents[0], form, problems), documents[0].lines
+    if file is None:
+        raise SuiteError(*problems)
+    problems += _problems(spec, file, form, lines)
+    if problems:
+        raise SuiteError(*problems)
+    name_secrets(name for part in _templates(file).values() for _, name, variable in placeholders(part) if variable)
+    return file
+
+
+def _templates(file: ServiceFile) -> dict[str, Json]:
+    """Return the parts of a service file that may hold placeholders."""
+    return {"request": file.request, "headers": dict(file.headers), "url": file.url}
+
+
+def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+    """Yield what is wrong with a service file whose fields are known."""
+    for place, template in _templates(file).items():
+        for where, name, variable in placeholders(template):
+            message, hint = _misnamed(place, name, variable=variable)
+            if message:
+                yield lines.problem(form, (place, *where), message, hint)
+    for name, value in file.headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
+            yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
+    if file.form != "json" and "response" in file.model_fields_set:
+        yield lines.problem(form, ("response",), f"the form {file.form} says itself where a reply stands")
+    if not file.url and spec.rest == form:
+        yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
+    if wants_tools(file):
+        from .tool_server import missing_extra  # noqa: PLC0415 (only where the tools are asked for)
+
+        if missing := missing_extra():
+            yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
+
+
+def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
+    """Return what is wrong with a placeholder and a hint; empty texts where nothing is."""
+    if variable:
+        return ("" if name in os.environ else f"the environment has no variable {name}"), ""
+    known = {"request": PLACEHOLDERS, "headers": IN_HEADERS}.get(place, ())
+    if name in known:
+        return "", ""
+    expected = ", ".join([*(f"${word}" for word in known), "${VARIABLE}"])
+    return f"found ${name} in {place}, expected {expected}; $$ is a dollar", did_you_mean(name, known)
+
+
+def wants_tools(file: ServiceFile) -> bool:
+    """Return whether a service is to call the tools itself, over MCP."""
+    named = [name for part in _templates(file).values() for _, name, _ in placeholders(part)]
+    return not {"mcp_url", "mcp_token"}.isdisjoint(named)

@@ -1,0 +1,446 @@
+"""How a service is asked, and how its answers are read: fields of its own, or a protocol that many services speak.
+
+A form knows nothing of HTTP: it hands a body to ``Exchange.post`` and gets back JSON, text, or the events of a stream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from pytest_mapsat.formats import parse_json
+from pytest_mapsat.model import Blame, Json, JsonObject, did_you_mean, shown, values_at
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+
+from .service_file import ServiceFile, filled, placeholders
+from .source import AgentContext, Session
+
+#: Answers with tool calls in one reply; a reply may make fewer calls, but those with arguments that are no JSON are not counted there.
+MOST_ROUNDS = 200
+
+
+class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which names the service
+    """A service did not reply as its form wants it.
+
+    Attributes:
+        message: what was observed, and what to do.
+        blame: whose fault it is.
+    """
+
+    def __init__(self, message: str, blame: Blame = "infrastructure") -> None:
+        self.message = message
+        self.blame: Blame = blame
+        super().__init__(message)
+
+
+class Answer(NamedTuple):
+    """What a service answered: ``data`` is JSON, or the text of a plain one; ``events`` are those of a stream, each JSON, else None."""
+
+    data: Json
+    events: Iterator[JsonObject] | None = None
+
+
+@dataclass
+class Exchange:
+    """What a form needs of the episode under way.
+
+    Attributes:
+        post: sends a body, with further headers, and returns the answer.
+        pause: waits so many seconds.
+        toolbox: the tools of the case.
+        session: the session as agents know it; its messages hold the dialogue so far.
+        context: makes the context anew.
+        values: what placeholders stand for, but for those of the message at hand.
+        file: what the service file says.
+    """
+
+    post: Callable[[Json, Mapping[str, str]], Answer]
+    pause: Callable[[float], None]
+    toolbox: Toolbox
+    session: Session
+    context: Callable[[], AgentContext]
+    values: dict[str, Json]
+    file: ServiceFile
+
+    def fields(self, template: Json, message: str) -> Any:
+        """Return a template with its placeholders filled."""
+        named = {name for _, name, _ in placeholders(template)}
+        makers: Mapping[str, Callable[[], Json]] = {
+            "message": lambda: message,
+            "messages": lambda: self.session.messages,
+            "context": self.context,
+            "tools": self.toolbox.schemas,
+        }
+        made = {name: make() for name, make in makers.items() if name in named}
+        return filled(template, {**self.values, **made})
+
+
+# -- reading answers -----------------------------------------------------------------------------------------------------
+
+_SPELLINGS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens"),
+    "cost": ("cost",),
+}
+_KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
+
+
+def usage_of(data: Json) -> dict[str, float]:
+    """Return what an object tells of the usage, by our names; what is no number is not known."""
+    if not isinstance(data, Mapping):
+        return {}
+    amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
+    whole = {name: amount for name, amount in amounts.items() if type(amount) is int or name == "cost"}
+    return {name: amount for name, amount in whole.items() if isinstance(amount, int | float) and amount >= 0}
+
+
+def summed(parts: list[dict[str, float]]) -> dict[str, float]:
+    """Return the usage of all answers of one reply; what one of them does not tell is not known."""
+    return {name: sum(part[name] for part in parts) for name in _SPELLINGS if all(name in part for part in parts)}
+
+
+def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
+    """Return a member of an object, which must be there and of a kind. Raises ServiceFault."""
+    value = data.get(key) if isinstance(data, Mapping) else None
+    if not isinstance(value, kind):
+        raise ServiceFault(f"{what} does not fit its form: expected {_KINDS[kind]} under {key!r}, found {shown(data)}")
+    return value
+
+
+def text_of(data: Json, key: str, what: str) -> str:
+    """Return a text of an object, empty where it has none. Raises ServiceFault."""
+    value = data.get(key) if isinstance(data, Mapping) else None
+    return "" if value is None else str(part_of(data, key, str, what))
+
+
+def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
+    """Return a list of objects of an object, empty where it has none. Raises ServiceFault."""
+    if isinstance(data, Mapping) and data.get(key) is None:
+        return []
+    members = part_of(data, key, list, what)
+    if not all(isinstance(member, dict) for member in members):
+        raise ServiceFault(f"{what} does not fit its form: expected objects under {key!r}, found {shown(members)}")
+    return list(members)
+
+
+def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[Call]:
+    """Return calls, each of an object with its id under a key and of one with name and arguments. Raises ServiceFault."""
+    what = "a tool call"
+    return [
+        Call(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
+        for call, function in calls
+    ]
+
+
+def told_error(error: Json) -> ServiceFault:
+    """Return the fault for an error that the agent itself tells, in the field that its form has for it."""
+    message = error.get("message") if isinstance(error, Mapping) else error
+    words = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False)
+    return ServiceFault(f"the agent reports an error: {words}", "agent")
+
+
+def texts_of(parts: Json, key: str = "text") -> str:
+    """Return the text of content that is a text or a list of parts."""
+    if isinstance(parts, str):
+        return parts
+    members = parts if isinstance(parts, list) else []
+    return "".join(part[key] for part in members if isinstance(part, Mapping) and isinstance(part.get(key), str))
+
+
+def _introduction(context: AgentContext) -> str:
+    """Return what a model is told of the situation: the instructions of the case, and the context as JSON."""
+    rest = {key: value for key, value in context.items() if key != "instructions" and value not in (None, [], {}, "")}
+    written = f"The situation, as JSON:\n{json.dumps(rest, ensure_ascii=False)}"
+    return f"{context.instructions}\n\n{written}" if context.instructions else written
+
+
+# -- forms ---------------------------------------------------------------------------------------------------------------
+
+
+class WireForm:
+    """One dialogue in one form.
+
+    Attributes:
+        path: what stands behind the address that the user names.
+    """
+
+    path: ClassVar[str] = ""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def reply(self, message: str, *, form: bool) -> Reply:
+        """Return the reply to a message.
+
+        Args:
+            message: what the user says.
+            form: whether the message asks for a form: no tools are offered.
+
+        Raises:
+            ServiceFault: there is none.
+        """
+        raise NotImplementedError
+
+    def _extended(self, body: JsonObject, message: str = "") -> JsonObject:
+        """Return a body with the fields that the service file adds."""
+        added: JsonObject = self._exchange.fields(self._exchange.file.request or {}, message)
+        return {**body, **added}
+
+
+class JsonForm(WireForm):
+    """Fields of the service's own, or those that are usual where no file names them."""
+
+    _USUAL: ClassVar[JsonObject] = {
+        "message": "$message",
+        "messages": "$messages",
+        "session": "$session",
+        "context": "$context",
+    }
+    _TEXTS = ("text", "reply", "message", "content")
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        if exchange.file.response.session:
+            exchange.values["session"] = None
+
+    def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # a service has tools of its own
+        """Return the reply to a message; see ``WireForm.reply``."""
+        exchange, paths = self._exchange, self._exchange.file.response
+        request = exchange.file.request
+        answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message), {})
+        if answer.events is not None:
+            raise ServiceFault("it answers with a stream of events; the form json reads one JSON answer")
+        data = answer.data
+        if isinstance(data, str):
+            return Reply(data)
+        error = self._at(data, paths.error or "error")
+        if error:
+            raise told_error(error)
+        if paths.session:
+            exchange.values["session"] = self._at(data, paths.session) or exchange.values["session"]
+        output = self._at(data, paths.output or "output")
+        if paths.output and output is not None and not isinstance(output, Mapping):
+            raise ServiceFault(f"expected an object at {paths.output!r} (response.output), found {shown(output)}")
+        places = {name: self._at(data, path) for name, path in paths.usage if path}
+        return Reply(
+            self._text(data, paths.text),
+            usage=usage_of(places or self._at(data, "usage")) or None,
+            output=output if isinstance(output, Mapping) else None,
+        )
+
+    @staticmethod
+    def _at(data: Json, path: str) -> Json:
+        return next(iter(values_at(data, path)), None)
+
+    def _text(self, data: Json, path: str) -> str:
+        for place in (path,) if path else self._TEXTS:
+            text = self._at(data, place)
+            if isinstance(text, str):
+                return text
+        keys = sorted(data) if isinstance(data, Mapping) else []
+        expected = f"a text at {path!r} (response.text)" if path else f"a text under {', '.join(self._TEXTS)}"
+        hint = did_you_mean(path.partition(".")[0], keys) if path else "say where with response: {text: PATH}"
+        found = f"an object with {', '.join(map(shown, keys))}" if keys else shown(data)
+        raise ServiceFault(f"expected {expected}, found {found}" + (f" ({hint})" if hint else ""))
+
+
+class Call(NamedTuple):
+    """A tool call in an answer; ``arguments`` as they came, a JSON text or an object."""
+
+    id: str
+    name: str
+    arguments: Json
+
+
+class Step(NamedTuple):
+    """One answer of a service that calls tools: what it says, what it calls, and what it cost."""
+
+    text: str
+    calls: list[Call]
+    usage: dict[str, float]
+
+
+class ToolForm(WireForm):
+    """A form in which tool calls come back in answers: they are made here, and their results sent with the next request."""
+
+    def reply(self, message: str, *, form: bool) -> Reply:
+        """Return the reply to a message; see ``WireForm.reply``."""
+        self._hear(message)
+        tools = [] if form else [schema["function"] for schema in self._exchange.toolbox.schemas()]
+        spent: list[dict[str, float]] = []
+        for _ in range(MOST_ROUNDS):
+            step = self._ask(tools, message)
+            spent.append(step.usage)
+            if not step.calls:
+                return Reply(step.text, usage=summed(spent) or None)
+            if step.text.strip():
+                self._exchange.session.think(step.text)
+            for call in step.calls:
+                self._answer(call, json.dumps(self._made(call), ensure_ascii=False))
+        raise ServiceFault(f"the agent went on calling tools after {MOST_ROUNDS} answers in one reply", "agent")
+
+    def _made(self, call: Call) -> Json:
+        """Make a call and return its result; a service that gives bad arguments reads what is wrong with them."""
+        arguments = call.arguments
+        if isinstance(arguments, str):
+            try:
+                arguments = parse_json(arguments or "{}")
+            except ValueError:
+                arguments = None
+        if not isinstance(arguments, dict):
+            given = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
+            self._exchange.session.think(given)
+            return {
+                "status": "error",
+                "message": "the arguments are no JSON object; give one, as the tool's schema says",
+            }
+        try:
+            return self._exchange.toolbox.call(call.name, arguments)
+        except ToolsClosed as error:
+            raise ServiceFault(f"the agent called {call.name!r:.80}: {error}", "agent") from None
+
+    def _hear(self, message: str) -> None:
+        """Take the user's message."""
+        raise NotImplementedError
+
+    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+        """Send a request and read the answer."""
+        raise NotImplementedError
+
+    def _answer(self, call: Call, result: str) -> None:
+        """Take the result of a call, for the next request."""
+        raise NotImplementedError
+
+
+class ChatForm(ToolForm):
+    """OpenAI's chat completions."""
+
+    path = "/chat/completions"
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        self._messages: list[JsonObject] = []
+
+    def _hear(self, message: str) -> None:
+        if not self._messages:
+            self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
+        self._messages.append({"role": "user", "content": message})
+
+    def _answer(self, call: Call, result: str) -> None:
+        self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+        body: JsonObject = {"model": "agent", "messages": self._messages}
+        if tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in tools]
+        body = self._extended(body, message)
+        if body.get("stream") is True:
+            body.setdefault("stream_options", {"include_usage": True})
+        answer = self._exchange.post(body, {})
+        said, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
+        text = texts_of(said.get("content")) or texts_of(said.get("refusal"))
+        made = members_of(said, "tool_calls", "its message")
+        calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
+        mine: JsonObject = {"role": "assistant", "content": text or None}
+        if calls:
+            mine["tool_calls"] = [function_call(call) for call in calls]
+        self._messages.append(mine)
+        return Step(text, calls, usage_of(usage))
+
+    @staticmethod
+    def _whole(data: Json) -> tuple[JsonObject, Json]:
+        if isinstance(data, Mapping) and data.get("error"):
+            raise told_error(data["error"])
+        choice = next(iter(part_of(data, "choices", list)), None)
+        return part_of(choice, "message", dict, "its first choice"), data.get("usage")
+
+    @staticmethod
+    def _streamed(events: Iterator[JsonObject]) -> tuple[JsonObject, Json]:
+        text, usage, ended = "", None, False
+        calls: dict[str, JsonObject] = {}
+        for event in events:
+            if event.get("error"):
+                raise told_error(event["error"])
+            usage = event.get("usage") or usage
+            for choice in members_of(event, "choices", "an event"):
+                ended = ended or bool(choice.get("finish_reason"))
+                delta = choice.get("delta") or {}
+                text += text_of(delta, "content", "a delta") + text_of(delta, "refusal", "a delta")
+                for piece in members_of(delta, "tool_calls", "a delta"):
+                    call = calls.setdefault(str(piece.get("index", 0)), {"id": "", "name": "", "arguments": ""})
+                    function = piece.get("function") or {}
+                    call["id"] = text_of(piece, "id", "a tool call") or call["id"]
+                    call["name"] += text_of(function, "name", "a tool call")
+                    call["arguments"] += text_of(function, "arguments", "a tool call")
+        if not ended:
+            raise ServiceFault("its stream ended before the answer did: no finish_reason came")
+        return {
+            "content": text,
+            "tool_calls": [{"id": call.pop("id"), "function": call} for call in calls.values()],
+        }, usage
+
+
+def function_call(call: Call) -> JsonObject:
+    """Return a call as the service reads it again; arguments that are no JSON are left out, which services refuse."""
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+    try:
+        parse_json(arguments)
+    except ValueError:
+        arguments = "{}"
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+class ResponsesForm(ToolForm):
+    """OpenAI's responses: all items are sent again, or with ``store: true`` the new ones behind ``previous_response_id``."""
+
+    path = "/responses"
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__(exchange)
+        self._items: list[JsonObject] = []
+        self._stored = (exchange.file.request or {}).get("store") is True
+        self._previous = ""
+
+    def _hear(self, message: str) -> None:
+        self._items.append({"role": "user", "content": message})
+
+    def _answer(self, call: Call, result: str) -> None:
+        self._items.append({"type": "function_call_output", "call_id": call.id, "output": result})
+
+    def _ask(self, tools: list[JsonObject], message: str) -> Step:
+        body: JsonObject = {
+            "model": "agent",
+            "instructions": _introduction(self._exchange.context()),
+            "input": self._items,
+        }
+        if tools:
+            body["tools"] = [{"type": "function", **tool} for tool in tools]
+        if self._previous:
+            body["previous_response_id"] = self._previous
+        answer = self._exchange.post(self._extended(body, message), {})
+        data = answer.data if answer.events is None else self._last(answer.events)
+        if isinstance(data, Mapping) and data.get("error"):
+            raise told_error(data["error"])
+        part_of(data, "output", list)
+        output = members_of(data, "output", "its answer")
+        self._items = [] if self._stored else [*self._items, *output]
+        self._previous = part_of(data, "id", str) if self._stored else ""
+        calls = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        spoken = [item.get("content") for item in output if item.get("type") == "message"]
+        for item in output:
+            if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):
+                self._exchange.session.think(thought)
+        text = "\n\n".join(texts_of(content) or texts_of(content, "refusal") for content in spoken)
+        return Step(text, calls, usage_of(data.get("usage")))
+
+    @staticmethod
+    def _last(events: Iterator[JsonObject]) -> Json:
+        for event in events:
+            if event.get("type") == "error":
+                raise told_error(event)
+            if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
+                return part_of(event, "response", dict, "its last event")
+        raise ServiceFault("its stream ended before the answer did: no response.completed came")

@@ -1,0 +1,291 @@
+"""Messages of models as the APIs and conventions of several vendors write them, in one form: text, calls of tools, results, thoughts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_mapsat.model import Json, JsonObject
+
+from . import limits
+from .plain_data import parse_json, parse_literal
+
+#: What stands in the place of a value that an instrumentation was told to hide.
+HIDDEN = ("__REDACTED__", "<redacted>", "[REDACTED]")
+_ROLES = {
+    "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool",
+    "function": "tool", "system": "system", "developer": "system",
+}  # fmt: skip
+_CALLS = ("tool_call", "function_call", "tool_use", "tool-call")
+_RESULTS = (
+    "tool_call_response",
+    "tool_result",
+    "function_call_output",
+    "function_response",
+    "tool-result",
+    "tool_call_result",
+)
+_THOUGHTS = ("reasoning", "thinking", "thought")
+
+
+#: What only a message has, and the names that frameworks give the words that an agent is asked with.
+_OF_A_MESSAGE = {"role", "parts", "type", "tool_calls", "message", "kwargs"}
+_INPUTS = ("task", "query", "question", "prompt", "input", "message", "text", "content", "user_input")
+
+
+class Unknown:
+    """The value of what is not told."""
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class CallPart:
+    """A call in a message: ``arguments`` is UNKNOWN where they are not told, or are no object."""
+
+    id: str
+    name: str
+    arguments: JsonObject | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPart:
+    """A result in a message: ``value`` is UNKNOWN where it is not told."""
+
+    id: str
+    name: str
+    value: Json | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: ``role`` is user, assistant, tool or system; ``text`` is None where it is not told."""
+
+    role: str
+    text: str | None
+    calls: tuple[CallPart, ...] = ()
+    results: tuple[ResultPart, ...] = ()
+    thoughts: tuple[str, ...] = ()
+
+
+def data_of(value: Json) -> Json | Unknown:
+    """Return a value of an attribute as data: JSON text and Python literals are read, a text that was cut off is UNKNOWN, any other text stays."""
+    if value is None or value in HIDDEN:
+        return UNKNOWN
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        return parse_json(value, depth=limits.RUN_DEPTH)
+    except json.JSONDecodeError:
+        try:
+            return parse_literal(value)
+        except ValueError:
+            return value if _is_prose(value) else UNKNOWN
+    except ValueError:
+        return UNKNOWN
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether a text only begins as JSON does: in brackets, but with no name in quotes behind them."""
+    return text.lstrip()[:1] == '"' or (
+        text.lstrip()[:1] == "[" and text.lstrip()[1:].lstrip()[:1] not in ('"', "{", "[", "")
+    )
+
+
+def arguments_of(value: Json) -> JsonObject | Unknown:
+    """Return the arguments of a call; those of a Python function are the ones by name."""
+    data = data_of(value)
+    if (
+        isinstance(data, dict)
+        and data.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"}
+        and isinstance(data.get("kwargs"), dict)
+    ):
+        return UNKNOWN if data.get("args") else data["kwargs"]
+    return data if isinstance(data, dict) else UNKNOWN
+
+
+def read_messages(value: Json, role: str) -> list[Message] | None:
+    """Return the messages of a value; None where it is not told, or was cut off.
+
+    Args:
+        value: JSON text, a list of messages, one of them, an object that holds such a list, or the words of one.
+        role: of a message that has none: ``user`` or ``assistant``.
+    """
+    data = data_of(value)
+    if isinstance(data, Unknown):
+        return None
+    if isinstance(data, dict):
+        inner = next(
+            (
+                data[key]
+                for key in ("messages", "contents", "input", "choices", "output", "content", "candidates")
+                if _holds(data, key)
+            ),
+            None,
+        )
+        if not data.keys() & _OF_A_MESSAGE:
+            return [Message(role, _words(data))] if inner is None else read_messages(inner, role)
+        data = [data]
+    if isinstance(data, str):
+        return [Message(role, data)]
+    if not isinstance(data, list):
+        return None
+    if data and all(isinstance(member, list) for member in data):  # one list for each prompt of a batch
+        data = data[0]
+    return [message for member in data for message in _message(member, role)]
+
+
+def _words(data: JsonObject) -> str:
+    """Return the words in an input or output of which nothing is a message: one of its texts, else all of it as JSON."""
+    told = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
+    return json.dumps(data, ensure_ascii=False) if told is None else told
+
+
+def _holds(data: JsonObject, key: str) -> bool:
+    return isinstance(data.get(key), list) or (isinstance(data.get(key), str) and len(data) == 1)
+
+
+def _message(data: Json, role: str) -> Iterator[Message]:
+    if isinstance(data, str):
+        yield Message(role, data)
+        return
+    if not isinstance(data, dict):
+        return
+    for wrapper in ("message", "kwargs", "data"):
+        if isinstance(inner := data.get(wrapper), dict):
+            data = {**data, **inner}
+    kind = str(data.get("type") or data.get("kind") or "")
+    named = str(data.get("role") or kind or role).lower()
+    own = _ROLES.get(named.removesuffix("message").removesuffix("chunk") or named, role)
+    if isinstance(data.get("parts"), list) and kind in (
+        "request",
+        "response",
+    ):  # a message of which each part has a role
+        for part in data["parts"]:
+            yield from (
+                _message({"role": _PARTS_OF.get(str(part.get("part_kind")), "system"), **part}, role)
+                if isinstance(part, dict)
+                else ()
+            )
+        return
+    text, calls, results, thoughts = _parts(data)
+    if own == "tool" and not results:
+        results = [ResultPart(_id(data), str(data.get("name") or ""), UNKNOWN if text is None else _result(text))]
+    yield Message(own, text, tuple(calls), tuple(results), tuple(thoughts))
+
+
+_PARTS_OF = {
+    "user-prompt": "user",
+    "text": "assistant",
+    "tool-call": "assistant",
+    "tool-return": "tool",
+    "thinking": "assistant",
+    "retry-prompt": "tool",
+}
+
+
+def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPart], list[str]]:
+    """Return what stands in a message: its text, None where it tells none, and its other parts."""
+    content = next((data[key] for key in ("parts", "content", "contents", "text") if data.get(key) is not None), None)
+    if isinstance(content, dict):
+        content = content.get("parts", [content])
+    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts: list[str] = []
+    calls = [_call(call) for call in data.get("tool_calls") or () if isinstance(call, dict)]
+    results: list[ResultPart] = []
+    thoughts = [str(data["reasoning_content"])] if data.get("reasoning_content") else []
+    kind = data.get("type") or data.get("part_kind")
+    if kind in (*_CALLS, *_RESULTS):
+        parts, content = [data], []
+    for part in parts:
+        for key in (*_CALLS, *_RESULTS, "message_content"):
+            if isinstance(part, dict) and isinstance(inner := part.get(key), dict):
+                part = {"type": key, **inner}  # noqa: PLW2901  the part without its wrapper
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            _take(part, texts, calls, results, thoughts)
+    hidden = any(text in HIDDEN for text in texts)
+    told = bool(texts) or content is not None or bool(calls)
+    return None if hidden or not told else "\n".join(texts), calls, results, thoughts
+
+
+def _take(
+    part: JsonObject, texts: list[str], calls: list[CallPart], results: list[ResultPart], thoughts: list[str]
+) -> None:
+    kind = str(part.get("type") or part.get("kind") or part.get("part_kind") or "text")
+    text = next((part[key] for key in ("content", "text", "thinking") if isinstance(part.get(key), str)), "")
+    if kind in _CALLS:
+        calls.append(_call(part))
+    elif kind in _RESULTS:
+        value = next((part[key] for key in ("response", "result", "output", "content") if key in part), UNKNOWN)
+        results.append(ResultPart(_id(part), str(part.get("name") or part.get("tool_name") or ""), _result(value)))
+    elif kind in _THOUGHTS or part.get("thought") is True:
+        thoughts += [text] if text else []
+    elif text:
+        texts.append(text)
+
+
+def _call(data: JsonObject) -> CallPart:
+    data = {**data, **(data["tool_call"] if isinstance(data.get("tool_call"), dict) else {})}
+    inner = data["function"] if isinstance(data.get("function"), dict) else data
+    name = next((inner[key] for key in ("name", "tool_name", "toolName") if isinstance(inner.get(key), str)), "")
+    value = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
+    return CallPart(_id(data), name, {} if value == "" else arguments_of(value))
+
+
+def _id(data: JsonObject) -> str:
+    value = next(
+        (data[key] for key in ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "id") if data.get(key)), ""
+    )
+    return str(value)
+
+
+def _result(value: Json | Unknown) -> Json | Unknown:
+    """Return a result as data: the text of content blocks that hold nothing else is read as one."""
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in value)
+    ):
+        value = "\n".join(part["text"] for part in value)
+    return value if isinstance(value, Unknown) else data_of(value)
+
+
+def result_of(value: Json) -> Json | Unknown:
+    """Return what a tool gave, out of what an instrumentation wrote of it: a message of a tool holds it as its content."""
+    data = data_of(value)
+    if isinstance(data, dict) and data.keys() >= {"content", "tool_call_id"}:
+        return _result(data["content"])
+    if isinstance(data, dict) and isinstance(inner := data.get("kwargs"), dict) and "content" in inner:
+        return _result(inner["content"])
+    return _result(data)
+
+
+def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:
+    """Return what attributes hold under ``PREFIX.0.name``, ``PREFIX.1.name``, ... as a list of objects; a list that stands there itself is it.
+
+    Numbered names further in become lists, too.
+    """
+    if isinstance(attributes.get(prefix), list):
+        return list(attributes[prefix])
+    tree: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if name.startswith(f"{prefix}."):
+            here = tree
+            *above, last = name.removeprefix(f"{prefix}.").split(".")
+            for key in above[: limits.DEPTH]:
+                below = here.setdefault(key, {})
+                here = below if isinstance(below, dict) else {}
+            here[last] = value
+    return _as_list(tree) if tree else []
+
+
+def _as_list(tree: dict[str, Any]) -> Any:
+    data = {key: _as_list(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    if data and all(key.isdecimal() and len(key) < 8 for key in data):  # noqa: PLR2004  no number of a message is longer
+        return [data[key] for key in sorted(data, key=int)]
+    return data

@@ -1,0 +1,378 @@
+"""Spans in files: OTLP JSON, or as console exporters print them; read value by value, sorted on disk, given by conversation.
+
+Spans of one conversation may stand anywhere in a file, and a file may be larger than memory: what is read goes into a temporary database,
+of which SQLite keeps in memory what fits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, shown
+
+from . import limits
+from .files import RawLine, read_lines
+from .plain_data import decode, located_json, parse_json
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+#: What spans stand under in OTLP, by the names of its versions and of its two spellings.
+_BATCHES = ("resourceSpans", "resource_spans", "batches")
+_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans")
+_SPAN_ID = re.compile(r'"span_?id"\s*:\s*"(?:0x)?([^"]*)"', re.IGNORECASE)
+#: By what the first characters of a file are known to hold spans.
+_LOOKS_LIKE_SPANS = re.compile(r'"(?:resource_?spans|scope_?spans|batches|trace_?id)"\s*:', re.IGNORECASE)
+_CUT_OFF = "the file may be cut off: export the spans again, or take the broken end away"
+_EXPECTED = "expected OTLP JSON (resourceSpans, one document or JSON lines), or spans as a console exporter prints them"
+#: Attributes of other names say nothing of a conversation, and are not kept.
+_KEPT = (
+    "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
+    "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost",
+)  # fmt: skip
+#: The attributes that name the conversation of a span, the first one that is there.
+_SESSIONS = (
+    "gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id", "langsmith.trace.session_id",
+    "traceloop.association.properties.session_id", "traceloop.association.properties.thread_id",
+)  # fmt: skip
+CASE, TRIAL = "mapsat.case", "mapsat.trial"
+_LATEST = 2**62
+_SECOND = 1_000_000_000
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span.
+
+    Attributes:
+        trace: the id of its trace, as the file has it.
+        id: its own.
+        parent: that of the span it stands in; empty for a root.
+        name: what it is called.
+        start: nanoseconds since 1970; 0 where it is not told.
+        end: likewise.
+        failed: whether its status is an error.
+        attributes: those that say something of a conversation, by dotted names.
+        events: names and attributes of its events.
+        line: where it stands in the file.
+        again: a line on which a span of the same id stands once more; 0: none.
+    """
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    start: int
+    end: int
+    failed: bool
+    attributes: JsonObject
+    events: tuple[tuple[str, JsonObject], ...]
+    line: int
+    again: int = 0
+
+    def first(self, names: Iterable[str]) -> Json:
+        """Return the value of the first attribute of these names that is there and says something; None where none is."""
+        return next((self.attributes[name] for name in names if self.attributes.get(name) not in (None, "")), None)
+
+
+class Gathered(NamedTuple):
+    """The spans of one conversation, in the order of their times: its case, trial and session, where spans tell them."""
+
+    case: str
+    trial: int
+    session: str
+    spans: tuple[Span, ...]
+
+
+def looks_like_spans(text: str) -> bool:
+    """Return whether a text, the first part of a file, is that of spans."""
+    return _LOOKS_LIKE_SPANS.search(text) is not None
+
+
+def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
+    """Give the spans of a file by conversation, in the order in which these begin in the file.
+
+    A conversation is what has one case (``mapsat.case``, ``mapsat.trial``), else one session, else one trace. A span
+    without its own stands in the conversation of the span around it, or in the only one of its trace.
+
+    Raises:
+        SuiteError: it is broken, holds no spans, or goes beyond a limit; with the line.
+    """
+    from sqlite3 import connect  # noqa: PLC0415  only where spans are read
+
+    with closing(connect("", isolation_level=None)) as database:  # a file without a name, gone when it is closed
+        database.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;"
+            "CREATE TABLE span(seq INTEGER PRIMARY KEY, trace, id, parent, start, line, case_, session, again DEFAULT 0, body, UNIQUE(trace, id));"
+        )
+        count = sum(_insert(database, span) for span in _spans(path, name))
+        if not count:
+            raise SuiteError(Problem(name, 0, "holds no spans", _EXPECTED))
+        for (trace,) in database.execute("SELECT DISTINCT trace FROM span").fetchall():
+            _inherit(database, trace)
+        database.executescript(
+            "CREATE INDEX by_session ON span(session, case_);"
+            "UPDATE span SET case_ = (SELECT min(o.case_) FROM span o WHERE o.session = span.session AND o.case_ <> '')"
+            " WHERE case_ = '' AND session <> ''"
+            " AND 1 = (SELECT count(DISTINCT o.case_) FROM span o WHERE o.session = span.session AND o.case_ <> '');"
+            "CREATE TABLE part AS SELECT seq, CASE WHEN case_ <> '' THEN 'c' || case_ WHEN session <> '' THEN 's' || session ELSE 't' || trace END key FROM span;"
+            "CREATE INDEX by_key ON part(key);"
+        )
+        keys = database.execute("SELECT key FROM part GROUP BY key ORDER BY min(seq)")
+        for (key,) in keys:
+            yield _gathered(database, key, name)
+
+
+def _gathered(database: Connection, key: str, name: str) -> Gathered:
+    rows = database.execute(
+        "SELECT case_, session, line, id, again, body FROM span WHERE seq IN (SELECT seq FROM part WHERE key = ?) ORDER BY start, seq",
+        (key,),
+    )
+    spans: list[Span] = []
+    size, case, session = 0, "", ""
+    for case_, session_, line, span_id, again, body in rows:
+        size += len(body)
+        if size > limits.DIALOGUE_BYTES:
+            message = f"the conversation of span {shown(span_id)} holds more than {limits.DIALOGUE_BYTES} characters"
+            raise SuiteError(Problem(name, line, message, "leave it out"))
+        case, session = case or case_, session or session_
+        fields = json.loads(body)
+        events = tuple((event, attributes) for event, attributes in fields.pop("events"))
+        spans.append(Span(**fields, events=events, line=line, again=again))
+    case, _, trial = case.partition("\n")
+    return Gathered(case, int(trial or 1), session, tuple(spans))
+
+
+def _insert(database: Connection, span: Span) -> int:
+    """Keep a span, unless one of the same id is kept; its body holds all but what other columns hold."""
+    body = {name: getattr(span, name) for name in Span.__slots__ if name not in ("line", "again")}
+    case, trial = span.attributes.get(CASE), span.attributes.get(TRIAL, 1)
+    case = f"{case}\n{trial if str(trial).isdecimal() else 1}" if isinstance(case, str) and case else ""
+    session = str(span.first(_SESSIONS) or "")
+    row = (span.trace, span.id, span.parent, span.start, span.line, case, session, json.dumps(body))
+    kept = database.execute(
+        "INSERT OR IGNORE INTO span(trace, id, parent, start, line, case_, session, body) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    if not kept.rowcount:
+        database.execute("UPDATE span SET again = ? WHERE trace = ? AND id = ?", (span.line, span.trace, span.id))
+    return 1
+
+
+def _inherit(database: Connection, trace: str) -> None:
+    """Give the spans of a trace that name no case or session those of the nearest span around them, or the only ones of the trace."""
+    rows = database.execute("SELECT id, parent, case_, session FROM span WHERE trace = ?", (trace,)).fetchall()
+    for place, column in ((2, "case_"), (3, "session")):
+        own: dict[str, str] = {row[0]: row[place] for row in rows}
+        named = {value for value in own.values() if value}
+        if not named:
+            continue
+        parents: dict[str, str] = {row[0]: row[1] for row in rows}
+        alone = named.pop() if len(named) == 1 else ""
+        for span, told in own.items():
+            above, chain = span, []
+            while above in own and not own[above] and above not in chain:
+                chain.append(above)
+                above = parents[above]
+            value = own.get(above) or alone
+            if not told and value:
+                database.execute(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", (value, trace, span))  # noqa: S608  a name of ours
+
+
+# -- from text to spans -------------------------------------------------------------------------
+
+
+def _spans(path: Path, name: str) -> Iterator[Span]:
+    for first, text, value in _values(path, name):
+        lines: dict[str, int] = {}
+        line = counted = 0
+        for match in _SPAN_ID.finditer(text):
+            line, counted = line + text.count("\n", counted, match.start()), match.start()
+            lines.setdefault(match[1], first + line)
+        for data in _raw_spans(value, name, first):
+            span = _span(data, name, first, lines)
+            if span is not None:
+                yield span
+
+
+def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
+    """Give the JSON values of a file, each with its first line, and its text where it goes over several: one after the other, with or without line ends in them."""
+    begun: list[RawLine] = []
+    size = 0
+
+    def whole() -> tuple[int, str, Json]:
+        text = _joined(begun, name)
+        return begun[0].number, text, located_json(text, name, begun[0].number, depth=limits.RUN_DEPTH, hint=_CUT_OFF)
+
+    for raw in read_lines(path, limits.DIALOGUE_BYTES, name):
+        if begun and (raw.data[:1] in (b"{", b"[") or size + len(raw.data) > limits.DIALOGUE_BYTES):
+            yield whole()  # it is broken, or too long: the parser says where
+            begun, size = [], 0
+        if not begun and raw.data.rstrip().endswith((b"}", b"]")):
+            text = decode(raw.data, name, raw.number)
+            with suppress(json.JSONDecodeError):
+                yield raw.number, "", _parsed(text, name, raw.number)
+                continue
+        begun.append(raw)
+        size += len(raw.data)
+        if len(begun) > 1 and raw.data[:1] in (b"}", b"]"):
+            yield whole()
+            begun, size = [], 0
+    if begun:
+        yield whole()
+
+
+def _parsed(text: str, name: str, line: int) -> Json:
+    """Return the data of one line. Raises JSONDecodeError for what may go on on the next one, SuiteError for what is refused."""
+    try:
+        return parse_json(text, depth=limits.RUN_DEPTH)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise SuiteError(Problem(name, line, str(error))) from error
+
+
+def _joined(begun: list[RawLine], name: str) -> str:
+    # Blank lines were passed over, and count.
+    texts, line = [], begun[0].number
+    for raw in begun:
+        texts.append("\n" * (raw.number - line) + decode(raw.data, name, raw.number))
+        line = raw.number + 1
+    return "".join(texts)
+
+
+def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
+    if isinstance(value, list):
+        for member in value:
+            yield from _raw_spans(member, name, line)
+        return
+    if not isinstance(value, dict):
+        raise SuiteError(Problem(name, line, f"found {shown(value)}, expected spans", _EXPECTED))
+    batches = next((value[key] for key in _BATCHES if key in value), None)
+    if batches is None and not any(key in value for key in _SCOPES):
+        if "context" not in value and not any(key in value for key in ("spanId", "span_id")):
+            raise SuiteError(
+                Problem(name, line, f"found an object with {', '.join(map(shown, list(value)[:5]))}", _EXPECTED)
+            )
+        yield value
+        return
+    for batch in [value] if batches is None else _objects(batches):
+        for key in _SCOPES:
+            for scope in _objects(batch.get(key)):
+                yield from _objects(scope.get("spans"))
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [member for member in value if isinstance(member, dict)] if isinstance(value, list) else []
+
+
+def _span(data: JsonObject, name: str, line: int, lines: Mapping[str, int]) -> Span | None:
+    context = data.get("context")
+    own = {**data, **(context if isinstance(context, dict) else {})}
+    span_id, trace = (_identity(own, names) for names in (("spanId", "span_id"), ("traceId", "trace_id")))
+    line = lines.get(span_id, line)
+    if not span_id or not trace:
+        what = "spanId" if not span_id else "traceId"
+        raise SuiteError(Problem(name, line, f"the span {shown(data.get('name', ''))} has no {what}", _CUT_OFF))
+    attributes = {key: value for key, value in _attributes(data.get("attributes")).items() if key.startswith(_KEPT)}
+    if attributes.get("logfire.span_type") == "pending_span":
+        return None  # the same span follows when it has ended
+    events = tuple(
+        (str(event.get("name", "")), _attributes(event.get("attributes"))) for event in _objects(data.get("events"))
+    )
+    return Span(
+        trace=trace,
+        id=span_id,
+        parent=_identity(own, ("parentSpanId", "parent_span_id", "parent_id", "parentId")),
+        name=str(data.get("name", "")),
+        start=_nanoseconds(own, ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")),
+        end=_nanoseconds(own, ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")),
+        failed=_is_error(data),
+        attributes=attributes,
+        events=events,
+        line=line,
+    )
+
+
+def _identity(data: JsonObject, names: Iterable[str]) -> str:
+    value = next((data[name] for name in names if isinstance(data.get(name), str)), "")
+    return value.removeprefix("0x").strip("0") and value.removeprefix("0x")
+
+
+def _is_error(data: JsonObject) -> bool:
+    status = data.get("status")
+    code = (
+        status.get("code", status.get("status_code")) if isinstance(status, dict) else data.get("status_code", status)
+    )
+    return code == 2 or (isinstance(code, str) and code.upper().endswith("ERROR"))  # noqa: PLR2004  the number of OTLP
+
+
+def _nanoseconds(data: JsonObject, names: Iterable[str]) -> int:
+    """Return a time, however it is written; 0 where it is not told or makes no sense."""
+    value = next((data[name] for name in names if data.get(name)), 0)
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):  # noqa: PLR2004  seconds, nanoseconds
+        value = value[0] * _SECOND + value[1]
+    if isinstance(value, str) and not value.isdecimal():
+        try:
+            value = (datetime.fromisoformat(value) - _EPOCH) // _MICROSECOND * 1000
+        except (ValueError, OverflowError, TypeError):
+            return 0
+    value = int(value) if isinstance(value, (int, str)) and len(str(value)) < limits.NUMBER_CHARS else 0
+    return value if 0 <= value < _LATEST else 0
+
+
+def _attributes(value: Json) -> JsonObject:
+    """Return attributes by dotted names: a list of OTLP's keys and values, or an object, nested or not."""
+    if isinstance(value, list):
+        pairs = [(item.get("key"), _any_value(item.get("value"))) for item in _objects(value)]
+        named = {key: member for key, member in pairs if isinstance(key, str)}
+    else:
+        named = dict(_flat(value, "")) if isinstance(value, dict) else {}
+    return named
+
+
+def _any_value(value: Json) -> Json:
+    """Return what OTLP's AnyValue holds."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return None
+    ((kind, content),) = value.items()
+    match kind.replace("_", "").lower():
+        case "intvalue":
+            return (
+                int(content)
+                if isinstance(content, int) or (isinstance(content, str) and content.lstrip("-").isdecimal())
+                else None
+            )
+        case "arrayvalue":
+            return (
+                [_any_value(member) for member in _objects(content.get("values"))]
+                if isinstance(content, dict)
+                else None
+            )
+        case "kvlistvalue":
+            pairs = _objects(content.get("values")) if isinstance(content, dict) else []
+            return {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
+        case _:
+            return content
+
+
+def _flat(value: JsonObject, above: str) -> Iterator[tuple[str, Json]]:
+    for key, member in value.items():
+        name = f"{above}{key}"
+        if (
+            isinstance(member, dict)
+            and member
+            and name.split(".", maxsplit=1)[0]
+            in ("llm", "openinference", "input", "output", "tool", "session", "gen_ai", "mapsat")
+        ):
+            yield from _flat(member, f"{name}.")
+        else:
+            yield name, member

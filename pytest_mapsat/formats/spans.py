@@ -1,0 +1,590 @@
+"""Conversations in spans: what users said, what the agent called, was answered and replied, out of spans of OpenTelemetry's GenAI or OpenInference's conventions.
+
+Neither convention is stable, and each instrumentation tells less or more of it. The names that are read stand in tables here, and in
+docs/how-to/bring-what-you-have.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_mapsat.model import Json, JsonObject, shown
+
+from . import limits
+from .messages import (
+    UNKNOWN,
+    CallPart,
+    Message,
+    Unknown,
+    arguments_of,
+    data_of,
+    numbered,
+    read_messages,
+    result_of,
+)
+from .otlp import Gathered, Span, gather_spans
+from .plain_data import parse_json
+
+Kind = Literal["agent", "chat", "tool", "other"]
+
+#: Attributes that say what a span is of, with their values.
+_KINDS: dict[str, dict[str, Kind]] = {
+    "gen_ai.operation.name": {
+        "chat": "chat", "text_completion": "chat", "generate_content": "chat", "completion": "chat", "responses": "chat",
+        "invoke_agent": "agent", "invoke_workflow": "agent", "execute_tool": "tool",
+    },
+    "openinference.span.kind": {"LLM": "chat", "AGENT": "agent", "TOOL": "tool", "CHAIN": "other"},
+    "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent"},
+    "langfuse.observation.type": {"generation": "chat", "agent": "agent", "tool": "tool"},
+    "langsmith.span.kind": {"llm": "chat", "tool": "tool"},
+    "ai.operationId": {
+        "ai.generateText": "agent", "ai.streamText": "agent", "ai.generateText.doGenerate": "chat", "ai.streamText.doStream": "chat", "ai.toolCall": "tool",
+    },
+    "llm.request.type": {"chat": "chat", "completion": "chat"},
+}  # fmt: skip
+#: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
+_VALUES_IN, _VALUES_OUT = (
+    ("input.value", "traceloop.entity.input", "langfuse.observation.input", "gcp.vertex.agent.llm_request"),
+    ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
+)
+_MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
+_MESSAGES_OUT = ("gen_ai.output.messages", "gen_ai.completion")
+_NUMBERED_IN, _NUMBERED_OUT = ("llm.input_messages", "gen_ai.prompt"), ("llm.output_messages", "gen_ai.completion")
+_TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
+_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool_arguments", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args", *_VALUES_IN,
+)  # fmt: skip
+_RESULT = (
+    "gen_ai.tool.call.result",
+    "tool_response",
+    "ai.toolCall.result",
+    "gcp.vertex.agent.tool_response",
+    *_VALUES_OUT,
+)
+_TOKENS_IN = (
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.prompt_tokens",
+    "llm.token_count.prompt",
+    "ai.usage.promptTokens",
+)
+_TOKENS_OUT = (
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "llm.token_count.completion",
+    "ai.usage.completionTokens",
+)
+_COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
+#: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
+OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
+#: The structured output of an agent that gives it through a tool of this name.
+_FINAL = "final_result"
+_NOTES = 20
+_NANO = 1_000_000_000
+
+
+@dataclass(slots=True)
+class SpanCall:
+    """A call of a tool.
+
+    Attributes:
+        name: the tool.
+        id: the call's own id; empty where it has none.
+        arguments: None where they are not told.
+        result: what it gave, None where ``answered`` is false.
+        answered: whether its result is told.
+        failed: whether its span ended as an error.
+        span: the id of the span that tells it.
+        line: where that stands.
+        own: what our own spans tell besides, as the fields of a step.
+    """
+
+    name: str
+    id: str = ""
+    arguments: JsonObject | None = None
+    result: Json = None
+    answered: bool = False
+    failed: bool = False
+    span: str = ""
+    line: int = 0
+    own: JsonObject = field(default_factory=dict)
+    executed: bool = False
+
+
+@dataclass(slots=True)
+class SpanTurn:
+    """What the user or the agent said.
+
+    Attributes:
+        role: ``user`` or ``agent``.
+        text: None where it is not told.
+        calls: the calls before a reply, in their order.
+        thoughts: what a model thought before it.
+        input_tokens: what models read for it; None where a call of a model does not tell.
+        output_tokens: what they wrote; likewise.
+        cost: US dollars; likewise.
+        seconds: how long it took; None where no times are told.
+        output: a structured output that the framework tells apart from the text.
+        span: the id of the span that tells it.
+        line: where that stands.
+        own: what our own spans tell besides, as the fields of a turn.
+    """
+
+    role: Literal["user", "agent"]
+    text: str | None = None
+    calls: list[SpanCall] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    output: JsonObject | None = None
+    span: str = ""
+    line: int = 0
+    own: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanDialogue:
+    """A conversation that spans tell.
+
+    Attributes:
+        case: the case it is of (``mapsat.case``); empty where no span tells.
+        trial: from 1 (``mapsat.trial``).
+        session: the id of the session or conversation; empty where no span tells.
+        span: the id of its first span.
+        line: where that stands in the file, from 1.
+        turns: user and agent in turn, mostly.
+        notes: what is odd about the spans, each with its id and line.
+        own: what our own spans tell besides, as the fields of a trajectory.
+    """
+
+    case: str
+    trial: int
+    session: str
+    span: str
+    line: int
+    turns: tuple[SpanTurn, ...]
+    notes: tuple[str, ...] = ()
+    own: JsonObject = field(default_factory=dict)
+
+    @property
+    def query(self) -> str | None:
+        """What the user said first; None where it is not told."""
+        return next((turn.text for turn in self.turns if turn.role == "user"), None)
+
+
+def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
+    """Give the conversations in a file of spans, in the order in which they begin there.
+
+    Args:
+        path: OTLP JSON, one document or JSON lines, or what a console exporter prints; ``.gz`` is unpacked.
+        name: how messages name it; its own where none is given.
+
+    Raises:
+        SuiteError: it cannot be read as spans, or goes beyond a limit; with the line.
+    """
+    for gathered in gather_spans(path, name or path.name):
+        dialogue = _Reader(gathered).read()
+        if dialogue.turns:
+            yield dialogue
+
+
+class _Reader:
+    """Reads the spans of one conversation, in the order of their times."""
+
+    def __init__(self, gathered: Gathered) -> None:
+        self._gathered = gathered
+        self._spans = {(span.trace, span.id): span for span in gathered.spans}
+        self._kinds = {key: kind_of(span) for key, span in self._spans.items()}
+        self._turns: list[SpanTurn] = []
+        self._users: list[str] = []
+        self._top = ("", "")
+        self._notes: list[str] = []
+        #: The outermost agents of which a span of a model tells what it gave.
+        self._speaking: set[tuple[str, str]] = set()
+
+    def read(self) -> SpanDialogue:
+        """Return the conversation."""
+        own: JsonObject = {}
+        spans = self._gathered.spans
+        chats = [span for span in spans if self._kinds[span.trace, span.id] == "chat"]
+        self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
+        for span in spans:
+            self._note_oddities(span)
+            kind = self._kinds[span.trace, span.id]
+            if kind == "tool":
+                self._execute(span)
+            elif OWN_TURN in span.attributes:
+                self._own_turn(span)
+            elif kind == "chat" or (
+                kind == "agent" and self._top_of(span) == (span.trace, span.id) not in self._speaking
+            ):
+                self._chat(span)
+            own = own or _object(span.attributes.get(OWN_EPISODE))
+        for turn in own.pop("after", ()):
+            self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=_object(turn)))
+        self._finish()
+        first = spans[0]
+        gathered = self._gathered
+        notes = tuple(islice(self._notes, _NOTES))
+        return SpanDialogue(
+            gathered.case, gathered.trial, gathered.session, first.id, first.line, tuple(self._turns), notes, own
+        )
+
+    def _note(self, span: Span, message: str) -> None:
+        self._notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
+
+    def _note_oddities(self, span: Span) -> None:
+        if span.again:
+            self._note(span, f"stands again on line {span.again}; the first one counts")
+        if span.parent and (span.trace, span.parent) not in self._spans and self._kinds[span.trace, span.id] != "other":
+            self._note(span, f"the span around it, {shown(span.parent)}, is not among those of its conversation")
+        if 0 < span.end < span.start:
+            self._note(span, "ends before it begins")
+
+    def _top_of(self, span: Span) -> tuple[str, str]:
+        """Return the outermost agent around a span, or its root: what one of the user's messages is answered by."""
+        top = here = (span.trace, span.id)
+        seen = set()
+        while here in self._spans and here not in seen:
+            seen.add(here)
+            if self._kinds[here] == "agent" or self._kinds[top] != "agent":
+                top = here
+            here = (span.trace, self._spans[here].parent)
+        return top
+
+    def _below_tool(self, span: Span) -> bool:
+        """Return whether a span stands in that of a tool: an agent there answers another agent."""
+        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
+        while here in self._spans and here not in seen:
+            seen.add(here)
+            if self._kinds[here] == "tool":
+                return True
+            here = (span.trace, self._spans[here].parent)
+        return False
+
+    # -- turns
+
+    def _reply(self, span: Span) -> SpanTurn:
+        """Return the agent's turn that a span belongs to."""
+        if not self._turns or self._turns[-1].role == "user" or self._turns[-1].own:
+            self._turns.append(SpanTurn("agent", span=span.id, line=span.line))
+        return self._turns[-1]
+
+    def _said(self, text: str, span: Span) -> None:
+        self._users.append(text)
+        last = self._turns[-1] if self._turns else None
+        # Calls of the same answer may have been made before a model tells what the user said.
+        early = (
+            last is not None and last.role == "agent" and last.text is None and self._belongs(last, self._top_of(span))
+        )
+        self._turns.insert(len(self._turns) - early, SpanTurn("user", text, span=span.id, line=span.line))
+
+    def _chat(self, span: Span) -> None:
+        """Take what a call of a model tells: new words of the user, results of earlier calls, the reply and new calls."""
+        inner = self._below_tool(span)
+        heard = messages_in(span) or []
+        if not inner:
+            self._hear(heard, span)
+        for message in heard:
+            for result in message.results:
+                self._answer(result.id, result.name, result.value)
+        if self._turns or not inner:
+            self._speak(span, inner=inner)
+
+    def _hear(self, heard: Sequence[Message], span: Span) -> None:
+        """Take the words of the user that are new, and what stands between them."""
+        texts = [message.text for message in heard if message.role == "user" and message.text]
+        top, before = self._top_of(span), self._top
+        self._top = top
+        common = next(
+            (
+                size
+                for size in range(min(len(texts), len(self._users)), -1, -1)
+                if self._users[len(self._users) - size :] == texts[:size]
+            ),
+            0,
+        )
+        new = len(texts) - common
+        goes_on = top[0] == before[0] or not heard or heard[-1].role != "user"
+        if not texts or (not new and goes_on) or (not common and self._users and top == before):
+            return  # nothing new, or another prompt within the same answer
+        if not new or (not common and self._users):
+            new = 1
+        old = len(texts) - new
+        for message in heard:
+            if message.role == "user" and message.text:
+                old -= 1
+                if old < 0:
+                    self._said(message.text, span)
+            elif old < 0:
+                self._retell(message, span)
+
+    def _retell(self, message: Message, span: Span) -> None:
+        """Take what an earlier reply was, out of the history that a model was given."""
+        if message.role != "assistant" or not self._users:
+            return
+        turn = self._reply(span)
+        turn.text = message.text or turn.text
+        turn.calls += [_call_of(call, span) for call in message.calls]
+        turn.thoughts += message.thoughts
+
+    def _speak(self, span: Span, *, inner: bool) -> None:
+        turn = self._reply(span)
+        said = messages_out(span)
+        for message in said or ():
+            turn.calls += [_call_of(call, span) for call in message.calls]
+            turn.thoughts += [] if inner else message.thoughts
+        texts = [message.text for message in said or () if message.role == "assistant" and message.text]
+        if not inner and said is not None:
+            reply = texts[-1] if texts else turn.text if any(message.calls for message in said) else ""
+            turn.text, turn.span, turn.line = reply, span.id, span.line
+        elif not inner and self._top_of(span) in self._speaking:
+            turn.text = None  # a later reply, which is not told
+        turn.span, turn.line = turn.span or span.id, turn.line or span.line
+        if self._kinds[span.trace, span.id] == "chat":
+            self._spend(turn, span)
+        self._take_time(turn, span)
+
+    def _spend(self, turn: SpanTurn, span: Span) -> None:
+        turn.input_tokens = _sum(turn.input_tokens, span.first(_TOKENS_IN))
+        turn.output_tokens = _sum(turn.output_tokens, span.first(_TOKENS_OUT))
+        turn.cost = _sum(turn.cost, span.first(_COST))
+
+    def _take_time(self, turn: SpanTurn, span: Span) -> None:
+        top = self._spans[self._top_of(span)]
+        whole = top if self._kinds[top.trace, top.id] == "agent" else span
+        if whole.end > whole.start > 0:
+            seconds = (whole.end - whole.start) / _NANO
+            turn.seconds = seconds if whole is top else (turn.seconds or 0) + seconds
+
+    def _finish(self) -> None:
+        """Take from the spans of agents what those of models do not tell: a reply, what was spent, a structured output."""
+        for span in self._gathered.spans:
+            if self._kinds[span.trace, span.id] != "agent" or OWN_EPISODE in span.attributes:
+                continue
+            turn = next(
+                (
+                    turn
+                    for turn in reversed(self._turns)
+                    if turn.role == "agent" and self._belongs(turn, (span.trace, span.id))
+                ),
+                None,
+            )
+            if turn is None:
+                continue
+            told = messages_out(span) if turn.text is None else ()
+            turn.text = next(
+                (message.text for message in reversed(told or ()) if message.role == "assistant"), turn.text
+            )
+            if turn.input_tokens is None and turn.output_tokens is None:
+                self._spend(turn, span)
+            if final := _object(span.attributes.get(_FINAL)):
+                turn.output = final
+                turn.calls = [call for call in turn.calls if call.executed or not call.name.startswith(_FINAL)]
+
+    def _belongs(self, turn: SpanTurn, top: tuple[str, str]) -> bool:
+        """Return whether a turn was told by a span within an outermost one."""
+        span = self._spans.get((top[0], turn.span))
+        return span is not None and self._top_of(span) == top
+
+    def _own_turn(self, span: Span) -> None:
+        """Take a turn as our own spans tell it: the calls since the last one, the user's words before them, the reply."""
+        own = _object(span.attributes[OWN_TURN])
+        before = (
+            self._turns.pop()
+            if self._turns and self._turns[-1].role == "agent" and not self._turns[-1].own
+            else SpanTurn("agent")
+        )
+        for message, fields in zip(messages_in(span) or (), own.pop("users", ()), strict=False):
+            self._turns.append(SpanTurn("user", message.text or "", span=span.id, line=span.line, own=_object(fields)))
+        said = messages_out(span) or ()
+        before.text = "".join(message.text or "" for message in said)
+        before.span, before.line, before.own = span.id, span.line, {"role": "agent", **own}
+        before.thoughts = [thought for message in said for thought in message.thoughts]
+        self._turns.append(before)
+        self._spend(before, span)
+        before.seconds = (span.end - span.start) / _NANO if span.end > span.start > 0 else None
+
+    # -- calls
+
+    def _execute(self, span: Span) -> None:
+        """Take a call that was made: it is the one of a model's message, where that is told, or one more."""
+        name = str(span.first(_TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
+        call_id, arguments = str(span.first(_CALL_ID) or ""), span.first(_ARGUMENTS)
+        call = self._pending(call_id, name)
+        if call is None:
+            call = SpanCall(name, call_id)
+            self._reply(span).calls.append(call)
+        call.executed, call.failed, call.span, call.line = True, span.failed, span.id, span.line
+        call.own = _object(span.attributes.get(OWN_CALL))
+        if arguments is not None:
+            told = arguments_of(arguments)
+            if isinstance(told, Unknown):
+                self._note(span, f"the arguments of {name} are cut off, hidden or no object")
+            else:
+                call.arguments = told
+        results = [span.attributes[name] for name in _RESULT if name in span.attributes]
+        results += [
+            attributes["content"]
+            for event, attributes in span.events
+            if event == "gen_ai.tool.message" and "content" in attributes
+        ]
+        value = result_of(results[0]) if results else UNKNOWN
+        if call.own and results:
+            value = _exact(results[0])
+        if not isinstance(value, Unknown):
+            call.result, call.answered = value, True
+        elif results:
+            self._note(span, f"the result of {name} is cut off or hidden")
+
+    def _calls(self) -> Iterator[SpanCall]:
+        return (call for turn in self._turns for call in turn.calls)
+
+    def _pending(self, call_id: str, name: str) -> SpanCall | None:
+        """Return the call of a message that no span of a tool has told yet."""
+        open_ = [call for call in self._calls() if not call.executed]
+        if call_id:
+            return next((call for call in open_ if call.id == call_id), None)
+        return next((call for call in open_ if call.name == name), None)
+
+    def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
+        """Take the result of a call out of a message to the model, where no span of the tool tells it."""
+        if isinstance(value, Unknown):
+            return
+        calls = [call for call in self._calls() if not call.answered]
+        call = next((call for call in calls if call_id and call.id == call_id), None)
+        if call is None and not call_id:
+            call = next((call for call in calls if call.name == name), None)
+        if call is not None:
+            call.result, call.answered = value, True
+
+
+# -- one span -------------------------------------------------------------------------------------
+
+
+def kind_of(span: Span) -> Kind:
+    """Return what a span is of, by the first convention that tells."""
+    for name, kinds in _KINDS.items():
+        kind = kinds.get(str(span.attributes.get(name, "")))
+        if kind is not None:
+            return kind
+    if span.name == "call_llm" or any(
+        name.startswith(("gen_ai.prompt.", "llm.input_messages.")) for name in span.attributes
+    ):
+        return "chat"
+    if span.first(_CALL_ID) or span.name.startswith("execute_tool ") or span.attributes.get("tool_arguments"):
+        return "tool"
+    return "agent" if span.name.startswith("invoke_agent") or "pydantic_ai.all_messages" in span.attributes else "other"
+
+
+def messages_in(span: Span) -> list[Message] | None:
+    """Return the messages that a span of a model or an agent was given; None where they are not told."""
+    for prefix in _NUMBERED_IN:
+        if listed := numbered(span.attributes, prefix):
+            return read_messages(listed, "user")
+    if (value := span.first(_MESSAGES_IN)) is not None:
+        return read_messages(value, "user")
+    if told := [message for message in _events(span) if message[0] != "choice"]:
+        return [message for _, message in told]
+    value = span.first(_VALUES_IN)
+    return None if value is None else read_messages(value, "user")
+
+
+def messages_out(span: Span) -> list[Message] | None:
+    """Return what a span of a model or an agent gave; None where it is not told."""
+    for prefix in _NUMBERED_OUT:
+        if listed := numbered(span.attributes, prefix):
+            return read_messages(listed, "assistant")
+    if (value := span.first(_MESSAGES_OUT)) is not None:
+        return read_messages(value, "assistant")
+    if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
+        told = {"role": "assistant", "content": span.attributes.get("ai.response.text") or ""}
+        calls = (
+            read_messages(
+                [{"role": "assistant", "content": span.attributes.get("ai.response.toolCalls") or []}], "assistant"
+            )
+            or []
+        )
+        return [*(read_messages([told], "assistant") or []), *calls]
+    if told_ := [message for kind, message in _events(span) if kind == "choice"]:
+        return told_
+    value = span.first(_VALUES_OUT)
+    return None if value is None else read_messages(value, "assistant")
+
+
+_EVENT_ROLES = {
+    "gen_ai.user.message": "user",
+    "gen_ai.system.message": "system",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+
+
+def _events(span: Span) -> Iterator[tuple[str, Message]]:
+    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is ``choice`` or of a message before it."""
+    listed = [(name, attributes) for name, attributes in span.events]
+    listed += [(str(event.get("event.name", "")), event) for event in _list(span.attributes.get("events"))]
+    for name, attributes in listed:
+        body = {**attributes, **_object(attributes.get("gen_ai.event.content"))}
+        if isinstance(body.get("tool_calls"), str):
+            body["tool_calls"] = _list(body["tool_calls"])
+        if name == "gen_ai.choice":
+            inner = body.get("message")
+            body = _object(inner) or ({"content": inner} if isinstance(inner, str) else body)
+            yield from (
+                ("choice", message) for message in read_messages([{**body, "role": "assistant"}], "assistant") or ()
+            )
+        elif name in _EVENT_ROLES:
+            yield from (
+                ("before", message) for message in read_messages([{**body, "role": _EVENT_ROLES[name]}], "user") or ()
+            )
+        elif name == "gen_ai.content.prompt":
+            yield from (("before", message) for message in read_messages(attributes.get("gen_ai.prompt"), "user") or ())
+        elif name == "gen_ai.content.completion":
+            yield from (
+                ("choice", message) for message in read_messages(attributes.get("gen_ai.completion"), "assistant") or ()
+            )
+        elif name == "gen_ai.client.inference.operation.details":
+            yield from (
+                ("before", message) for message in read_messages(attributes.get("gen_ai.input.messages"), "user") or ()
+            )
+            yield from (
+                ("choice", message)
+                for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant") or ()
+            )
+
+
+def _call_of(call: CallPart, span: Span) -> SpanCall:
+    arguments = None if isinstance(call.arguments, Unknown) else call.arguments
+    return SpanCall(call.name, call.id, arguments, span=span.id, line=span.line)
+
+
+def _object(value: Json) -> JsonObject:
+    """Return an object, of JSON text too; an empty one where there is none."""
+    data = data_of(value)
+    return dict(data) if isinstance(data, dict) else {}
+
+
+def _list(value: Json) -> list[JsonObject]:
+    data = data_of(value)
+    return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []
+
+
+def _exact(value: Json) -> Json | Unknown:
+    """Return the data of a JSON text of ours."""
+    try:
+        return parse_json(value, depth=limits.RUN_DEPTH) if isinstance(value, str) else UNKNOWN
+    except ValueError:
+        return UNKNOWN
+
+
+def _sum(so_far: float | None, more: Json) -> Any:
+    """Return a sum of figures that are told."""
+    told = isinstance(more, (int, float)) and not isinstance(more, bool) and more >= 0
+    return (so_far or 0) + more if told else so_far

@@ -1,0 +1,50 @@
+"""What a record made elsewhere does not tell of calls: a check that needs it is undecided, whatever came out of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_mapsat.model import Check, ClockTime, EndState, Grounded, Located, Number, Recommends, SameEnd, Unchanged
+
+from .context import Context
+from .findings import Finding, first_few
+
+
+def left_open(check: Check, finding: Finding, context: Context) -> Finding:
+    """Return the finding of a plain check, undecided where it rests on something that the record does not tell.
+
+    Args:
+        check: what must hold.
+        finding: what it comes to on all that is told.
+        context: the dialogue. Checks on calls see for themselves which of them are not told.
+    """
+    if isinstance(check, EndState | Unchanged | SameEnd):
+        part, calls = "changes", [*context.maybe_writing]
+    else:
+        part, calls = "result", _needed(check, finding, context)
+    if not calls or (finding.passed is None and not finding.broken):
+        return finding
+    why = f"the record does not tell the {part} of {first_few(sorted(set(calls)))}"
+    return finding._replace(
+        passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
+    )
+
+
+def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
+    """Return the tools of calls without a result that could turn the finding."""
+    untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
+    if not untold:
+        return []
+    if isinstance(check, Number | ClockTime):
+        # More results can only bear out more figures.
+        return [] if finding.passed else _of(untold, (bound.tool for bound in check.bounds))
+    if isinstance(check, Grounded | Located):
+        return [] if finding.passed else untold
+    if isinstance(check, Recommends) and (check.of_results or check.none_where):
+        return [] if finding.passed and not check.none_where else _of(untold, [check.of_tool])
+    return []
+
+
+def _of(untold: list[str], tools: Iterable[str | None]) -> list[str]:
+    wanted = set(tools)
+    return [tool for tool in untold if None in wanted or tool in wanted]
