@@ -33,7 +33,7 @@ def native(tools: Toolbox) -> list[Any]:
             given = tool["parameters"].get("properties", {})
             self.inputs = {name: _input(name, schema, name in required) for name, schema in given.items()}
             super().__init__()
-            vars(self)["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
+            self.__dict__["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
             """Give way to the function that is made for each tool."""
