@@ -67,7 +67,9 @@ def test_a_service_that_breaks_is_never_green(project: pytest.Pytester, service:
     url = service.at(lambda request: answers({"detail": "out of order"}, 500))
     result = project.runpytest(f"--mapsat-agent={url}", "--mapsat-save=run.json", "--mapsat-fail-under=ar=0.1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*answered 500 Internal Server Error: out of order*", "gate *INVALID: 3 cases lost (infrastructure 3: *"])
+    result.stdout.fnmatch_lines(
+        ["*answered 500 Internal Server Error: out of order*", "gate *INVALID: 3 cases lost (infrastructure 3: *"]
+    )
     saved = json.loads(run_file(project))
     assert saved["gate"]["outcome"] == "invalid"
     assert {card["trajectory"]["ending"] for card in saved["cases"]} == {"infrastructure_error"}
