@@ -12,6 +12,7 @@ import select
 import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from importlib import metadata
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,7 @@ class ToolEndpoint(NamedTuple):
         return self.url.removesuffix("mcp") + f"{self.token}/mcp"
 
 
+@cache
 def missing_extra() -> str:
     """Return why no tools can be served over MCP, and what to install; empty where they can."""
     try:
@@ -56,7 +58,8 @@ def missing_extra() -> str:
         return f"tools over MCP need the package mcp: {_INSTALL}"
     if int(version.partition(".")[0]) >= 2:  # noqa: PLR2004
         return ""
-    return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL}"
+    advice = "where another package needs the old one, in an environment of the agent's own"
+    return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL} ({advice})"
 
 
 def serve_tools(toolbox: Toolbox) -> AbstractContextManager[ToolEndpoint]:

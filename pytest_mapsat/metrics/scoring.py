@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,6 @@ from pytest_mapsat.model import (
     PASSED,
     PROVENANCE_KINDS,
     RESERVED,
-    UNDECIDED,
     USER,
     Blame,
     CallCounts,
@@ -34,7 +32,7 @@ from pytest_mapsat.model import (
 )
 
 from .measures import Measure, Reading, between
-from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
+from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, rests_on_reading, says_usage, sum_usage
 from .satisfaction import nothing_asked
 
 if TYPE_CHECKING:
@@ -178,10 +176,9 @@ def _misread(
 ) -> Misread | None:
     """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
     misread = metric_input.verdict.misread
-    labels = tuple(map(_opened, metric_input.verdict.labels))
-    if misread is None or all(map(is_, labels, metric_input.verdict.labels)):
+    if misread is None or not any(map(rests_on_reading, metric_input.verdict.labels)):
         return None
-    unread = metric_input.labelled(labels)
+    unread = metric_input.left_open()
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
@@ -191,13 +188,6 @@ def _misread(
         if measured != measures[name] and (span := measured.span) and span != measures[name].span
     }
     return misread.model_copy(update={"bounds": bounds | {PASS_RATE: ends}})
-
-
-def _opened(label: Label) -> Label:
-    """Return a label that rests on reading prose as undecided, any other as it is."""
-    if not label.reading or label.by != "checks":
-        return label
-    return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 
 def _ended(

@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mapsat.agents.tool_server import ToolServer, serve_tools
+from pytest_mapsat.agents.tool_server import ToolServer, missing_extra, serve_tools
 from pytest_mapsat.model import Tool, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from mcp import MCPError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "episode"))
+from episodes import play
 from mcp_clients import call, call_once, client_of
 
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -160,24 +164,27 @@ class TestToken:
         assert calls == [("find", {"query": "during"})]
 
 
-def test_sixteen_episodes_at_once_get_the_answers_of_their_own_tools():
+def test_sixteen_episodes_at_once_keep_the_calls_of_their_own_agents():
+    async def talk(number, endpoint):
+        async with client_of(endpoint.url, endpoint.token) as client:
+            asked = [call(client, "find", query=f"{number}-{turn}") for turn in range(5)]
+            return await asyncio.gather(call(client, "find", query="cafe"), *asked)
+
     def episode(number):
-        tools, calls = toolbox(number)
-
-        async def talk():
+        def agent(message, tools):
             with serve_tools(tools) as endpoint:
-                async with client_of(endpoint.url, endpoint.token) as client:
-                    asked = [call(client, "find", query=f"{number}-{turn}") for turn in range(5)]
-                    return await asyncio.gather(*asked)
+                (result, _), *others = asyncio.run(talk(number, endpoint))
+            assert all(is_error for _, is_error in others)
+            return result["places"][0]
 
-        return asyncio.run(talk()), calls
+        return play(agent)
 
     with ThreadPoolExecutor(16) as pool:
         played = list(pool.map(episode, range(16)))
-    for number, (answers, calls) in enumerate(played):
-        expected = [({"owner": [number], "query": f"{number}-{turn}"}, False) for turn in range(5)]
-        assert answers == expected
-        assert sorted(calls, key=str) == [("find", {"query": f"{number}-{turn}"}) for turn in range(5)]
+    for number, trajectory in enumerate(played):
+        assert trajectory.replies[0].text == "Blue Door"
+        queries = {step.arguments["query"] for step in trajectory.calls}
+        assert queries == {"cafe", *(f"{number}-{turn}" for turn in range(5))}
 
 
 class TestRawRequest:
@@ -210,13 +217,18 @@ class TestRawRequest:
         assert post(endpoint.url, None, **self.headers(endpoint))[0] == 405
 
 
-def test_without_the_extra_a_message_says_what_to_install(monkeypatch):
-    def version(name):
-        raise metadata.PackageNotFoundError(name)
+@pytest.mark.parametrize("version", ["", "1.27.0"])
+def test_without_the_extra_or_with_an_old_one_a_message_says_what_to_install(version, monkeypatch):
+    def version_of(name):
+        if not version:
+            raise metadata.PackageNotFoundError(name)
+        return version
 
-    monkeypatch.setattr(metadata, "version", version)
-    with pytest.raises(UsageError, match=r"pip install 'pytest-mapsat\[mcp\]'"):
+    monkeypatch.setattr(metadata, "version", version_of)
+    missing_extra.cache_clear()
+    with pytest.raises(UsageError, match=rf"{version or 'need'}.*pip install 'pytest-mapsat\[mcp\]'"):
         ToolServer()
+    missing_extra.cache_clear()
 
 
 def test_a_port_that_is_taken_is_named(endpoint):

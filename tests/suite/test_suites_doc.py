@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import parse_yaml
-from pytest_mapsat.model import Entities, Match, ParameterMatch, Recording, Tool
+from pytest_mapsat.model import Entities, Match, ParameterMatch, Recording, Tool, case, suite
 from pytest_mapsat.proof import lint_recordings
 from pytest_mapsat.suite import lint, open_suite
 
@@ -59,6 +59,16 @@ def test_the_tables_of_tools_have_all_there_is():
     assert set(rows(TOOLS, "key of `entities`")) == set(Entities.model_fields)
     assert set(rows(TOOLS, "field of `match`")) == set(ParameterMatch.model_fields)
     assert [key for key in (*Tool.model_fields, *Recording.model_fields) if not re.search(rf"\b{key}\b", TOOLS)] == []
+
+
+def test_every_key_of_a_case_and_of_the_manifest_stands_on_the_pages():
+    further = (REFERENCE / "metrics.md", REFERENCE.parent / "how-to" / "simulate-the-user.md")
+    pages = SUITES + "".join(page.read_text(encoding="utf-8") for page in further)
+    values = [value for module in (case, suite) for value in vars(module).values()]
+    nouns = [value for value in values if getattr(value, "__module__", "") in (case.__name__, suite.__name__)]
+    keys = {field.alias or name for noun in nouns for name, field in getattr(noun, "model_fields", {}).items()}
+    assert {"query", "requirements", "evidence", "redact"} <= keys
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", pages)] == []
 
 
 def test_the_error_that_the_document_shows_is_the_one_that_is_given(tmp_path):

@@ -1,0 +1,43 @@
+"""The programs of docs/how-to/connect-a-service.md run as they stand there."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.agents.tool_server import missing_extra
+from pytest_mapsat.episode import run_episode
+from pytest_mapsat.model import Case, Context, Recording, Tool, Truth, Visible
+from pytest_mapsat.sandbox import RecordedSandbox
+from pytest_mapsat.users import make_user
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "connect-a-service.md").read_text(encoding="utf-8")
+QUERY = {"type": "object", "properties": {"query": {"type": "string"}}}
+FIND = Tool(name="find", description="Find.", parameters=QUERY)
+CASE = Case(id="c1", visible=Visible(query="a cafe", context=Context(now="2026-05-01T09:00:00")), truth=Truth())
+RECORDING = Recording(case="c1", tool="find", arguments={"query": "a cafe"}, result={"places": ["Blue Door"]})
+
+
+def played(command):
+    source = resolve_source(f"cmd:{command}", root=Path.cwd())
+    sandbox = RecordedSandbox({"find": FIND}, [RECORDING])
+    return run_episode(CASE, source, make_user("scripted", CASE), sandbox)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_the_program_for_node(tmp_path):
+    [block] = re.findall(r"^```js\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "agent.mjs").write_text(block, encoding="utf-8")
+    assert played(f"node {tmp_path}/agent.mjs").replies[0].text == "Blue Door is close by."
+
+
+@pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
+def test_the_program_that_calls_over_mcp(tmp_path):
+    [block] = re.findall(r"^```python\n(.*?MAPSAT_MCP_URL.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (tmp_path / "agent.py").write_text(block, encoding="utf-8")
+    trajectory = played(f"{sys.executable} {tmp_path}/agent.py")
+    assert trajectory.replies[0].text == "Blue Door is close by."
+    assert [step.tool for step in trajectory.calls] == ["find"]
