@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from . import sandboxes, trust
@@ -185,4 +189,59 @@ def of_answers(quick: bool) -> Growth:
     )
 
 
-CALLS = (exact, near, searching, routing, judging, bootstrap)
+def over_http(quick: bool) -> Row:
+    """An episode of two requests with a service of another process, above the same rule called as a function, in turn: processor time of this process, threads included."""
+    from examples.http_service import service
+    from pytest_mapsat.agents import resolve_source, source_of
+
+    def function(message, tools, context):
+        system = {"role": "system", "content": f"as JSON:\n{json.dumps(context)}"}
+        call = service.answer([system, {"role": "user", "content": message}])["tool_calls"][0]["function"]
+        result = tools.call(call["name"], json.loads(call["arguments"]))
+        return service.answer([{"role": "tool", "content": json.dumps(result)}])["content"]
+
+    command = [sys.executable, str(Path(service.__file__)), "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL) as running:
+        address = running.stdout.readline().strip()
+        sources = [resolve_source(f"openai-chat:{address}", root=Path()), source_of(function, "the same rule")]
+        samples = [_played(sources) for _ in range(50 if quick else 500)][5:]
+        running.terminate()
+    milli = 1e3 * statistics.median(far - near for far, near in samples)
+    return Row(
+        "an episode over HTTP, two requests: added",
+        f"{milli:.2f} ms",
+        "3 ms",
+        milli <= 3,
+        f"of the processor, {1e3 * statistics.median(near for _, near in samples):.2f} ms as a function; what the service itself takes is the agent's own time",
+    )
+
+
+def _played(sources) -> list[float]:
+    """Play the case of the service with each source; return the seconds of the processor that each took."""
+    from pytest_mapsat.episode import Limits, run_episode
+    from pytest_mapsat.sandbox import make_sandbox
+    from pytest_mapsat.users import make_user
+
+    suite, case = _bus()
+    seconds = []
+    for source in sources:
+        sandbox, user = make_sandbox(case, suite), make_user("silent", case)
+        started = time.process_time()
+        trajectory = run_episode(case, source, user, sandbox, Limits(), trial=1)
+        seconds.append(time.process_time() - started)
+        assert trajectory.calls[0].status == "ok", trajectory
+        assert trajectory.replies[0].text.startswith("Take "), trajectory
+    return seconds
+
+
+@cache
+def _bus():
+    """The suite, and the case that the example of a service answers."""
+    from pytest_mapsat.suite import open_suite
+
+    suite = open_suite(Path(__file__).parents[1] / "benchmark_cases")
+    entries = (entry for path in suite.files() for entry in suite.entries(path))
+    return suite, suite.load(next(entry for entry in entries if entry.id == "realtime-next-bus"))
+
+
+CALLS = (exact, near, searching, routing, judging, over_http, bootstrap)

@@ -6,9 +6,10 @@ import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from threading import Lock, local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # -- turns ----------------------------------------------------------------------------------------------------------------
 # Agents and models are waited for side by side, our own work is done by one thread after another. Python runs one thread at a time anyway: where
@@ -87,6 +88,23 @@ def resting() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+# -- properties -----------------------------------------------------------------------------------------------------------
+
+if TYPE_CHECKING:
+    cached = cached_property
+else:
+
+    class cached(cached_property):  # noqa: N801  used as functools' own is
+        """A property that is computed once. Python 3.11 takes a lock for each, which costs more than most of ours compute."""
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """Compute the value; from then on it is found before this is asked."""
+            if instance is None:
+                return self
+            value = instance.__dict__[self.attrname] = self.func(instance)
+            return value
 
 
 # -- names ----------------------------------------------------------------------------------------------------------------

@@ -351,7 +351,6 @@ REMOVED = {
     "decisions": "labels/reviewed.jsonl in the folder of the suite",
     "metrics": "metrics: in suite.yaml, or mapsat_metrics in an ini file",
     "form": "form: true in suite.yaml",
-    "http": "mapsat_http in an ini file",
     "sample-by": "sample: {by: [NAME]} in suite.yaml",
     "sample-seed": "sample: {seed: N} in suite.yaml",
     "durations": "--mapsat-shard=I/N alone, which spreads cases by a digest of their ids",

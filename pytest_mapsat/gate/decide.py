@@ -154,17 +154,18 @@ def decide(
         told = _undecided_told(open_cases, cards, cases, allowed_undecided)
         decides = not gates and bool(open_cases.keys() - allowed)  # where nothing but the items is asked
         findings.append(Finding("inconclusive" if decides else "passed", told, open=True))
-    if not gates:
-        findings.append(
-            Finding("passed", f"no threshold was given{'' if findings else ', so the test results alone decide'}")
-        )
+    return _gravest_first(findings, cards, (*map(str, thresholds), *map(str, drops)))
+
+
+def _gravest_first(findings: Sequence[Finding], cards: Sequence[Scorecard], thresholds: tuple[str, ...]) -> Gate:
+    """Return the gate that findings decide, with the ways on."""
+    if not thresholds:
+        alone = "" if findings else ", so the test results alone decide"
+        findings = [*findings, Finding("passed", f"no threshold was given{alone}")]
     # The sort is stable: thresholds of one outcome stay in the order they were given.
-    findings.sort(key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
-    return Gate(
-        outcome=findings[0].outcome,
-        reasons=(*(finding.reason for finding in findings), *_ways_on(findings, cards)),
-        thresholds=(*map(str, thresholds), *map(str, drops)),
-    )
+    ordered = sorted(findings, key=lambda finding: (-SEVERITY.index(finding.outcome), not finding.warns))
+    reasons = (*(finding.reason for finding in ordered), *_ways_on(ordered, cards))
+    return Gate(outcome=ordered[0].outcome, reasons=reasons, thresholds=thresholds)
 
 
 def _allowed(text: str, open_cases: Mapping[str, str], cases: int) -> frozenset[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TypeVar
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     Bound,
     Calibration,
@@ -146,7 +147,7 @@ class Context:
             return self
         return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
 
-    @cached_property
+    @cached
     def _known(self) -> frozenset[int]:
         """The checks by identity: they are held, so that no other object has theirs."""
         return frozenset(map(id, self.checks))
@@ -156,17 +157,17 @@ class Context:
         facts = self.case.truth.facts if self.case else ()
         return any(part is check for fact in facts if fact.check for part in leaves(fact.check))
 
-    @cached_property
+    @cached
     def lexicon(self) -> Lexicon:
         """The things that the replies may name."""
         return lexicon_of(things_of(self.entities, sorted(self.names)))
 
-    @cached_property
+    @cached
     def keys(self) -> frozenset[str]:
         """The keys of all things that the replies may name."""
         return frozenset(thing.key for thing in self.lexicon.things)
 
-    @cached_property
+    @cached
     def pages(self) -> tuple[tuple[int, Page], ...]:
         """The agent's replies that are not blank, each with the index of its turn. What is only copied in them is blank."""
         return tuple(
@@ -175,7 +176,7 @@ class Context:
             if turn.role == "agent" and fold_phrase(turn.text)
         )
 
-    @cached_property
+    @cached
     def replies(self) -> tuple[Document, ...]:
         """The replies, read for the things of the case."""
         now = (self.visible.context.now or "") if self.visible else ""
@@ -191,13 +192,13 @@ class Context:
             for document in settled
         )
 
-    @cached_property
+    @cached
     def worded(self) -> tuple[Document, ...]:
         """The replies, read for the words that checks look for: these are no things that a figure could be said of."""
         things = tuple(Thing(phrase, (phrase,)) for phrase in sorted(self.phrases))
         return self._named(things) if things else self.replies
 
-    @cached_property
+    @cached
     def means(self) -> tuple[Document | None, ...]:
         """The replies, read for the ways of travelling that they tell the user to take; None where a reply names none."""
         lexicon = lexicon_of(_ways(self.language, self.vocabulary), shortened=False)
@@ -221,7 +222,7 @@ class Context:
         meant = {hit.keys for hit in self.lexicon.find(fold_phrase(name))}
         return meant.pop()[0] if len(meant) == 1 and all(len(keys) == 1 for keys in meant) else ""
 
-    @cached_property
+    @cached
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Where a reply contradicts what the agent handed over beside it, each with the reason."""
         if not self._handed_over:
@@ -235,12 +236,12 @@ class Context:
             contradiction for document, data in both if data for contradiction in data.contradictions(document)
         )
 
-    @cached_property
+    @cached
     def money(self) -> Vocabulary:
         """Says the suite's currency, without the words of its domain."""
         return Vocabulary(currency=self.vocabulary.currency)
 
-    @cached_property
+    @cached
     def _handed_over(self) -> dict[int, HandedOver]:
         turns = [
             (index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent" and turn.output
@@ -285,7 +286,8 @@ class Context:
                 if mention.form == "full" and mention.keys[0] in wanted.values()
             ]
             seen = {mention.keys[0] for mention in here}
-            here += _plain_words(document, {key: phrase for key, phrase in wanted.items() if phrase not in seen})
+            if unread := {key: phrase for key, phrase in wanted.items() if phrase not in seen}:
+                here += _plain_words(document, unread)
             places += ((document, mention) for mention in sorted(here, key=lambda mention: mention.span))
         return places
 
@@ -314,7 +316,7 @@ class Context:
         names = (key.replace(" ", "") for key in self.evidence.names)
         return wanted in self._known_words or any(_in_order(short, name) for name in names)
 
-    @cached_property
+    @cached
     def _known_words(self) -> str:
         told = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         told += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
@@ -335,18 +337,18 @@ class Context:
                 for key in identity.subject if (identity.kind, identity.value) == ("address", address.value) else ():
                     yield key, (document, Mention((key,), address.span, "short", "unclear", "", address.sentence, 0))
 
-    @cached_property
+    @cached
     def _standings(self) -> dict[WhichReply, dict[str, Recommendation]]:
         return {}
 
-    @cached_property
+    @cached
     def named_by_user(self) -> frozenset[str]:
         """The things that the user names in full: where they want to go, above all."""
         texts = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         hits = (hit for text in texts for hit in self.lexicon.find(fold_phrase(text)))
         return frozenset(hit.keys[0] for hit in hits if hit.form == "full" and len(hit.keys) == 1)
 
-    @cached_property
+    @cached
     def left_out(self) -> frozenset[str]:
         """The things that no reply names, though it names others of their sort: no figure is said of these."""
         named = self.standings("any").keys()
@@ -356,7 +358,7 @@ class Context:
         told = {sort for key in named for sort in sorts.get(key, ()) if sort != "leg"}
         return frozenset(key for key, own in sorts.items() if key not in named and own <= told)
 
-    @cached_property
+    @cached
     def size(self) -> ReplySize:
         """How much the last reply says."""
         if not self.replies:
@@ -399,14 +401,14 @@ class Context:
             told += [self.visible.query, *self.visible.context.history]
         yield from (words for text in told if len(words := text.strip()) >= _SHORTEST_COPY)
 
-    @cached_property
+    @cached
     def answered(self) -> tuple[tuple[int, Step], ...]:
         """The calls that the sandbox answered, each with the index of its turn."""
         replies = ((index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent")
         calls = ((index, step) for index, turn in replies for step in turn.steps if step.kind == "call")
         return tuple((index, step) for index, step in calls if step.status == "ok")
 
-    @cached_property
+    @cached
     def calls(self) -> tuple[Step, ...]:
         """The calls of the dialogue, whatever became of them."""
         return self.trajectory.calls
@@ -419,12 +421,12 @@ class Context:
         missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
         return tuple(sorted(missed)) if not answered & named else ()
 
-    @cached_property
+    @cached
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""
         return find_entities((step for _, step in self.answered), self.tools)
 
-    @cached_property
+    @cached
     def named(self) -> frozenset[str]:
         """The keys of what the tools name, listed or in fields that hold names."""
         return frozenset(entity.key for entity in self.entities) | named_in_fields(
@@ -435,7 +437,7 @@ class Context:
         """Return the values that tools returned where ``bounds`` point to, read by ``numbers``; None where they point nowhere."""
         return self._returned.values(bounds, numbers) if bounds else None
 
-    @cached_property
+    @cached
     def _returned(self) -> Returned:
         return Returned(self.answered, self.tools, self.entities)
 
@@ -444,29 +446,29 @@ class Context:
         named = self.tools.values() if tool is None else [self.tools[tool]] if tool in self.tools else []
         return any(declared.entities for declared in named)
 
-    @cached_property
+    @cached
     def tables(self) -> Mapping[str, Table]:
         """The tables that the episode started from. Raises EndError where they are not known."""
         if self.suite is None or self.case is None:
             raise EndError("the tables that the episode started from are not known here")
         return tables_of(self.case, self.suite)
 
-    @cached_property
+    @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls of which a record made elsewhere does not tell what they changed, and that may have changed something."""
         return maybe_writing(self.calls, self.tools)
 
-    @cached_property
+    @cached
     def end(self) -> End:
         """The state that the episode ended in. Raises MapsatError where it cannot be told."""
         return End(self.tables, self.trajectory, self.maybe_writing)
 
-    @cached_property
+    @cached
     def episode(self) -> Episode:
         """The dialogue as checks in Python read it."""
         return Episode(self.trajectory, self.visible, lambda: self.end, self.maybe_writing)
 
-    @cached_property
+    @cached
     def reference(self) -> ReferenceEnd | None:
         """What the case's reference changes, as the episode has kept it, or played now. Raises MapsatError where it cannot be played."""
         calls = self.case.truth.reference if self.case is not None else None
@@ -475,7 +477,7 @@ class Context:
         kept = self.trajectory.reference
         return kept if kept and kept.calls == reference_digest(calls) else play_reference(self.case, self.suite)
 
-    @cached_property
+    @cached
     def evidence(self) -> Evidence:
         """What the dialogue knew, by thing and role."""
         return evidence(self.trajectory, self.tools, self.visible, self.money)
@@ -486,11 +488,11 @@ class Context:
             self._explained[document.turn] = Explained(document, self.evidence, self.left_out)
         return self._explained[document.turn]
 
-    @cached_property
+    @cached
     def _explained(self) -> dict[int, Explained]:
         return {}
 
-    @cached_property
+    @cached
     def claims(self) -> tuple[Judged, ...]:
         """The factual claims of the replies, each held against what was known by then."""
         named = self.standings("any")

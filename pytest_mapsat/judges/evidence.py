@@ -9,9 +9,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     ITEM,
     SCALARS,
@@ -136,7 +136,7 @@ class Evidence:
     identities: tuple[Identity, ...]
     results: tuple[tuple[Tool | None, Json], ...] = ()
 
-    @cached_property
+    @cached
     def complete(self) -> bool:
         """Whether every value of every result is declared: what is not there was not told."""
         return all(tool is not None and next(tool.undeclared(result), None) is None for tool, result in self.results)
@@ -168,11 +168,11 @@ class Evidence:
         """Return the times of day of one thing and role."""
         return tuple(moment for moment in self._times.get(key, ()) if role in (None, moment.role))
 
-    @cached_property
+    @cached
     def _figures(self) -> Mapping[str, Sequence[KnownFigure]]:
         return _by_subject(self.figures)
 
-    @cached_property
+    @cached
     def _times(self) -> Mapping[str, Sequence[Moment]]:
         return _by_subject(self.times)
 
@@ -216,7 +216,7 @@ class Element:
     parent: Element | None
     leaves: list[tuple[Meaning, Json, str]] = field(default_factory=list)
 
-    @cached_property
+    @cached
     def by_kind(self) -> dict[str, list[str]]:
         """The texts of its values by their kind, once it is complete, all names under "" as well; what stands for nothing is left out."""
         texts: dict[str, list[str]] = {}

@@ -163,35 +163,31 @@ def make_judge(
         raise UsageError(
             f"--mapsat-judge={spec}: this judge is called llm now; use --mapsat-judge=llm:{rest or 'MODEL'}"
         )
-    if spec == "checks" or kind in ("recorded", *MODEL_JUDGES):
-        own = ChecksJudge(
-            tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration)
-        )
-        if spec == "checks":
-            return own
-        if kind == "recorded":
-            from .recorded import RecordedJudge  # noqa: PLC0415 (only where verdicts are read from a file)
+    if spec != "checks" and kind not in ("recorded", *MODEL_JUDGES):
+        hint = did_you_mean(kind, _KNOWN)
+        if colon and rest and not hint:
+            raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
+        raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+    own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration))
+    if spec == "checks":
+        return own
+    if kind == "recorded":
+        from .recorded import RecordedJudge  # noqa: PLC0415 (only where verdicts are read from a file)
 
-            return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
-        from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
+        return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
+    about = suite.manifest.judge.about if suite is not None else ""
+    return _model_judge(spec, own, client, votes or default_votes(spec), about)
 
-        from .llm_judge import ModelJudge  # noqa: PLC0415 (likewise)
 
-        model, parameters = named_model(rest, f"--mapsat-judge={spec}")
-        return ModelJudge(
-            own,
-            client,
-            model,
-            parameters,
-            spec,
-            votes or default_votes(spec),
-            lean=kind == "llm-lean",
-            about=suite.manifest.judge.about if suite is not None else "",
-        )
-    hint = did_you_mean(kind, _KNOWN)
-    if colon and rest and not hint:
-        raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
-    raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+def _model_judge(spec: str, own: ChecksJudge, client: ModelClient | None, votes: int, about: str) -> Judge:
+    """Return the judge that asks a model what the checks leave open. Raises UsageError."""
+    from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
+
+    from .llm_judge import ModelJudge  # noqa: PLC0415 (likewise)
+
+    kind, _, rest = spec.partition(":")
+    model, parameters = named_model(rest, f"--mapsat-judge={spec}")
+    return ModelJudge(own, client, model, parameters, spec, votes, lean=kind == "llm-lean", about=about)
 
 
 def _file_of(spec: str, root: Path) -> Path:

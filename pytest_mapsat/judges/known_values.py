@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import Bound, Json, Mode, Step, Tool, values_at
 from pytest_mapsat.reading import MONEY, ClockTime, Document, Quantity, Vocabulary, fold_phrase, lexicon_of, read
 from pytest_mapsat.sandbox import distance_m, point_of
@@ -89,11 +90,11 @@ class Returned:
             self._standing[index, path] = list(_owned(step.result, path, self._tools.get(step.tool)))
         return self._standing[index, path]
 
-    @cached_property
+    @cached
     def _places(self) -> frozenset[str]:
         return frozenset(entity.key for entity in self._entities if entity.sort == "place")
 
-    @cached_property
+    @cached
     def _points(self) -> tuple[tuple[str, tuple[float, float]], ...]:
         """Where the things lie that say it."""
         lying = ((entity.key, point_of(entity.record)) for entity in self._entities)
@@ -281,7 +282,7 @@ class Explained:
             self._arithmetic[unit] = tuple(self._combined(unit))
         return self._arithmetic[unit]
 
-    @cached_property
+    @cached
     def _arithmetic(self) -> dict[str, tuple[float, ...]]:
         return {}
 
@@ -301,14 +302,14 @@ class Explained:
             results |= {total / count for total in sums for count in self._counts}
         return results
 
-    @cached_property
+    @cached
     def _counts(self) -> set[int]:
         """How many people or things the reply, the user or a tool speaks of."""
         figures: list[Quantity | KnownFigure] = [*self.document.quantities, *self.evidence.figures]
         counted = {figure.value for figure in figures if figure.unit == "people" or figure.unit.startswith("count")}
         return {2} | {int(value) for value in counted if 1 < value <= _MOST_PEOPLE and value == int(value)}
 
-    @cached_property
+    @cached
     def _ends(self) -> set[float]:
         """Times at which a way that is known ends, if one sets out at a time that is known."""
         ways = [piece for piece in self.evidence.figures if piece.unit == "min" and piece.role in _OF_WAYS][

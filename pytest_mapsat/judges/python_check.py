@@ -6,11 +6,10 @@ import linecache
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pytest_mapsat.interpreter import waiting
+from pytest_mapsat.interpreter import cached, waiting
 from pytest_mapsat.model import (
     Context,
     Ending,
@@ -100,23 +99,23 @@ class Episode:
     def __repr__(self) -> str:
         return f"<Episode of {self._trajectory.case}>"
 
-    @cached_property
+    @cached
     def query(self) -> str:
         """What the user asked for first."""
         return self._visible.query if self._visible else self._trajectory.turns[0].text
 
-    @cached_property
+    @cached
     def context(self) -> Context:
         """What the agent was shown besides: ``now``, ``location``, ``city``, ``history``, ``uid``, ``locale``, ``details``, ``profile``."""
         shown = self._visible.context if self._visible else Context()
         return shown.model_copy(update={"details": frozen(shown.details), "profile": frozen(shown.profile)})
 
-    @cached_property
+    @cached
     def replies(self) -> tuple[str, ...]:
         """The texts of the agent's replies."""
         return tuple(turn.text for turn in self._trajectory.replies)
 
-    @cached_property
+    @cached
     def calls(self) -> tuple[Call, ...]:
         """The agent's calls, in their order."""
         return tuple(
@@ -131,13 +130,13 @@ class Episode:
         untold = {*step.unknown} - (set() if step.tool in self._maybe_writing else {"changed"})
         return _PartlyTold(*told, frozenset(untold)) if untold else Call(*told)
 
-    @cached_property
+    @cached
     def output(self) -> StructuredOutput:
         """The structured output of the last reply that has one; empty where none has."""
         given = [turn.output for turn in self._trajectory.replies if turn.output is not None]
         return StructuredOutput(frozen(given[-1])) if given else StructuredOutput()
 
-    @cached_property
+    @cached
     def state(self) -> State:
         """The tables at the end: ``state["orders"]["A1"]["total"]``; with ids in another column ``state.table("orders", key="number")``.
 
@@ -146,7 +145,7 @@ class Episode:
         """
         return self._end().state
 
-    @cached_property
+    @cached
     def changes(self) -> tuple[RowChange, ...]:
         """What the end differs in from the start: a ``RowChange`` (table, id, before, after) for each row.
 
@@ -155,7 +154,7 @@ class Episode:
         """
         return _frozen_rows(self._end().changes)
 
-    @cached_property
+    @cached
     def ending(self) -> Ending:
         """Why it ended: ``done``, ``stalled``, ``max_turns``, ``timeout``, ``agent_error``, ``user_error`` or ``infrastructure_error``."""
         return self._trajectory.ending

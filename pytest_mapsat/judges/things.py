@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     Check,
     ClockTime,
@@ -72,7 +72,7 @@ class Entity:
     sort: str
     record: Json
 
-    @cached_property
+    @cached
     def key(self) -> str:
         """What all things of this name are known by."""
         return fold_phrase(self.name)

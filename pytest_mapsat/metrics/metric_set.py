@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
     STATE,
+    UNDECIDED,
     Blame,
     Ending,
     Fault,
@@ -105,6 +106,7 @@ class MetricInput:
         verdict: what the judge said of it.
         tools: the suite's tools by name.
         success: the metric that the suite calls its success; None where it names none, and for the metric set that measures it.
+        unread: whether labels that rest on reading prose count as undecided, to tell how much hangs on them.
     """
 
     case: Case
@@ -112,38 +114,43 @@ class MetricInput:
     verdict: Verdict
     tools: Mapping[str, Tool]
     success: Measure | None = None
+    unread: bool = False
 
-    @cached_property
+    @cached
     def labels(self) -> Mapping[str, Label]:
         """The verdict's labels by requirement id, without those that contradict each other."""
         return index_labels(self.verdict)
 
-    @cached_property
+    @cached
     def readings(self) -> Mapping[str, Reading]:
         """What the metrics make of the label of each requirement of the case, by its id."""
-        return read_labels(self.case.truth.requirements, self.labels)
+        readings = read_labels(self.case.truth.requirements, self.labels)
+        if self.unread:
+            read = [name for name in readings if rests_on_reading(self.labels.get(name))]
+            readings |= {name: Reading(name, None, "unevaluated", None, UNDECIDED, bounded=True) for name in read}
+        return readings
 
-    @cached_property
+    @cached
     def fault(self) -> Fault | None:
         """What broke the episode; None where the agent had its say."""
         return fault_of(self.trajectory)
 
-    @cached_property
+    @cached
     def spent(self) -> Usage:
         """What the agent spent; null where one of its replies does not say."""
         return sum_usage([turn.usage for turn in self.trajectory.replies])
 
-    @cached_property
+    @cached
     def selection(self) -> ToolSelection:
         """TS with its parts."""
         return tool_selection(self.case, self.trajectory, approved=self.verdict.approved_tools)
 
-    @cached_property
+    @cached
     def efficiency(self) -> Measure:
         """Eff."""
         return interaction_efficiency(self.case, self.trajectory)
 
-    @cached_property
+    @cached
     def faithfulness(self) -> Faithfulness:
         """IFS, and how much of it was earned by saying nothing."""
         return faithfulness(self.case, self.readings)
@@ -154,17 +161,32 @@ class MetricInput:
         vars(other).update({**vars(self), "success": success})
         return other
 
-    def labelled(self, labels: tuple[Label, ...]) -> MetricInput:
-        """Return the same input with other labels; what was computed without labels stays."""
-        other = replace(self, verdict=self.verdict.model_copy(update={"labels": labels}))
-        kept = ("fault", "spent", "selection", "efficiency")
+    def left_open(self) -> MetricInput:
+        """Return the same input with the labels that rest on reading prose undecided; what was computed without labels stays."""
+        other = replace(self, unread=True)
+        kept = ("labels", "fault", "spent", "selection", "efficiency")
         vars(other).update({name: vars(self)[name] for name in kept if name in vars(self)})
         return other
 
     def copied(self) -> MetricInput:
         """Return a deep copy, so that a metric set that changes it changes nothing else."""
-        case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, self.verdict, dict(self.tools)))
-        return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools)
+        verdict = self.verdict
+        if self.unread:
+            verdict = verdict.model_copy(update={"labels": tuple(map(_undecided, verdict.labels))})
+        case, trajectory, verdict, tools = copy.deepcopy((self.case, self.trajectory, verdict, dict(self.tools)))
+        return replace(self, case=case, trajectory=trajectory, verdict=verdict, tools=tools, unread=False)
+
+
+def rests_on_reading(label: Label | None) -> bool:
+    """Return whether a label rests on reading prose by rules."""
+    return label is not None and bool(label.reading) and label.by == "checks"
+
+
+def _undecided(label: Label) -> Label:
+    """Return a label that rests on reading prose as undecided, any other as it is."""
+    if not rests_on_reading(label):
+        return label
+    return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 
 #: What a metric set gives for one metric: a measure, a plain value, or None for one that is unknown.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,6 @@ from pytest_mapsat.model import (
     PASSED,
     PROVENANCE_KINDS,
     RESERVED,
-    UNDECIDED,
     USER,
     Blame,
     CallCounts,
@@ -34,7 +32,7 @@ from pytest_mapsat.model import (
 )
 
 from .measures import Measure, Reading, between
-from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, says_usage, sum_usage
+from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, rests_on_reading, says_usage, sum_usage
 from .satisfaction import nothing_asked
 
 if TYPE_CHECKING:
@@ -97,38 +95,43 @@ def score(
     if broken is not None and metric_input.fault is None:
         measures = dict.fromkeys(measures, Measure(None, class_of(broken), broken.message))
     return Scorecard(
-        id=case.id,
-        domains=case.domains,
-        attributes=_attributes(case),
-        group=case.group,
-        outcome=item.outcome,
-        blame=item.blame,
-        reason=item.reason,
-        unknown=item.unknown,
-        metrics={name: measured.value for name, measured in measures.items()},
-        classes={name: measured.outcome_class for name, measured in measures.items() if measured.outcome_class},
-        bounds={name: measured.bounds for name, measured in measures.items() if measured.bounds is not None},
         faults=faults,
-        labels=verdict.labels,
-        explicit_count=verdict.explicit_count,
         misread=None if broken else _misread(metric_input, metric_sets, asserted, success, measures),
         nothing_claimed=0 if broken else metric_input.faithfulness.nothing_claimed,
         unchecked_rules=0 if broken else metric_input.selection.unchecked,
-        warnings=(
-            *trajectory.warnings,
-            *verdict.warnings,
-            *_stray_labels(case, metric_input.labels),
-            *_unasked(case, trajectory.replies),
-            *dict.fromkeys(one.message for one in faults.values()),
-        ),
+        warnings=_warnings(metric_input, faults),
         spent=metric_input.spent,
+        **_of_case(case),
+        **item._asdict(),
+        **_by_metric(measures),
         **_counted(trajectory, verdict),
         **known,
     )
 
 
+def _by_metric(measures: Mapping[str, Measure]) -> dict[str, Any]:
+    """Return what was measured, as a scorecard has it: values, why some have none, and bounds, each by metric."""
+    return {
+        "metrics": {name: measured.value for name, measured in measures.items()},
+        "classes": {name: measured.outcome_class for name, measured in measures.items() if measured.outcome_class},
+        "bounds": {name: measured.bounds for name, measured in measures.items() if measured.bounds is not None},
+    }
+
+
+def _warnings(metric_input: MetricInput, faults: Mapping[str, Fault]) -> tuple[str, ...]:
+    """Return what is odd about an episode: of its dialogue, its labels, its output and its metric sets."""
+    case, trajectory, verdict = metric_input.case, metric_input.trajectory, metric_input.verdict
+    return (
+        *trajectory.warnings,
+        *verdict.warnings,
+        *_stray_labels(case, metric_input.labels),
+        *_unasked(case, trajectory.replies),
+        *dict.fromkeys(fault.message for fault in faults.values()),
+    )
+
+
 def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
-    """Return the dialogue of an episode, what it consists of, and what the models of user, judge and sandbox spent (None for one that was not asked)."""
+    """Return the dialogue of an episode with its labels, what it consists of, and what the models of user, judge and sandbox spent (None for one that was not asked)."""
     calls, replies = trajectory.calls, trajectory.replies
     spent: dict[str, list[Usage]] = {
         "user_spent": [turn.usage for turn in trajectory.turns if turn.role == "user" and says_usage(turn.usage)],
@@ -138,6 +141,8 @@ def _counted(trajectory: Trajectory, verdict: Verdict) -> dict[str, Any]:
     return {
         "trial": trajectory.trial,
         "trajectory": trajectory,
+        "labels": verdict.labels,
+        "explicit_count": verdict.explicit_count,
         "sandbox": _provenance(calls),
         "calls": _call_counts(calls),
         "turns": len(replies),
@@ -178,10 +183,9 @@ def _misread(
 ) -> Misread | None:
     """Return what ``pass_rate``, and each metric that it changes, comes to with all labels that rest on reading prose left open; None where none does."""
     misread = metric_input.verdict.misread
-    labels = tuple(map(_opened, metric_input.verdict.labels))
-    if misread is None or all(map(is_, labels, metric_input.verdict.labels)):
+    if misread is None or not any(map(rests_on_reading, metric_input.verdict.labels)):
         return None
-    unread = metric_input.labelled(labels)
+    unread = metric_input.left_open()
     opened, _ = _measured(metric_sets, unread, success)
     item, _ = _ended(unread, opened, asserted, success)
     ends = {"passed": (1.0, 1.0), "failed": (0.0, 0.0)}.get(item.outcome, (0.0, 1.0))
@@ -191,13 +195,6 @@ def _misread(
         if measured != measures[name] and (span := measured.span) and span != measures[name].span
     }
     return misread.model_copy(update={"bounds": bounds | {PASS_RATE: ends}})
-
-
-def _opened(label: Label) -> Label:
-    """Return a label that rests on reading prose as undecided, any other as it is."""
-    if not label.reading or label.by != "checks":
-        return label
-    return label.model_copy(update={"outcome": "unevaluated", "value": None, "why": UNDECIDED, "blame": None})
 
 
 def _ended(
@@ -241,15 +238,15 @@ def _misled(verdict: Verdict) -> Fault | None:
     return next((Fault(blame="user", message=label.why) for label in slips), None)
 
 
-def _attributes(case: Case) -> dict[str, str]:
-    """Return what the case is grouped by besides its domains."""
+def _of_case(case: Case) -> dict[str, Any]:
+    """Return the id of a case, and what it is grouped by."""
     attributes = dict(case.attributes)
     if case.difficulty:
         attributes["difficulty"] = case.difficulty
     sources = sorted({requirement.source for requirement in case.truth.implicit if requirement.source != "unstated"})
     if sources:
         attributes[SOURCE_ATTRIBUTE] = ", ".join(sources)
-    return attributes
+    return {"id": case.id, "domains": case.domains, "attributes": attributes, "group": case.group}
 
 
 def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:

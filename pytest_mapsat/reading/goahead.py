@@ -28,7 +28,7 @@ _PART = re.compile("<([a-z_]+)>")
 def _words() -> Mapping[str, str]:
     """Return the parts and patterns by name; those that stand in others are still named there."""
     text = (files(__package__) / "go_ahead.yaml").read_text("utf-8")
-    data = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506  plain strings only
+    data = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
     return {name: "".join(text) for name, text in data["parts"].items()} | {
         name: text if isinstance(text, str) else "|".join(map("".join, text)) for name, text in data["patterns"].items()
     }
@@ -59,16 +59,22 @@ def go_ahead_requests(document: Document) -> frozenset[int]:
     """Return the indices of the sentences of an agent's message that ask for a go-ahead."""
     sentences = [_plain(document.words(span)) for span in document.sentences]
     whole = "\n".join(sentences)
-    pending = _pattern("pending").search(whole) or _pattern("zh_pending").search(whole)
-    open_still = pending or not (_pattern("reported").search(whole) or _pattern("zh_reported").search(whole))
+
+    def has(*names: str) -> bool:
+        return any(_pattern(name).search(whole) for name in names)
+
+    # The forms of one sentence first: few messages have any, and each pattern that is not needed need not be compiled.
     return frozenset(
         number
         for number, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=True))
         if not _pattern("answered").match(following)
         and (
             _asks(sentence)
-            or (open_still and _accepts(sentence))
-            or (pending and (_pattern("verified").search(sentence) or _pattern("zh_verified").search(sentence)))
+            or (_accepts(sentence) and (has("pending", "zh_pending") or not has("reported", "zh_reported")))
+            or (
+                (_pattern("verified").search(sentence) or _pattern("zh_verified").search(sentence))
+                and has("pending", "zh_pending")
+            )
         )
     )
 
@@ -85,8 +91,11 @@ def _asks(sentence: str) -> bool:
     """Return whether a sentence asks for a go-ahead by its own words, and for nothing else in the same breath."""
     if _pattern("general").search(sentence) and not sentence.endswith(("?", "吗")):
         return False
-    english = any(_is_request(sentence, match.start(), match.end()) for match in _pattern("asks").finditer(sentence))
-    return english or any(
+    if _pattern("may_ask").search(sentence) and any(
+        _is_request(sentence, match.start(), match.end()) for match in _pattern("asks").finditer(sentence)
+    ):
+        return True
+    return not sentence.isascii() and any(
         not _pattern("detail").search(match[0])
         and not _pattern("zh_told").search(sentence, 0, match.start() + (match[0][0] in ",。;:!"))
         for match in _pattern("zh_asks").finditer(sentence)

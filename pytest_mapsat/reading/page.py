@@ -7,9 +7,11 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
+
+from pytest_mapsat.interpreter import cached
 
 from .clock import Number
 from .document import Block, BlockKind, Cell, Folded, Span, fold, fold_phrase, is_han
@@ -216,17 +218,17 @@ class Page:
     blocks: tuple[Block, ...]
     bounds: tuple[tuple[int, int], ...]
 
-    @cached_property
+    @cached
     def cues(self) -> tuple[Cue, ...]:
         """The words of the pack where they stand."""
         return tuple(self.pack.find(self.folded.text))
 
-    @cached_property
+    @cached
     def identifiers(self) -> tuple[FoundIdentifier, ...]:
         """Telephone numbers, lines, addresses, points, links."""
         return tuple(find_identifiers(self.folded, self.pack))
 
-    @cached_property
+    @cached
     def scans(self) -> dict[tuple[tuple[int, int], ...], Scan]:
         """How it was cut to pieces, by the places of the names that were found in it."""
         return {}
@@ -237,7 +239,7 @@ class Page:
         counts = any(map(str.isdigit, self.folded.text)) or any(cue.has(*_COUNTING) for cue in self.cues)
         return counts or bool(self.identifiers)
 
-    @cached_property
+    @cached
     def links(self) -> tuple[FoundIdentifier, ...]:
         """The links among the identifiers."""
         if not may_link(self.folded.text):

@@ -6,10 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import starmap, zip_longest
 from typing import cast
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Number, Spoken, find_numbers, find_times, resolve
@@ -248,7 +249,7 @@ class _Cut:
             ]
         yield from (self.span(start, end) for start, end in sorted(places))
 
-    @cached_property
+    @cached
     def subjects(self) -> Subjects:
         """The things that figures may be said of."""
         return Subjects(self.cut, self.names)

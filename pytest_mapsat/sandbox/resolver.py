@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice, product
 from typing import Any, Literal, NamedTuple
 
+from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     CutByDistance,
     CutByLabel,
@@ -176,18 +176,18 @@ class Entry:
         self.recording = recording
         self.call = call
 
-    @cached_property
+    @cached
     def key(self) -> str:
         """A short digest of the canonical call, and of the writes before it."""
         named = {"tool": self.recording.tool, "values": self.call.values}
         return digest(named | ({"writes": self.recording.writes} if self.recording.writes else {}), _KEY_DIGITS)
 
-    @cached_property
+    @cached
     def provenance(self) -> Provenance:
         """The provenance of an answer that is this recording unchanged."""
         return Provenance(kind="simulated" if self.recording.simulated else "exact", recording=self.key)
 
-    @cached_property
+    @cached
     def result_digest(self) -> str:
         """A digest of the result, by which conflicting recordings are told apart."""
         return digest(self.recording.result)
@@ -249,7 +249,7 @@ class Resolver:
             except BadArgumentsError as bad:
                 self._unreadable.update(bad.problems)
 
-    @cached_property
+    @cached
     def _alike(self) -> dict[tuple[Canonical, ...], list[Entry]]:
         """The recordings that may answer nearly; most calls are answered without them."""
         alike: dict[tuple[Canonical, ...], list[Entry]] = {}

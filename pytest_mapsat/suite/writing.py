@@ -272,6 +272,17 @@ def importer_of(name: str) -> Importer:
     return run
 
 
+def bare_tool(name: str, parameters: Iterable[str]) -> Tool:
+    """Return the spec of a tool of which a source tells nothing but its name and the parameters seen in calls.
+
+    Raises:
+        ValueError: no tool can be called so.
+    """
+    properties: dict[str, JsonObject] = {parameter: {} for parameter in sorted(set(parameters))}
+    description = f"{name} (the source does not describe this tool)"
+    return Tool(name=name, description=description, parameters={"type": "object", "properties": properties})
+
+
 def tools_of(text: str) -> dict[str, Tool]:
     """Return the tools that a YAML text of an importer's own package describes, by name, sorted; anchors are fine there."""
     import yaml  # noqa: PLC0415  heavy

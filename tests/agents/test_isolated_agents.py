@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import isolated_agents
@@ -93,8 +93,9 @@ def has_ended(pid):
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        if Path(f"/proc/{pid}/stat").exists() and ") Z " in Path(f"/proc/{pid}/stat").read_text():
-            return True
+        with suppress(FileNotFoundError):  # it ends between two looks
+            if ") Z " in Path(f"/proc/{pid}/stat").read_text():
+                return True
         time.sleep(0.02)
     return False
 

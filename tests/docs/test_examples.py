@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,22 @@ def test_the_command_of_an_example_passes(example: Path, warm: str) -> None:
     assert done.returncode == 0, done.stdout
     assert re.search(r"sandbox +[1-9]\d* calls", done.stdout), "the agent has used the tools"
     assert not re.search(r"\d miss\b", done.stdout)
+
+
+def test_the_service_passes_with_its_ini_file(warm: str) -> None:
+    folder = ROOT / "examples" / "http_service"
+    with subprocess.Popen(
+        [sys.executable, str(folder / "service.py"), "0"], stdout=subprocess.PIPE, text=True
+    ) as service:
+        assert service.stdout is not None
+        address = service.stdout.readline().strip()
+        about = ast.get_docstring(ast.parse((folder / "service.py").read_text(encoding="utf-8"))) or ""
+        [command] = re.findall(r"``pytest (.+?)``", about)
+        done = _pytest(warm, *shlex.split(command), f"--mapsat-agent={address}")
+        service.terminate()
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+    assert re.search(r"sandbox +1 call", done.stdout)
 
 
 def test_the_tests_of_one_s_own_fail_for_an_agent_that_asks_in_vain(tmp_path: Path, warm: str) -> None:

@@ -17,7 +17,6 @@ from pytest_mapsat.formats import content_digest, printable, read_csv, shown_pat
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
-    JsonObject,
     Problem,
     Recording,
     SuiteError,
@@ -28,6 +27,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
+    bare_tool,
     new_folder,
     to_yaml,
     tools_of,
@@ -167,14 +167,9 @@ def _derive_tools(
     for expected in (tool for case in cases for tool in case.truth.tools):
         seen.setdefault(expected.name, set()).update(expected.required)
     for name in sorted(seen.keys() - described.keys()):
-        parameters: dict[str, JsonObject] = {parameter: {} for parameter in sorted(seen[name])}
         near = did_you_mean(name, described) or "its spec has the parameters seen, and no description"
         log.note("unknown_tool", name, f"the benchmark has no such tool; {near}")
-        yield Tool(
-            name=name,
-            description=f"{name} (the source does not describe this tool)",
-            parameters={"type": "object", "properties": parameters},
-        )
+        yield bare_tool(name, seen[name])
 
 
 def _recordings(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> list[Recording]:

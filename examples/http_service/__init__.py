@@ -1,0 +1,1 @@
+"""An agent that is a service, and the ini file that attaches it."""

@@ -1,0 +1,560 @@
+"""Import of promptfoo's configurations: each test, with each prompt, becomes a case."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count, islice, product
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    limits,
+    parse_json_line,
+    parse_yaml,
+    printable,
+    read_bytes,
+    read_csv,
+    read_lines,
+    shown_path,
+)
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    CallPattern,
+    Calls,
+    Case,
+    Json,
+    JsonObject,
+    Problem,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+    shown,
+)
+from pytest_mapsat.suite import (
+    ImportLog,
+    ImportReport,
+    bare_tool,
+    new_folder,
+    to_yaml,
+    write_bytes,
+    write_cases,
+    write_manifest,
+)
+
+from .assertions import RefusedError, requirement_of
+
+FORMAT = "promptfoo"
+_NAMES = tuple(f"promptfooconfig.{ending}" for ending in ("yaml", "yml", "json"))
+#: The most cases that a configuration may multiply to.
+_MOST = 10_000
+#: What a product of shares may be off.
+_ROUNDING = 1e-9
+#: How often a variable may stand in another one.
+_DEPTH = 5
+_TEMPLATE = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_TRIAL = re.compile(r"-t\d+$")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+#: What a prefix of a cell of ``__expected`` means, where it is no type.
+_PREFIXES = {"fn": "javascript", "eval": "javascript", "file": "javascript", "grade": "llm-rubric"}
+
+
+class _Assertion(NamedTuple):
+    """An assertion with the place that it stands in."""
+
+    place: str
+    data: JsonObject
+
+
+class _Test(NamedTuple):
+    """A test with what defaults and scenarios give it."""
+
+    place: str
+    name: str
+    vars: JsonObject
+    assertions: tuple[_Assertion, ...]
+
+
+class _Prompt(NamedTuple):
+    """A prompt: what the user says, what stands before it, and the instructions."""
+
+    label: str
+    text: str
+    system: str = ""
+    history: tuple[str, ...] = ()
+
+
+def import_promptfoo(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of a configuration of promptfoo.
+
+    Args:
+        src: ``promptfooconfig.yaml``, or the folder that holds it.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when the configuration cannot be read, or no test of it becomes a case.
+        UsageError: when ``dest`` cannot be used.
+    """
+    config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
+    if config is None:
+        raise SuiteError(
+            Problem(shown_path(src), 0, f"holds none of {', '.join(_NAMES)}", "name the configuration itself")
+        )
+    log = ImportLog()
+    reader = _Config(config, log)
+    cases = list(reader.cases())
+    if not cases:
+        problems = [Problem(note.place, 0, note.message) for note in log.notes]
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(config), 0, "holds no tests")])
+    with new_folder(dest) as folder:
+        write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
+        write_cases(folder / "cases.jsonl", cases)
+        tools = list(_tools(cases, log))
+        if tools:
+            write_bytes(folder / "tools.yaml", to_yaml([tool.to_json() for tool in tools]))
+        return log.report(folder, FORMAT, cases=len(cases), tools=len(tools), by_tool=Counter())
+
+
+def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
+    """Give a bare spec for each tool that an assertion names; what it answers is for its owner to record."""
+    seen: dict[str, set[str]] = {}
+    leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
+    for calls in leaves:
+        patterns = (
+            [CallPattern(tool=calls.tool, arguments=calls.arguments)] if isinstance(calls, Calls) and calls.tool else []
+        )
+        patterns += calls.steps if isinstance(calls, Calls) else []
+        for pattern in patterns:
+            seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+    for name in sorted(seen):
+        log.note(
+            "tool",
+            name,
+            "the configuration tells only its name; its spec has the parameters seen, and nothing answers it",
+        )
+        yield bare_tool(name, seen[name])
+
+
+class _Config:
+    """One configuration, and the files beside it that it names."""
+
+    def __init__(self, path: Path, log: ImportLog) -> None:
+        self._path = path
+        self._root = path.parent.resolve()
+        self._log = log
+        self._refused: set[tuple[str, str]] = set()
+        self._document = self._read(path)
+        data = self._document.data
+        if not isinstance(data, dict):
+            raise SuiteError(Problem(shown_path(path), 1, f"found {shown(data)}, expected the keys prompts and tests"))
+        self._data: JsonObject = data
+
+    def manifest(self, cases: int) -> SuiteManifest:
+        """Return the manifest of the suite."""
+        about = self._data.get("description")
+        name = _UNSAFE.sub("-", self._path.resolve().parent.name).strip("-.")[:60] or FORMAT
+        return SuiteManifest(
+            name=f"promptfoo-{name}",
+            version=f"snapshot-{content_digest(self._path)[:12]}",
+            schema_version=SUITE_SCHEMA,
+            description=f"{about if isinstance(about, str) else 'Tests of promptfoo'}; imported, {cases} cases."[:1000],
+        )
+
+    def cases(self) -> Iterator[Case]:
+        """Give a case for each test with each prompt; what does not come over is noted."""
+        for key in sorted(
+            self._data.keys()
+            & {
+                "providers",
+                "targets",
+                "redteam",
+                "evaluateOptions",
+                "nunjucksFilters",
+                "derivedMetrics",
+                "extensions",
+                "tracing",
+            }
+        ):
+            self._log.note(
+                "ignored",
+                self._at(key),
+                f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent",
+                leaves=key,
+            )
+        prompts = list(self._prompts())
+        names: set[str] = set()
+        made = 0
+        for test in self._tests():
+            for prompt in prompts:
+                made += 1
+                if made > _MOST:
+                    self._refuse("cases", test.place, f"the configuration has more than {_MOST} cases")
+                    return
+                case = self._case(test, prompt, _unused(test.name, names))
+                if case is not None:
+                    yield case
+
+    def _case(self, test: _Test, prompt: _Prompt, name: str) -> Case | None:
+        try:
+            query, system = _filled(prompt.text, test.vars), _filled(prompt.system, test.vars)
+            history = [_filled(line, test.vars) for line in prompt.history]
+        except RefusedError as error:
+            self._refuse("tests", test.place, f"the prompt {shown(prompt.label)} {error}")
+            return None
+        requirements, schema, refused = self._requirements(test)
+        if not requirements:
+            what = "no assertion that a check could ask" if test.assertions else "no assertion"
+            self._refuse("tests", test.place, f"the test has {what}")
+            return None
+        visible: JsonObject = {
+            "query": query,
+            "instructions": system,
+            "output_schema": schema,
+            "context": {"history": history},
+        }
+        attributes = {"assertions": "some" if refused else "all", "prompt": prompt.label[:100]}
+        return self._log.case(
+            {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}},
+            test.place,
+        )
+
+    def _requirements(self, test: _Test) -> tuple[list[JsonObject], JsonObject, int]:
+        """Return the requirements of a test, the schema of its output, and how many assertions are refused."""
+        requirements: list[JsonObject] = []
+        schema: JsonObject = {}
+        refused = 0
+        for number, assertion in enumerate(test.assertions, 1):
+            try:
+                text, check = self._requirement(assertion, test.vars)
+                if assertion.data.get("type") == "is-json" and check == {"kind": "output"}:
+                    schema = self._value(assertion.data.get("value"), test.vars)
+            except RefusedError as error:
+                refused += 1
+                kind = assertion.data.get("type")
+                self._refuse("assertions", assertion.place, f"{kind if isinstance(kind, str) else shown(kind)} {error}")
+                continue
+            name = assertion.data.get("metric")
+            requirement = {
+                "id": f"a{number}",
+                "kind": "asked",
+                "text": f"{name}: {text}" if isinstance(name, str) else text,
+            }
+            requirements.append(requirement | ({} if check is None else {"check": check}))
+        return requirements, schema, refused
+
+    def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
+        data = assertion.data
+        kind = data.get("type")
+        if data.get("transform") is not None or data.get("weight") == 0:
+            raise RefusedError(
+                "reads a transformed output" if data.get("weight") != 0 else "has weight 0: it decides nothing"
+            )
+        if kind == "assert-set":
+            return self._set(assertion, given)
+        if not isinstance(kind, str):
+            raise RefusedError("has no type")
+        return requirement_of(kind, self._value(data.get("value"), given), data.get("threshold"))
+
+    def _set(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject]:
+        listed = assertion.data.get("assert")
+        parts = (
+            [self._requirement(_Assertion(assertion.place, part), given) for part in listed if isinstance(part, dict)]
+            if isinstance(listed, list)
+            else []
+        )
+        checks = [check for _, check in parts if check is not None]
+        share = assertion.data.get("threshold", 1)
+        if (
+            not checks
+            or len(checks) < len(parts)
+            or isinstance(share, bool)
+            or not isinstance(share, (int, float))
+            or not 0 < share <= 1
+        ):
+            raise RefusedError("is a set of which not all can be checked, or has an odd threshold")
+        needed = ceil(share * len(checks) - _ROUNDING)
+        text = f"at least {needed} of: {'; '.join(text for text, _ in parts)}"
+        return text[:2000], {"kind": "at_least", "n": needed, "checks": checks}
+
+    def _value(self, value: Json, given: JsonObject) -> Json:
+        """Return the value of an assertion, its file read and its variables filled in."""
+        if isinstance(value, str) and value.startswith("file://"):
+            value = self._file_value(value)
+        if isinstance(value, str):
+            return _filled(value, given)
+        if isinstance(value, list):
+            return [self._value(member, given) for member in value]
+        return {key: self._value(member, given) for key, member in value.items()} if isinstance(value, dict) else value
+
+    # -- tests
+
+    def _tests(self) -> Iterator[_Test]:
+        default = self._object(self._data.get("defaultTest"), "defaultTest")
+        shared = tuple(self._assertions(default.get("assert"), self._at("defaultTest"), ("defaultTest",)))
+        yield from self._listed(self._data.get("tests"), ("tests",), default, shared)
+        scenarios = self._data.get("scenarios")
+        for number, scenario in enumerate(scenarios if isinstance(scenarios, list) else ()):
+            place = self._at("scenarios", number)
+            if not isinstance(scenario, dict) or not isinstance(scenario.get("config"), list):
+                self._refuse("scenarios", place, "the scenario has no list of vars in config")
+                continue
+            for at, config in enumerate(scenario["config"]):
+                path = ("scenarios", number, "config", at)
+                own = self._assertions(_object(config).get("assert"), place, path)
+                tests = scenario.get("tests")
+                yield from self._listed(
+                    tests, ("scenarios", number, "tests"), _merged(default, _object(config)), (*shared, *own)
+                )
+
+    def _listed(
+        self, tests: Json, path: Sequence[str | int], default: JsonObject, shared: tuple[_Assertion, ...]
+    ) -> Iterator[_Test]:
+        """Give the tests of a list, or of a file that stands in its place."""
+        if tests is None:
+            return
+        for number, test in enumerate(tests if isinstance(tests, list) else [tests]):
+            place = self._at(*path, number) if isinstance(tests, list) else self._at(*path)
+            if isinstance(test, str):
+                yield from self._from_file(test, place, default, shared)
+            elif isinstance(test, dict):
+                yield from self._test(test, place, default, shared, (*path, number))
+            else:
+                self._refuse("tests", place, f"found {shown(test)}, expected a test or the name of a file")
+
+    def _from_file(self, name: str, place: str, default: JsonObject, shared: tuple[_Assertion, ...]) -> Iterator[_Test]:
+        try:
+            path = self._beside(name)
+            if path.suffix.lower() == ".csv":
+                for row in read_csv(path, ()):
+                    yield from self._test(_of_row(row.cells), f"{printable(path.name)}:{row.line}", default, shared, ())
+                return
+            tests = self._read(path)
+        except (SuiteError, RefusedError) as error:
+            self._refuse("files of tests", place, str(error))
+            return
+        for number, test in enumerate(tests.data if isinstance(tests.data, list) else [tests.data]):
+            at = f"{printable(path.name)}:{tests.lines.at([number])}"
+            if isinstance(test, dict):
+                yield from self._test(test, at, default, shared, ())
+            else:
+                self._refuse("tests", at, f"found {shown(test)}, expected a test")
+
+    def _test(
+        self,
+        test: JsonObject,
+        place: str,
+        default: JsonObject,
+        shared: tuple[_Assertion, ...],
+        path: Sequence[str | int],
+    ) -> Iterator[_Test]:
+        """Give a test, once for each combination of variables that have several values."""
+        merged = _merged(default, test)
+        options = merged.get("options")
+        if isinstance(options, dict) and (options.get("transform") or options.get("postprocess")):
+            self._refuse("tests", place, "the test transforms the output before its assertions")
+            return
+        if merged.get("threshold") is not None:
+            self._log.note(
+                "threshold", place, "the threshold of the test is not carried over: all assertions are asked"
+            )
+        shared = () if _object(options).get("disableDefaultAsserts") else shared
+        assertions = [*shared, *self._assertions(test.get("assert"), place, path)]
+        try:
+            given = {key: self._variable(value) for key, value in _object(merged.get("vars")).items()}
+        except (RefusedError, SuiteError) as error:
+            self._refuse("tests", place, str(error))
+            return
+        name = test.get("description")
+        fixed = _object(options).get("disableVarExpansion")
+        several = {} if fixed else {key: value for key, value in given.items() if isinstance(value, list)}
+        for values in islice(product(*several.values()), _MOST + 1):
+            named = {**given, **dict(zip(several, values, strict=True))}
+            yield _Test(place, name if isinstance(name, str) else "test", named, tuple(assertions))
+
+    def _assertions(self, listed: Json, place: str, path: Sequence[str | int]) -> Iterator[_Assertion]:
+        for number, assertion in enumerate(listed if isinstance(listed, list) else ()):
+            at = self._at(*path, "assert", number) if path else place
+            named = assertion.get("$ref") if isinstance(assertion, dict) else None
+            if isinstance(named, str):
+                templates = _object(self._data.get("assertionTemplates"))
+                template = templates.get(named.rpartition("/")[2])
+                assertion = {**template, **assertion} if isinstance(template, dict) else {"type": named}  # noqa: PLW2901  the template in its place
+            yield _Assertion(at, assertion if isinstance(assertion, dict) else {"type": assertion})
+
+    # -- prompts, variables, files
+
+    def _prompts(self) -> Iterator[_Prompt]:
+        prompts = self._data.get("prompts", ["{{prompt}}"])
+        for number, prompt in enumerate(prompts if isinstance(prompts, list) else [prompts]):
+            raw = (
+                prompt
+                if isinstance(prompt, str)
+                else next((prompt[key] for key in ("raw", "id") if isinstance(prompt.get(key), str)), "")
+                if isinstance(prompt, dict)
+                else ""
+            )
+            label = prompt.get("label") if isinstance(prompt, dict) else None
+            try:
+                yield from self._prompt(raw, label if isinstance(label, str) else f"prompt {number + 1}")
+            except (RefusedError, SuiteError) as error:
+                self._refuse("prompts", self._at("prompts", number), f"the prompt {error}")
+
+    def _prompt(self, raw: str, label: str) -> Iterator[_Prompt]:
+        if not raw.strip():
+            raise RefusedError("is empty")
+        if not raw.startswith("file://") and not (("\n" not in raw) and Path(raw).suffix in (".txt", ".json", ".md")):
+            yield _chat(raw, label)
+            return
+        path = self._beside(raw)
+        if path.suffix.lower() not in (".txt", ".md", ".json", ".j2", ".yaml", ".yml"):
+            raise RefusedError("is a program: only texts and lists of messages are read")
+        text = read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace")
+        if path.suffix.lower() in (".yaml", ".yml"):
+            text = json.dumps(self._read(path).data, ensure_ascii=False)
+        parts = re.split(r"^---\s*$", text, flags=re.MULTILINE) if path.suffix.lower() == ".txt" else [text]
+        for part in filter(str.strip, parts):
+            yield _chat(part.strip(), label)
+
+    def _variable(self, value: Json) -> Json:
+        return self._file_value(value) if isinstance(value, str) and value.startswith("file://") else value
+
+    def _file_value(self, name: str) -> Json:
+        """Return what a value that names a file stands for: data, or the text of it."""
+        path = self._beside(name)
+        if path.suffix.lower() in (".yaml", ".yml", ".json"):
+            return self._read(path).data
+        if path.suffix.lower() not in (".txt", ".md", ".html", ".csv", ".xml"):
+            raise RefusedError(f"names {printable(path.name)}, which is no text: code is not run")
+        return read_bytes(path, limits.YAML_BYTES).decode("utf-8", errors="replace").strip()
+
+    def _beside(self, name: str) -> Path:
+        """Return a file that the configuration names, which stands in its folder or below. Raises RefusedError."""
+        place = name.removeprefix("file://").partition("?")[0]
+        path = (self._root / place).resolve()
+        if not place or "\0" in place or not path.is_relative_to(self._root):
+            raise RefusedError(f"names {shown(name)}, which is not in the folder of the configuration")
+        if not path.is_file():
+            raise RefusedError(f"names {shown(name)}, which is no file; patterns and addresses are not read")
+        return path
+
+    def _read(self, path: Path) -> Located:
+        """Return the data of a file with its lines. Raises SuiteError."""
+        name = shown_path(path)
+        if path.suffix.lower() == ".jsonl":
+            lines = [
+                (raw.number, parse_json_line(raw.data, name, raw.number)) for raw in read_lines(path, limits.CASE_BYTES)
+            ]
+            places: dict[str | int, Lines] = {at: Lines(number) for at, (number, _) in enumerate(lines)}
+            return Located([data for _, data in lines], Lines(1, places))
+        documents = parse_yaml(read_bytes(path, limits.YAML_BYTES), name)
+        if len(documents) != 1:
+            raise SuiteError(Problem(name, 1, f"holds {len(documents)} documents, expected one"))
+        return documents[0]
+
+    def _at(self, *path: str | int) -> str:
+        return f"{printable(self._path.name)}:{self._document.lines.at(path)}"
+
+    def _object(self, value: Json, key: str) -> JsonObject:
+        if isinstance(value, str):
+            try:
+                value = self._read(self._beside(value)).data
+            except (RefusedError, SuiteError) as error:
+                self._refuse(key, self._at(key), f"{key} {error}")
+        return _object(value)
+
+    def _refuse(self, what: str, place: str, message: str) -> None:
+        if (place, message) not in self._refused:  # an assertion of several cases is told once
+            self._refused.add((place, message))
+            self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _unused(words: str, names: set[str]) -> str:
+    """Return an id of a case that no other has, made of a description."""
+    name = _UNSAFE.sub("-", words).strip("-.")[:50] or "test"
+    tries = (f"{name}-{number}" for number in count(2))
+    unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in names)
+    names.add(unused)
+    return unused
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _merged(default: JsonObject, test: JsonObject) -> JsonObject:
+    """Return a test with what it does not say itself; assertions are those of both, which are added where they are read."""
+    return {**default, **test, "vars": {**_object(default.get("vars")), **_object(test.get("vars"))}}
+
+
+def _of_row(cells: dict[str, str]) -> JsonObject:
+    """Return a test of a row of a table: columns are variables, ``__expected`` an assertion."""
+    named = {key: value for key, value in cells.items() if not key.startswith("__")}
+    expected = [value for key, value in cells.items() if re.fullmatch(r"__expected\d*", key) and value.strip()]
+    test: JsonObject = {"vars": named, "assert": [_expected(value.strip()) for value in expected]}
+    if cells.get("__description"):
+        test["description"] = cells["__description"]
+    return test
+
+
+def _expected(text: str) -> JsonObject:
+    """Return the assertion of a cell: ``contains: words``, or what the output equals."""
+    match = re.fullmatch(r"((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?:\s*(.*)", text, re.DOTALL)
+    if match is None:
+        return (
+            {"type": text, "value": None} if text in ("is-json", "not-is-json") else {"type": "equals", "value": text}
+        )
+    threshold = {} if match[2] is None else {"threshold": float(match[2])}
+    return {"type": _PREFIXES.get(match[1], match[1]), "value": match[3], **threshold}
+
+
+def _chat(text: str, label: str) -> _Prompt:
+    """Return a prompt; one that is a list of messages says what the system, the history and the user say."""
+    try:
+        data = (
+            json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
+            if text.lstrip().startswith("[")
+            else None
+        )
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, list) or not all(
+        isinstance(message, dict) and isinstance(message.get("content"), str) for message in data
+    ):
+        return _Prompt(label, text)
+    said = [(str(message.get("role", "user")), message["content"]) for message in data]
+    users = [at for at, (role, _) in enumerate(said) if role == "user"]
+    if not users:
+        raise RefusedError("is a list of messages in which no user speaks")
+    system = "\n".join(words for role, words in said if role == "system")
+    history = tuple(f"{role}: {words}" for role, words in said[: users[-1]] if role != "system")
+    return _Prompt(label, said[users[-1]][1], system, history)
+
+
+def _filled(template: str, given: JsonObject, depth: int = 0) -> str:
+    """Return a text with its variables filled in, in those too. Raises RefusedError for what is more than a variable."""
+    if "{%" in template or "{#" in template:
+        raise RefusedError("has a loop, a condition or a comment of a template")
+    if depth > _DEPTH:
+        raise RefusedError("has variables that lead to each other")
+
+    def value(match: re.Match[str]) -> str:
+        if not _PATH.fullmatch(match[1]):
+            raise RefusedError(f"has {shown(match[0])}: only names of variables are filled in")
+        here: Json = given
+        for key in match[1].split("."):
+            if not isinstance(here, dict) or key not in here:
+                raise RefusedError(f"has {shown(match[0])}, which no variable fills in")
+            here = here[key]
+        return _filled(here, given, depth + 1) if isinstance(here, str) else json.dumps(here, ensure_ascii=False)
+
+    return _TEMPLATE.sub(value, template)

@@ -1,0 +1,197 @@
+"""mapsat import promptfoo: tests become cases, assertions checks, and what has no counterpart is named with its line."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.model import SuiteError
+from pytest_mapsat.ports.promptfoo import importer
+from pytest_mapsat.ports.promptfoo.importer import import_promptfoo
+from pytest_mapsat.suite import lint, open_suite
+
+SHOP = Path(__file__).parent / "shop"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """The suite of the shop's tests, with the report of the import."""
+    folder = tmp_path_factory.mktemp("promptfoo") / "suite"
+    report = import_promptfoo(SHOP, folder)
+    suite = open_suite(folder)
+    return {entry.id: suite.load(entry) for entry in suite.readable()}, report, folder
+
+
+def write(folder, text, **files):
+    for name, content in {"promptfooconfig.yaml": text, **files}.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
+
+
+def checks(case):
+    return [
+        requirement.check.model_dump(mode="json", exclude_defaults=True, by_alias=True) if requirement.check else None
+        for requirement in case.truth.requirements
+    ]
+
+
+def test_a_configuration_becomes_a_suite_that_lints_without_errors(shop) -> None:
+    cases, report, folder = shop
+    assert not [finding for finding in lint(open_suite(folder)) if finding.severity == "error"]
+    assert report.cases == len(cases) == 25
+    assert report.not_carried == {"assertions": 6, "providers": 1, "tests": 4}
+
+
+def test_what_is_refused_is_named_with_its_line(shop) -> None:
+    told = [(note.place, note.message) for note in shop[1].notes if note.kind == "refused"]
+    lines = (SHOP / "promptfooconfig.yaml").read_text(encoding="utf-8").splitlines()
+    for place, words in told:
+        name, _, line = place.partition(":")
+        assert words.endswith("left out")
+        assert name == "more.csv" or lines[int(line) - 1].strip()
+    messages = "\n".join(f"{place}: {message}" for place, message in told)
+    for words in (
+        "more.csv:6: similar measures likeness",
+        "regex has a pattern that RE2 does not read",
+        "python runs code of the configuration",
+        "cost is a ceiling of a run here",
+        "names 'file://../../../../pyproject.toml', which is not in the folder of the configuration",
+        "the test has no assertion",
+        "only names of variables are filled in",
+        "transforms the output",
+    ):
+        assert words in messages
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "check"),
+    [
+        ("hours", 1, {"kind": "matches", "pattern": "9\\:00"}),
+        ("exact-answer", 1, {"kind": "matches", "pattern": "\\AYes\\z"}),
+        ("greeting", 1, {"kind": "matches", "pattern": "\\AHello"}),
+        ("slash-pattern", 1, {"kind": "matches", "pattern": "(?i)call \\d+"}),
+        ("order-as-data", 1, {"kind": "output"}),
+        ("order-as-data", 2, {"kind": "output", "path": "total", "equals": {"op": "equal", "value": 9}}),
+        ("any-data", 1, {"kind": "output", "equals": {"op": "present"}}),
+        ("no-promise", 2, None),
+        (
+            "looks-the-price-up",
+            3,
+            {"kind": "calls", "tool": "find_item", "with": {"name": {"op": "equal", "value": "black tea"}}},
+        ),
+        ("never-orders-by-itself", 1, {"kind": "not", "check": {"kind": "calls", "tool": "place_order"}}),
+        ("sizes-2", 1, {"kind": "matches", "pattern": "(?i)large"}),
+        ("from-a-file", 1, {"kind": "matches", "pattern": "Sunday"}),
+        ("delivery-2", 1, {"kind": "matches", "pattern": "Rome"}),
+        (
+            "breads",
+            1,
+            {"kind": "all", "checks": [{"kind": "matches", "pattern": "rye"}, {"kind": "matches", "pattern": "wheat"}]},
+        ),
+    ],
+)
+def test_each_assertion_is_the_check_that_asks_the_same(shop, name, number, check) -> None:
+    case = shop[0][name]
+    assert checks(case)[0] == {"kind": "not", "check": {"kind": "matches", "pattern": "(?i)as an AI"}}
+    assert checks(case)[number] == check
+
+
+def test_queries_are_prompts_with_their_variables(shop) -> None:
+    cases = shop[0]
+    assert cases["hours"].visible.query == "When does Corner Shop open?"
+    assert cases["sizes-2"].visible.query == "Do you have large cups?"
+    assert cases["from-a-file"].visible.query == "Is the shop open on Sundays?"
+    assert cases["order-as-data"].visible.output_schema["required"] == ["items"]
+    assert Counter(case.attributes["assertions"] for case in cases.values()) == {"all": 20, "some": 5}
+
+
+def test_the_suite_judges_an_agent(shop, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        clerk="def agent(message, tools):\n    return 'Yes' if message.startswith('Answer') else 'We open at 9:00, rye and wheat.'"
+    )
+    result = pytester.runpytest(
+        "--mapsat-cases",
+        str(shop[2]),
+        "--mapsat-agent=clerk:agent",
+        "-k",
+        "hours or exact or breads or greeting",
+        "-p",
+        "no:cacheprovider",
+    )
+    result.assert_outcomes(passed=3, failed=1)
+
+
+def test_messages_and_several_prompts(tmp_path) -> None:
+    text = "prompts: [file://chat.json, file://parts.txt, file://run.py]\ntests: [{description: one, vars: {q: Tea?}, assert: [{type: contains, value: tea}]}]\n"
+    chat = json.dumps(
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Hello"},
+            {"role": "user", "content": "{{q}}"},
+        ]
+    )
+    write(tmp_path, text, **{"chat.json": chat, "parts.txt": "Say: {{q}}\n---\nAsk: {{q}}\n", "run.py": "boom"})
+    report = import_promptfoo(tmp_path, tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    first, *rest = [suite.load(entry).visible for entry in suite.readable()]
+    assert (first.query, first.instructions, first.context.history) == (
+        "Tea?",
+        "Be brief.",
+        ("user: Hi", "assistant: Hello"),
+    )
+    assert [visible.query for visible in rest] == ["Say: Tea?", "Ask: Tea?"]
+    assert report.not_carried == {"prompts": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds 0 documents"),
+        ("[1, 2]", "expected the keys prompts and tests"),
+        ("tests: []", "holds no tests"),
+        ("tests: file://missing.yaml", "names 'file://missing.yaml', which is no file"),
+        ("tests: /etc/passwd", "not in the folder"),
+        ("tests: [{vars: {prompt: x}, assert: [{type: wonder}]}]", "wonder has no counterpart"),
+        ("tests: [{vars: {prompt: x}, assert: &a [{type: contains, value: x}]}]", "anchor"),
+        (
+            "tests: [{vars: {prompt: '{% for x in y %}'}, assert: [{type: contains, value: '{% x %}'}]}]",
+            "has a loop, a condition",
+        ),
+        ("tests: [7]\n", "found 7, expected a test"),
+        ("prompts: ['']\ntests: [{assert: [{type: contains, value: x}]}]", "the prompt is empty"),
+    ],
+)
+def test_what_gives_no_case_is_refused_with_the_reason(text, message, tmp_path) -> None:
+    with pytest.raises(SuiteError) as refused:
+        import_promptfoo(write(tmp_path, text), tmp_path / "suite")
+    assert message in str(refused.value)
+    assert not (tmp_path / "suite").exists()
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path) -> None:
+    (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    write(folder, "tests: [{vars: {prompt: file://link.txt}, assert: [{type: contains, value: x}]}]")
+    with pytest.raises(SuiteError, match="not in the folder"):
+        import_promptfoo(folder, tmp_path / "suite")
+
+
+def test_variables_multiply_to_a_limit(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(importer, "_MOST", 20)
+    several = ", ".join(f"v{number}: [a, b, c, d, e, f, g, h, i, j]" for number in range(6))
+    text = f"prompts: [x]\ntests: [{{vars: {{{several}}}, assert: [{{type: contains, value: x}}]}}]"
+    report = import_promptfoo(write(tmp_path, text), tmp_path / "suite")
+    assert report.cases == 20
+    assert report.not_carried == {"cases": 1}
+
+
+def test_the_command_tells_what_came_over(tmp_path, capsys) -> None:
+    assert main(["import", "promptfoo", str(SHOP), str(tmp_path / "suite")]) == 0
+    told = capsys.readouterr().out
+    assert "25 cases, 3 tools" in told
+    assert "not carried over: 6 assertions" in told
