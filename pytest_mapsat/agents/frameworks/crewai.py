@@ -59,8 +59,8 @@ class _Conversation:
         self._said.append({"role": "assistant", "content": result.raw})
         spent = Spent()
         used = result.token_usage if self._is_crew else result.usage_metrics
-        used = used if isinstance(used, dict) else used and used.model_dump()
-        spent.add(used and used.get("prompt_tokens"), used and used.get("completion_tokens"))
+        counted: dict[str, Any] = used if isinstance(used, dict) else used.model_dump() if used else {}
+        spent.add(counted.get("prompt_tokens"), counted.get("completion_tokens"))
         data = result.pydantic if result.pydantic is not None else getattr(result, "json_dict", None)
         parts = result.tasks_output if self._is_crew else [result]
         thoughts = [thought for part in parts for thought in _thoughts(getattr(part, "messages", ()))]
