@@ -85,6 +85,7 @@ class CallableConversation(Conversation):
         self._session = session
         self._agent: tuple[Callable[..., Any], Wants] | None = None
         self._waiting: Future[Any] | None = None
+        self._close: Callable[[], Any] | None = None
 
     def reply(self, message: str, *, form: bool = False) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
@@ -100,6 +101,12 @@ class CallableConversation(Conversation):
         """Cancel the coroutine that is waited for, if there is one."""
         if self._waiting is not None:
             _cancel(self._waiting)
+
+    def close(self) -> None:
+        """Give back what an agent of a framework holds: connections, processes."""
+        if self._close is not None:
+            with suppress(StrangerError, AgentFault):
+                call_stranger(self._finished, self._close())
 
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
@@ -125,10 +132,13 @@ class CallableConversation(Conversation):
         adapter = _adapter_of(made, source)
         if adapter is not None:
             made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
+            self._close = getattr(made, "close", None)
         return _product(made, source.spec)
 
     def _call(self, function: Callable[..., Any], takes: Wants, offered: Mapping[str, Any]) -> Any:
-        result = takes.call(function, offered)
+        return self._finished(takes.call(function, offered))
+
+    def _finished(self, result: Any) -> Any:
         return self._awaited(result) if inspect.isawaitable(result) else result
 
     def _awaited(self, result: Any) -> Any:

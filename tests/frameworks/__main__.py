@@ -9,7 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Group of dependencies in pyproject.toml, and the test files that it is for.
-GROUPS = {"frameworks": ("langgraph", "openai_agents", "pydantic_ai")}
+GROUPS = {
+    "frameworks": ("langgraph", "openai_agents", "pydantic_ai"),
+    "google-adk": ("google_adk",),
+    "smolagents": ("smolagents",),
+    "claude-agent-sdk": ("claude_agent_sdk",),
+}
 
 
 def main(names):

@@ -1,4 +1,4 @@
-"""What the agents of every framework are put through: one mind for all fake models, one world, one class of tests.
+"""What the agents of every framework are put through: one world, one class of tests.
 
 A test file of a framework says how its agent is built, and how its fake model asks the mind.
 """
@@ -9,11 +9,11 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 import pytest
+from minds import Seen, mind
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode
@@ -35,46 +35,12 @@ from pytest_mapsat.users import make_user
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
+__all__ = ["Scenarios", "Seen", "as_text", "calls", "find", "mind", "play", "replies", "source_of", "weather"]
+
 #: What the user answers, whatever the agent asks.
 ANSWER = "Yes, go ahead."
 #: Calls of the agent's own tools that were not answered by the sandbox.
 really_called: list[str] = []
-
-
-@dataclass
-class Step:
-    """What the mind has the model do: call a tool, say something (as data where an output type is wanted), think before it, or break."""
-
-    say: str = ""
-    call: tuple[str, dict[str, Any]] | None = None
-    data: dict[str, Any] | None = None
-    thought: str = ""
-
-
-@dataclass
-class Seen:
-    """What the model is shown: who said what, in order, and which tools it may call."""
-
-    messages: list[tuple[str, str]] = field(default_factory=list)
-
-    def said(self, role: str) -> list[str]:
-        return [text for speaker, text in self.messages if speaker == role]
-
-
-def mind(seen: Seen, *, structured: bool = False) -> Step:
-    """Decide by the dialogue alone, so that one model may serve many episodes at once."""
-    first, *more = seen.said("user")
-    results = seen.said("tool")
-    if first == "Crash":
-        raise RuntimeError("the model's own words")
-    if first == "Plan a trip" and not more:
-        return Step("What time do you leave?")
-    if not results:
-        tool, _, what = first.partition(" ")
-        arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
-        return Step(call=(tool.lower() if tool != "Plan" else "find", arguments), thought="I look it up.")
-    words = " | ".join([*seen.said("user"), *results])
-    return Step(words, data={"place": results[-1], "stars": 4} if structured else None)
 
 
 def find(query: str) -> str:
@@ -158,11 +124,16 @@ class Scenarios:
         yield
         assert really_called == []
 
-    def test_a_call_of_its_own_tool_is_answered_by_the_sandbox(self):
-        ended = play(self.agent(), "Find a cafe")
+    def played(self, agent):
+        """Play an agent that finds a cafe."""
+        ended = play(agent, "Find a cafe")
         assert ended.fault is None, ended.fault
         assert calls(ended) == [("find", "ok")]
         assert "Old cafe" in replies(ended)[0]
+        return ended
+
+    def test_a_call_of_its_own_tool_is_answered_by_the_sandbox(self):
+        self.played(self.agent())
 
     def test_a_clarification_is_asked_and_the_first_turn_remembered(self):
         ended = play(self.agent(), "Plan a trip")
@@ -242,18 +213,13 @@ class Scenarios:
         def make(tools):
             return self.agent(tools=tools)
 
-        ended = play(f"{self.name}:{self.spec(monkeypatch, make=make)}", "Find a cafe")
-        assert ended.fault is None, ended.fault
-        assert calls(ended) == [("find", "ok")]
-        assert "Old cafe" in replies(ended)[0]
+        self.played(f"{self.name}:{self.spec(monkeypatch, make=make)}")
 
     def test_a_plain_factory_may_return_an_agent_of_the_framework(self):
-        ended = play(lambda: self.agent(), "Find a cafe")  # noqa: PLW0108  # a callable without a message
-        assert calls(ended) == [("find", "ok")]
+        self.played(lambda: self.agent())  # noqa: PLW0108  # a callable without a message
 
     def test_a_spec_with_the_name_of_the_framework_takes_an_agent_too(self, monkeypatch):
-        ended = play(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}", "Find a cafe")
-        assert calls(ended) == [("find", "ok")]
+        self.played(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}")
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()

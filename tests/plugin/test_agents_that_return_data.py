@@ -55,6 +55,10 @@ def a_reply_of_a_model(message):
     return Reply("I suggest Blue Bay.", output=Answer(text="", place="Blue Bay"))
 
 
+def by_name(message):
+    return globals()[message.rpartition(" ")[2]](message)
+
+
 async def later(message):
     return {"place": "Blue Bay"}
 
@@ -76,53 +80,58 @@ def a_list(message):
 """
 
 
-def play(project: pytest.Pytester, agent: str, path: str = "place", *options: str) -> pytest.RunResult:
+#: By agent: the path to the place in what it returns, and the text and the output of its reply.
+RETURNED = {
+    "a_dict": (
+        "place.name",
+        '{"place": {"name": "Blue Bay"}, "since": "2026-05-07"}',
+        {"place": {"name": "Blue Bay"}, "since": "2026-05-07"},
+    ),
+    "a_dataclass": (
+        "name",
+        '{"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"}',
+        {"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"},
+    ),
+    "a_model": (
+        "place",
+        "I suggest Blue Bay.",
+        {"text": "I suggest Blue Bay.", "place": "Blue Bay", "price": "4.5"},
+    ),
+    "a_reply": ("place", "I suggest Blue Bay.", {"place": "Blue Bay"}),
+    "a_reply_of_a_model": ("place", "I suggest Blue Bay.", {"text": "", "place": "Blue Bay", "price": "4.5"}),
+}
+
+
+def play(project: pytest.Pytester, agent: str, *options: str, paths: dict[str, str] | None = None) -> pytest.RunResult:
+    """Run an agent on a case by each name, whose query ends with it, that asks for Blue Bay at a path of the output."""
     project.makepyfile(agents=AGENTS)
-    case = tiny_suite.case("data")
-    check = {"kind": "output", "path": path, "equals": "Blue Bay"}
-    case["truth"] = {"requirements": [{"id": "e1", "kind": "asked", "text": "the place is right", "check": check}]}
-    (project.path / "benchmark_cases" / "nav" / "data.yaml").write_text(json.dumps(case))
+    cases = []
+    for name, path in (paths or {"data": "place"}).items():
+        case = tiny_suite.case(name.replace("_", "-"))
+        case["visible"]["query"] += f" {name}"
+        check = {"kind": "output", "path": path, "equals": "Blue Bay"}
+        case["truth"] = {"requirements": [{"id": "e1", "kind": "asked", "text": "the place is right", "check": check}]}
+        cases.append(case)
+    (project.path / "benchmark_cases" / "nav" / "data.yaml").write_text(json.dumps(cases))
     return project.runpytest(
         f"--mapsat-agent=agents:{agent}", "benchmark_cases/nav/data.yaml", "--mapsat-save=run.json", *options
     )
 
 
-def reply_of(project: pytest.Pytester) -> dict:
-    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
-    return next(turn for turn in card["trajectory"]["turns"] if turn["role"] == "agent")
+def replies(project: pytest.Pytester) -> dict[str, tuple[str, object]]:
+    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    turns = {card["id"]: card["trajectory"]["turns"][1] for card in cards}
+    return {case.replace("-", "_"): (turn["text"], turn["output"]) for case, turn in turns.items()}
 
 
 @pytest.mark.parametrize("isolated", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
-@pytest.mark.parametrize(
-    ("agent", "path", "text", "output"),
-    [
-        (
-            "a_dict",
-            "place.name",
-            '{"place": {"name": "Blue Bay"}, "since": "2026-05-07"}',
-            {"place": {"name": "Blue Bay"}, "since": "2026-05-07"},
-        ),
-        (
-            "a_dataclass",
-            "name",
-            '{"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"}',
-            {"name": "Blue Bay", "plug": "type2", "since": "2026-05-07"},
-        ),
-        (
-            "a_model",
-            "place",
-            "I suggest Blue Bay.",
-            {"text": "I suggest Blue Bay.", "place": "Blue Bay", "price": "4.5"},
-        ),
-        ("a_reply", "place", "I suggest Blue Bay.", {"place": "Blue Bay"}),
-        ("a_reply_of_a_model", "place", "I suggest Blue Bay.", {"text": "", "place": "Blue Bay", "price": "4.5"}),
-        ("later", "place", '{"place": "Blue Bay"}', {"place": "Blue Bay"}),
-    ],
-)
-def test_what_an_agent_returns_is_its_output(project, agent, path, text, output, isolated) -> None:  # noqa: PLR0917  a table
-    play(project, agent, path, *isolated).assert_outcomes(passed=1)
-    reply = reply_of(project)
-    assert (reply["text"], reply["output"]) == (text, output)
+def test_what_an_agent_returns_is_its_output(project: pytest.Pytester, isolated: tuple[str, ...]) -> None:
+    paths = {name: path for name, (path, *_) in RETURNED.items()}
+    play(project, "by_name", *isolated, paths=paths).assert_outcomes(passed=len(RETURNED))
+    assert replies(project) == {name: (text, output) for name, (_, text, output) in RETURNED.items()}
+    assert main(["regrade", "run.json"]) == 0
+    play(project, "later", *isolated).assert_outcomes(passed=1)
+    assert replies(project) == {"data": ('{"place": "Blue Bay"}', {"place": "Blue Bay"})}
     assert main(["regrade", "run.json"]) == 0
 
 

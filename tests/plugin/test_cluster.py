@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,12 +41,23 @@ def agent(message, tools, session):
         os.kill(os.getpid(), signal.SIGKILL)
     return good(message, tools)
 """
-WAIT = """
-import sys
+#: Forks a scheduler and four workers, so that the library is imported once; prints the address, and waits.
+CLUSTER = """
+import os, sys
 from distributed import Client
-client = Client(scheduler_file=sys.argv[1], timeout=60)
+from distributed.cli import dask_scheduler, dask_worker
+place = sys.argv[1]
+common = ["--scheduler-file", place, "--host", "127.0.0.1", "--no-dashboard"]
+worker = (dask_worker.main, ["--no-nanny", "--nthreads", "1"])
+for main, more in ((dask_scheduler.main, ["--port", "0"]), worker, worker, worker, worker):
+    if os.fork() == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        main([*common, *more])
+client = Client(scheduler_file=place, timeout=60)
 client.wait_for_workers(4, timeout=60)
-print(client.scheduler.address)
+print(client.scheduler.address, flush=True)
+client.close()
+sys.stdin.read()
 """
 
 
@@ -62,24 +74,19 @@ def project(pytester):
 def cluster(tmp_path_factory):
     """The address of a scheduler with workers of one thread, each a process of its own, none of which is started again; tests kill them."""
     folder = tmp_path_factory.mktemp("cluster")
-    place = str(folder / "scheduler.json")
-    common = ["--scheduler-file", place, "--host", "127.0.0.1", "--no-dashboard"]
-    commands = [
-        ["distributed.cli.dask_scheduler", *common, "--port", "0"],
-        *[["distributed.cli.dask_worker", *common, "--no-nanny", "--nthreads", "1"]] * 4,
-    ]
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    quiet["env"] = {**os.environ, "MAPSAT_TEST_WORKER": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
-    processes = [subprocess.Popen([sys.executable, "-m", *command], **quiet) for command in commands]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", WAIT, place], capture_output=True, text=True, timeout=120, check=True
-        )
-        yield done.stdout.strip()
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    settings = {"MAPSAT_TEST_WORKER": "1", "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", CLUSTER, str(folder / "scheduler.json")],
+        cwd=folder,
+        env={**os.environ, **settings},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        yield process.stdout.readline().strip()
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def saved(project, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,21 @@ from pytest_mapsat.cli import main
 GIVEN = {"case": "nav-one", "trial": 1, "labels": {"z1": "passed"}, "why": {"z1": "it opens at six"}, "by": "ann"}
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place of what ``decided`` makes once."""
+    return tmp_path_factory.mktemp("decided") / "project"
+
+
 @pytest.fixture
-def decided(project: pytest.Pytester) -> pytest.Pytester:
+def decided(project: pytest.Pytester, kept: Path) -> pytest.Pytester:
     """A project where somebody has decided that the bad agent's reply to nav-one keeps z1."""
-    project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
-    decide(GIVEN)
+    if kept.exists():
+        shutil.copytree(kept, project.path, dirs_exist_ok=True)
+    else:
+        project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json")
+        decide(GIVEN)
+        shutil.copytree(project.path, kept)
     return project
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 from workers import EVERYWHERE
@@ -206,7 +207,7 @@ def test_a_program_that_runs_pytest_twice_ends_as_the_second_run_did(project: py
             "print('told', int(first), int(second), flush=True)\nos._exit(0)\n"
         ),
     )
-    result = project.runpython(project.path / "twice.py")
+    result = project.run(sys.executable, "-m", "twice")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["told 1 0"])
 
@@ -227,6 +228,6 @@ def test_a_copy_of_the_process_may_end_itself_and_so_may_everybody_afterwards(pr
             "import copies\ncopies._exit(0)\n"
         ),
     )
-    result = project.runpython(project.path / "around.py")
+    result = project.run(sys.executable, "-m", "around")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*3 passed*", "ended 0"])

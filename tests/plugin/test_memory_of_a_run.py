@@ -12,8 +12,6 @@ from pytest_mapsat.formats import read_run
 from pytest_mapsat.model import Noun, Scorecard
 from pytest_mapsat.runs.episodes import Ended, Ledger
 
-pytestmark = pytest.mark.cold
-
 GOOD = "--mapsat-agent=good:agent"
 
 

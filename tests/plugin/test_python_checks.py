@@ -64,47 +64,61 @@ def test_a_bare_assertion_that_fails_says_why_as_pytest_does(project: pytest.Pyt
     result.stdout.fnmatch_lines(["*assert * <= 1*"])
 
 
-@pytest.mark.parametrize(
-    ("body", "outcome", "why"),
-    [
-        ("return True", "passed", "the check short passes"),
-        ("return None", "passed", "the check short passes"),
-        ("return False", "failed", "the check short returned False"),
-        ("return mapsat.Finding(False, 'too long', wanted='fewer words')", "failed", "too long"),
-        ("return mapsat.Finding(None, 'nobody can tell')", "unevaluated", "undecided: nobody can tell"),
-        (
-            "assert episode.calls[0].tool == 'x', 'another tool was called'",
+def run_each(project: pytest.Pytester, *bodies: str) -> tuple[pytest.RunResult, list[dict]]:
+    """Run a check with each body on a case of its own; return the run, and the label of each."""
+    conftest, cases = ["import pytest_mapsat as mapsat"], []
+    for number, body in enumerate(bodies):
+        conftest += ["", "@mapsat.check", f"def short_{number}(episode):", f"    {body}"]
+        case = tiny_suite.case(f"brief-{number}")
+        case["truth"]["requirements"].append(
+            {"id": "z3", "text": "it is short", "kind": "hard", "weight": 1, "check": f"short_{number}"}
+        )
+        cases.append(case)
+    project.makeconftest("\n".join(conftest))
+    tiny_suite.write_suite(project.path / "brief", {"brief.yaml": cases})
+    result = project.runpytest("--mapsat-agent=good:agent", "brief", "--mapsat-save=run.json")
+    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    assert len(cards) == len(bodies)
+    return result, [next(label for label in card["labels"] if label["requirement"] == "z3") for card in cards]
+
+
+def test_a_check_may_return_a_bool_or_a_finding(project: pytest.Pytester) -> None:
+    returned = {
+        "return True": ("passed", "the check short_0 passes"),
+        "return None": ("passed", "the check short_1 passes"),
+        "return False": ("failed", "the check short_2 returned False"),
+        "return mapsat.Finding(False, 'too long', wanted='fewer words')": ("failed", "too long"),
+        "return mapsat.Finding(None, 'nobody can tell')": ("unevaluated", "undecided: nobody can tell"),
+        "assert episode.calls[0].tool == 'x', 'another tool was called'": (
             "failed",
             "another tool was called\nassert ",
         ),
-        ("episode.output['total']", "failed", "no reply has a structured output"),
-    ],
-)
-def test_a_check_may_return_a_bool_or_a_finding(project: pytest.Pytester, body: str, outcome: str, why: str) -> None:
-    run(project, f"import pytest_mapsat as mapsat\n\n@mapsat.check\ndef short(episode):\n    {body}\n")
-    assert label(project)["outcome"] == outcome
-    assert label(project)["why"].startswith(why)
+        "episode.output['total']": ("failed", "no reply has a structured output"),
+    }
+    _, labels = run_each(project, *returned)
+    for (outcome, why), label in zip(returned.values(), labels, strict=True):
+        assert label["outcome"] == outcome
+        assert label["why"].startswith(why)
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("raise KeyboardInterrupt", "broke on line 5: KeyboardInterrupt: no message"),
-        ("import sys; sys.exit(0)", "broke on line 5: SystemExit: 0"),
-        ("episode.state['none']", "broke on line 5: "),
-        ("episode.query = 'x'", "broke on line 5: FrozenInstanceError: cannot assign to field 'query'"),
-        ("episode.calls[0].arguments['x'] = 1", "broke on line 5: TypeError: a row is not changed in place"),
-        ("short(episode)", "broke on line 5: RecursionError"),
-        ("return 7", "returned 7, expected a bool, None or a Finding"),
-        ("return 'yes'", "returned 'yes', expected a bool, None or a Finding"),
-    ],
-)
-def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester, body: str, why: str) -> None:
-    result = run(project, f"import pytest_mapsat as mapsat\n\n@mapsat.check\ndef short(episode):\n    {body}\n")
+def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester) -> None:
+    broken = {
+        "raise KeyboardInterrupt": "broke on line 5: KeyboardInterrupt: no message",
+        "import sys; sys.exit(0)": "broke on line 9: SystemExit: 0",
+        "episode.state['none']": "broke on line 13: ",
+        "episode.query = 'x'": "broke on line 17: FrozenInstanceError: cannot assign to field 'query'",
+        "episode.calls[0].arguments['x'] = 1": "broke on line 21: TypeError: a row is not changed in place",
+        "short_5(episode)": "broke on line 25: RecursionError",
+        "return 7": "returned 7, expected a bool, None or a Finding",
+        "return 'yes'": "returned 'yes', expected a bool, None or a Finding",
+    }
+    result, labels = run_each(project, *broken)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert (label(project)["outcome"], label(project)["blame"]) == ("unevaluated", "judge")
-    assert label(project)["why"].startswith(f"the check short {why}".replace("on line 5 of short: F", "on line"))
-    result.stdout.fnmatch_lines(["gate*INVALID*"])
+    for number, (why, label) in enumerate(zip(broken.values(), labels, strict=True)):
+        assert (label["outcome"], label["blame"]) == ("unevaluated", "judge")
+        assert label["why"].startswith(f"the check short_{number} {why}")
+    result.stdout.fnmatch_lines(["gate*INVALID: 8 cases lost (judge 8: *"])
+    result.assert_outcomes(skipped=8)
 
 
 def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project, monkeypatch) -> None:

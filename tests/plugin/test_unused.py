@@ -5,8 +5,6 @@ import sys
 import pytest
 import tiny_suite
 
-pytestmark = pytest.mark.cold
-
 HEAVY = ("numpy", "pydantic", "rich", "yaml", "diskcache", "litellm", "rapidfuzz", "openpyxl")
 
 
@@ -18,6 +16,7 @@ def test_without_an_agent_no_case_is_collected_and_nothing_is_printed(pytester: 
     assert "mapsat" not in result.stdout.str().replace("mapsat-0.1.0", "")
 
 
+@pytest.mark.cold
 def test_without_an_agent_nothing_heavy_is_imported(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         f"""
@@ -53,13 +52,6 @@ def test_off_on_the_command_line_beats_the_ini(pytester: pytest.Pytester) -> Non
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_the_ini_alone_makes_an_agent_active(pytester: pytest.Pytester) -> None:
-    tiny_suite.write_suite(pytester.path / "benchmark_cases")
-    pytester.makepyfile(my_agent=tiny_suite.GOOD)
-    pytester.makeini("[pytest]\nmapsat_agent = my_agent:agent\n")
-    pytester.runpytest_subprocess().assert_outcomes(passed=3)
-
-
 def test_a_users_test_without_an_agent_is_skipped_with_our_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nav(mapsat_case, mapsat_run): assert mapsat_run().scorecard.ar >= 0.8")
     result = pytester.runpytest_subprocess("-rs")
@@ -73,9 +65,13 @@ def test_the_mapsat_marker_is_known_and_the_domains_are_not(pytester: pytest.Pyt
     assert "@pytest.mark.navigation" not in result.stdout.str()
 
 
-def test_a_run_without_a_model_imports_no_library_of_models(pytester: pytest.Pytester) -> None:
+@pytest.mark.cold
+def test_the_ini_alone_makes_an_agent_active_and_a_run_without_a_model_imports_no_library_of_models(
+    pytester: pytest.Pytester,
+) -> None:
     tiny_suite.write_suite(pytester.path / "benchmark_cases")
     pytester.makepyfile(my_agent=tiny_suite.GOOD)
+    pytester.makeini("[pytest]\nmapsat_agent = my_agent:agent\n")
     pytester.makeconftest(
         """
         import sys
@@ -83,6 +79,6 @@ def test_a_run_without_a_model_imports_no_library_of_models(pytester: pytest.Pyt
             print("loaded:", [name for name in ("litellm", "diskcache", "openai") if name in sys.modules])
         """
     )
-    result = pytester.runpytest_subprocess("--mapsat-agent=my_agent:agent", "-s")
+    result = pytester.runpytest_subprocess("-s")
     result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["*loaded: []*"])

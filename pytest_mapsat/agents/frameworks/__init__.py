@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import getattr_static, isclass, isroutine
+from types import CodeType
 
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .adapter import Adapter, Answer, Episode, Spent, data_from, declared, go_ahead, kinds_of, question, reply_of
+from .adapter import (
+    Adapter,
+    Answer,
+    Episode,
+    Spent,
+    comes_from,
+    data_from,
+    declared,
+    go_ahead,
+    kinds_of,
+    question,
+    reply_of,
+)
 
 __all__ = [
     "ADAPTERS",
@@ -28,9 +41,12 @@ __all__ = [
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.
 ADAPTERS = {
+    "claude-agent-sdk": "claude_agent_sdk",
+    "google-adk": "google.adk",
     "langgraph": "langgraph",
     "openai-agents": "agents",
     "pydantic-ai": "pydantic_ai",
+    "smolagents": "smolagents",
 }
 #: Packages of others add theirs under this group of entry points: ``name = "package.module:ADAPTER"``.
 GROUP = "pytest_mapsat.adapters"
@@ -56,16 +72,17 @@ def adapter_for(agent: object) -> Adapter | None:
     # What can be called as an agent, or as what makes one, stays that.
     if isroutine(agent) or isclass(agent) or _takes_message(type(agent)):
         return None
-    packages = {package for package, _ in kinds_of(agent)}
-    adapters = [_ours(name) for name, package in ADAPTERS.items() if package in packages]
+    modules = {module for module, _ in kinds_of(agent)}
+    adapters = [_ours(name) for name, package in ADAPTERS.items() if any(comes_from(m, package) for m in modules)]
     adapters += [_of_others(point.name) for point in installed(GROUP)]
     return next((adapter for adapter in adapters if adapter.recognises(agent)), None)
 
 
 def _takes_message(kind: type) -> bool:
     """Return whether the objects of a class are called with a message."""
-    code = getattr(getattr_static(kind, "__call__", None), "__code__", None)
-    return callable(getattr(kind, "reply", None)) or "message" in getattr(code, "co_varnames", ())
+    code: CodeType | None = getattr(getattr_static(kind, "__call__", None), "__code__", None)
+    takes = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return callable(getattr(kind, "reply", None)) or "message" in takes
 
 
 def _ours(name: str) -> Adapter:

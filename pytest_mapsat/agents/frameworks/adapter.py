@@ -89,7 +89,8 @@ class Adapter:
         versions: the least version that works, and the first that does not: major and minor.
         classes: package and class of what is an agent; the classes below them are meant, too.
         start: takes an agent and an ``Episode`` and returns what answers a message with a ``Reply``: a function or coroutine function of
-            ``message``, or an object with such a ``reply``. It keeps the state of the episode; nothing of it may stay in the agent.
+            ``message``, or an object with such a ``reply`` and, where something has to be given back, ``close``. It keeps the state of the episode;
+            nothing of it may stay in the agent.
         native: makes the framework's own tools from a ``Toolbox``, for a factory that takes ``tools``.
         refusal: says why an agent cannot be played, an empty text where it can.
         waits: whether ``start`` returns a coroutine function.
@@ -106,7 +107,11 @@ class Adapter:
 
     def recognises(self, agent: object) -> bool:
         """Return whether an object is an agent of this framework, by the names of its classes."""
-        return not self.classes.isdisjoint(kinds_of(agent))
+        return any(
+            name == kind and comes_from(module, package)
+            for module, name in kinds_of(agent)
+            for package, kind in self.classes
+        )
 
     def check(self) -> None:
         """See that the framework is there, in a version that works; it is not imported.
@@ -126,9 +131,14 @@ class Adapter:
 
 
 def kinds_of(agent: object) -> Iterator[tuple[str, str]]:
-    """Yield package and name of an object's class and of those that it is made from."""
+    """Yield module and name of an object's class and of those that it is made from."""
     for ancestor in type(agent).__mro__:
-        yield str(ancestor.__module__).partition(".")[0], ancestor.__name__
+        yield str(ancestor.__module__), ancestor.__name__
+
+
+def comes_from(module: str, package: str) -> bool:
+    """Return whether a module is a package or in it."""
+    return module == package or module.startswith(f"{package}.")
 
 
 class Spent:

@@ -1,0 +1,185 @@
+"""Claude Agent SDK: ``ClaudeAgentOptions`` keep their prompt and tools; tools of servers in this process are answered by the sandbox, built-in ones denied."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pytest_mapsat.agents.returned import AgentFault
+from pytest_mapsat.reply import Reply, Unavailable
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, declared, reply_of
+
+#: Built-in tools that touch nothing outside: they plan, hand over to agents whose tools are asked about as well, and look for tools.
+_OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
+_ASK = "AskUserQuestion"
+#: Statuses of the model's service that say that it is down, or lets nobody in.
+_DOWN = {401, 403, 407, 408, 429}
+_SERVER_ERROR = 500
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
+    episode = Episode.of(tools)
+    return [_tool(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
+
+
+class _Conversation:
+    """One episode with options: a client, and the program that it starts, of its own."""
+
+    def __init__(self, agent: Any, episode: Episode) -> None:
+        self._options = getattr(agent, "options", agent)
+        self._episode = episode
+        self._client: Any = None
+        self._paid = 0.0
+
+    async def reply(self, message: str) -> Reply:
+        """Return the agent's answer."""
+        if self._client is None:
+            self._client = await self._connected()
+        await self._client.query(message)
+        used: dict[str, Any] = {}
+        thoughts: list[str] = []
+        text, result = "", None
+        async for said in self._client.receive_response():
+            kind = type(said).__name__
+            if kind == "AssistantMessage":
+                used[getattr(said, "message_id", None) or str(len(used))] = getattr(said, "usage", None)
+                thoughts += [block.thinking for block in said.content if type(block).__name__ == "ThinkingBlock"]
+                words = "".join(block.text for block in said.content if type(block).__name__ == "TextBlock")
+                text = words if words and said.parent_tool_use_id is None else text
+            elif kind == "ResultMessage":
+                result = said
+        if result is None:
+            raise AgentFault("the agent's program ended without a result")
+        _look_for_errors(result)
+        output = getattr(result, "structured_output", None)
+        text = result.result if isinstance(result.result, str) and output is None else text
+        return reply_of(text if output is None else output, self._spent(used, result), text=text, thoughts=thoughts)
+
+    async def close(self) -> None:
+        """End the program."""
+        if self._client is not None:
+            await self._client.disconnect()
+
+    async def _connected(self) -> Any:
+        from claude_agent_sdk import ClaudeSDKClient, HookMatcher, create_sdk_mcp_server
+
+        servers: dict[str, Any] = {}
+        for name, config in self._options.mcp_servers.items():
+            tools = [
+                _tool(t.name, t.description or "", _schema(t), self._episode) for t in await _listed(config["instance"])
+            ]
+            servers[name] = create_sdk_mcp_server(name, tools=tools)
+        hooks = dict(self._options.hooks or {})
+        hooks["PreToolUse"] = [HookMatcher(hooks=[self._asked_before]), *hooks.get("PreToolUse", ())]
+        fresh = {"resume": None, "continue_conversation": False, "session_id": None, "session_store": None}
+        known = {field.name for field in dataclasses.fields(self._options)}
+        changes = {name: value for name, value in fresh.items() if name in known}
+        options = dataclasses.replace(self._options, mcp_servers=servers, hooks=hooks, **changes)
+        client = ClaudeSDKClient(options)
+        await client.connect()
+        return client
+
+    async def _asked_before(self, call: dict[str, Any], *_: Any) -> dict[str, Any]:
+        """Allow the tools of servers in this process, which the sandbox answers; deny the program's own, with the sandbox's answer as the reason."""
+        name = str(call.get("tool_name"))
+        if name.startswith("mcp__"):
+            reason = ""
+        elif name == _ASK:
+            reason = "The user reads your replies only: ask in your reply, and end it there."
+        elif name in _OWN and name not in self._episode.names:
+            return {}
+        else:
+            reason = self._episode.call(name, call.get("tool_input")).text
+        decision = (
+            {"permissionDecision": "deny", "permissionDecisionReason": reason}
+            if reason
+            else {"permissionDecision": "allow"}
+        )
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+    def _spent(self, used: dict[str, Any], result: Any) -> Spent:
+        spent = Spent()
+        # The program tells what it has cost since it was started.
+        total = result.total_cost_usd
+        cost, self._paid = (None, self._paid) if total is None else (max(total - self._paid, 0.0), total)
+        parts = [part for part in used.values() if part] if all(used.values()) else []
+        inputs = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        tokens = sum(part.get(name) or 0 for part in parts for name in inputs)
+        spent.add(tokens, sum(part.get("output_tokens") or 0 for part in parts), cost)
+        return spent
+
+
+def _look_for_errors(result: Any) -> None:
+    """Raise what a result says that went wrong."""
+    if not result.is_error:
+        return
+    words = "; ".join(getattr(result, "errors", None) or ()) or result.result or result.subtype
+    status = getattr(result, "api_error_status", None)
+    if status is not None and (status in _DOWN or status >= _SERVER_ERROR):
+        raise Unavailable(f"the model's service answered {status}: {words}")
+    raise AgentFault(f"the agent's program ended with {result.subtype}: {words}")
+
+
+def _tool(name: str, description: str, schema: dict[str, Any], episode: Episode) -> Any:
+    from claude_agent_sdk import SdkMcpTool
+
+    async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = episode.call(name, arguments)
+        return {"content": [{"type": "text", "text": answer.text}], "is_error": answer.failed}
+
+    return SdkMcpTool(name, description, schema, handler)
+
+
+def _schema(tool: Any) -> dict[str, Any]:
+    """Return the schema of a tool of a server; its field has another name in each generation of the package ``mcp``."""
+    schema: dict[str, Any] = getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None) or {}
+    return schema if schema.get("type") == "object" else {"type": "object", **schema}
+
+
+async def _listed(server: Any) -> list[Any]:
+    """Return the tools that a server in this process has."""
+    async with _connection(server) as client:
+        return list((await client.list_tools()).tools)
+
+
+@asynccontextmanager
+async def _connection(server: Any) -> AsyncIterator[Any]:
+    try:
+        from mcp import Client
+    except ImportError:  # before mcp 2
+        from mcp.shared.memory import create_connected_server_and_client_session as connected
+
+        async with connected(server) as session:
+            yield session
+    else:
+        async with Client(server) as client:
+            yield client
+
+
+def _refusal(agent: Any) -> str:
+    servers = getattr(agent, "options", agent).mcp_servers
+    if not isinstance(servers, dict):
+        return (
+            "its MCP servers stand in a file; give them as a dict, with servers in this process (create_sdk_mcp_server)"
+        )
+    outside = [name for name, config in servers.items() if config.get("type") != "sdk"]
+    return (
+        f"no sandbox can answer its MCP servers outside of this process ({', '.join(outside)}); put servers of create_sdk_mcp_server in their place"
+        if outside
+        else ""
+    )
+
+
+ADAPTER = Adapter(
+    name="claude-agent-sdk",
+    versions=((0, 2), (1, 0)),
+    classes=frozenset({("claude_agent_sdk", "ClaudeAgentOptions"), ("claude_agent_sdk", "ClaudeSDKClient")}),
+    start=_Conversation,
+    native=native,
+    refusal=_refusal,
+)

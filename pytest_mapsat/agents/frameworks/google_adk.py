@@ -1,0 +1,191 @@
+"""Google ADK: an agent or ``App`` keeps its tools; a plugin of the runner has each call answered by the sandbox."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, declared, go_ahead, question, reply_of
+
+#: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
+_OWN = (
+    "_node_tool",
+    "_request_input_tool",
+    "agent_tool",
+    "exit_loop_tool",
+    "set_model_response_tool",
+    "transfer_to_agent_tool",
+)
+#: What the provider of the model runs.
+_HOSTED = {
+    "EnterpriseWebSearchTool",
+    "GoogleMapsGroundingTool",
+    "GoogleSearchTool",
+    "UrlContextTool",
+    "VertexAiSearchTool",
+}
+_CONFIRM = "adk_request_confirmation"
+_USER = "user"
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as subclasses of ``google.adk.tools.BaseTool``."""
+    from google.adk.tools import BaseTool
+    from google.genai.types import FunctionDeclaration
+
+    episode = Episode.of(tools)
+
+    class SandboxTool(BaseTool):
+        def __init__(self, tool: dict[str, Any]) -> None:
+            super().__init__(name=tool["name"], description=tool["description"])
+            self._parameters = tool["parameters"]
+
+        def _get_declaration(self) -> Any:
+            return FunctionDeclaration(
+                name=self.name, description=self.description, parameters_json_schema=self._parameters
+            )
+
+        async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:  # noqa: ARG002  # the framework's names
+            return _result(episode, self.name, args)
+
+    return [SandboxTool(tool) for tool in declared(tools)]
+
+
+class _Conversation:
+    """One episode with an agent: a session of a runner of its own, in memory."""
+
+    def __init__(self, agent: Any, episode: Episode) -> None:
+        from google.adk.runners import InMemoryRunner
+
+        self._episode = episode
+        self._spent, self._thoughts = Spent(), list[str]()
+        plugin = self._plugin()
+        if hasattr(agent, "plugins"):  # an App
+            app = agent.model_copy(update={"plugins": [plugin, *agent.plugins]})
+            self._agent, self._runner = agent.root_agent, InMemoryRunner(app=app)
+        else:
+            self._agent, self._runner = agent, InMemoryRunner(agent, plugins=[plugin])
+        self._session = ""
+        self._waiting: list[Any] = []
+
+    async def reply(self, message: str) -> Reply:
+        """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
+        from google.genai.types import Content, FunctionResponse, Part
+
+        if not self._session:
+            service, app = self._runner.session_service, self._runner.app_name
+            session = await service.create_session(app_name=app, user_id=_USER, state=dict(self._episode.context))
+            self._session = session.id
+        self._spent, self._thoughts = Spent(), []
+        parts = [Part(text=message)]
+        if self._waiting:
+            answer = {"confirmed": go_ahead(message)}
+            parts = [
+                Part(function_response=FunctionResponse(id=call.id, name=_CONFIRM, response=answer))
+                for call in self._waiting
+            ]
+        self._waiting = []
+        last, text = None, ""
+        given = Content(role="user", parts=parts)
+        async for event in self._runner.run_async(user_id=_USER, session_id=self._session, new_message=given):
+            self._waiting += [call for call in event.get_function_calls() if call.name == _CONFIRM]
+            said = _text(event) if event.is_final_response() else ""
+            last, text = (event, said) if said else (last, text)
+        if self._waiting:
+            asked = [_asked(call.args.get("originalFunctionCall") or {}) for call in self._waiting]
+            return Reply(question(asked, self._episode), self._thoughts, self._spent.usage())
+        return reply_of(self._output(last, text), self._spent, thoughts=self._thoughts)
+
+    async def close(self) -> None:
+        """Close the connections of the agent's tools."""
+        await self._runner.close()
+
+    def _output(self, event: Any, text: str) -> Any:
+        """Return the last words, as data where the agent that said them has an output schema."""
+        speaker = event and self._agent.find_agent(event.author)
+        if getattr(speaker, "output_schema", None) is None:
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    def _plugin(self) -> Any:
+        from google.adk.plugins.base_plugin import BasePlugin
+
+        conversation = self
+
+        class Sandboxed(BasePlugin):
+            async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> Any:
+                return await _answered(conversation._episode, tool, tool_args, tool_context)  # its own
+
+            async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
+                if not llm_response.partial:
+                    conversation._count(llm_response)  # its own
+
+        return Sandboxed("mapsat")
+
+    def _count(self, response: Any) -> None:
+        used = response.usage_metadata
+        made = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+        self._spent.add(used and used.prompt_token_count, made)
+        self._thoughts += [part.text for part in _parts(response) if part.thought and part.text]
+
+
+async def _answered(episode: Episode, tool: Any, arguments: dict[str, Any], context: Any) -> dict[str, Any] | None:
+    """Return the sandbox's answer to a call; None lets the framework's own tools run, and ask for a go-ahead."""
+    module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
+    if module.removeprefix("google.adk.tools.") in _OWN and tool.name not in episode.names:
+        return None
+    confirm = getattr(tool, "_require_confirmation", False)
+    if callable(confirm):
+        confirm = confirm(**arguments)
+        confirm = await confirm if inspect.isawaitable(confirm) else confirm
+    # Without a confirmation the tool asks for one, or says that it was denied, and runs nothing.
+    if confirm and not (context.tool_confirmation and context.tool_confirmation.confirmed):
+        tool._require_confirmation = True  # noqa: SLF001  # it may not decide otherwise, and run
+        return None
+    return _result(episode, tool.name, arguments)
+
+
+def _result(episode: Episode, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the sandbox's answer as ADK has results: an object, and not an empty one, which would let the real tool run."""
+    value = episode.call(name, arguments).value
+    return value if isinstance(value, dict) and value else {"result": value}
+
+
+def _asked(call: dict[str, Any]) -> tuple[str, Any]:
+    return str(call.get("name") or "a tool"), call.get("args") or {}
+
+
+def _parts(holder: Any) -> list[Any]:
+    return (holder.content and holder.content.parts) or []
+
+
+def _text(event: Any) -> str:
+    return "".join(part.text for part in _parts(event) if part.text and not part.thought)
+
+
+def _refusal(agent: Any) -> str:
+    left, kinds = [agent.root_agent if hasattr(agent, "plugins") else agent], set()
+    while left:
+        member = left.pop()
+        left += getattr(member, "sub_agents", ())
+        kinds |= {type(tool).__name__ for tool in getattr(member, "tools", ())} & _HOSTED
+        if getattr(member, "code_executor", None) is not None:
+            kinds.add("code_executor")
+    return f"no sandbox can answer its {', '.join(sorted(kinds))}; give it functions in their place" if kinds else ""
+
+
+ADAPTER = Adapter(
+    name="google-adk",
+    versions=((2, 0), (3, 0)),
+    classes=frozenset({("google.adk", "BaseAgent"), ("google.adk", "App")}),
+    start=_Conversation,
+    native=native,
+    refusal=_refusal,
+)

@@ -1,0 +1,149 @@
+"""smolagents: each episode plays a copy of the agent, with copies of its tools that the sandbox answers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, declared, reply_of
+
+#: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
+_OWN = {"final_answer", "python_interpreter"}
+_TYPES = {"string", "boolean", "integer", "number", "array", "object", "null"}
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as subclasses of ``smolagents.Tool``."""
+    from smolagents import Tool
+
+    episode = Episode.of(tools)
+
+    class SandboxTool(Tool):
+        # What an object of it is called with is in its inputs.
+        name, description, inputs, output_type = "sandbox", "", dict[str, Any](), "object"
+        skip_forward_signature_validation = True
+
+        def __init__(self, tool: dict[str, Any]) -> None:
+            self.name, self.description = tool["name"], tool["description"]
+            required = tool["parameters"].get("required", ())
+            given = tool["parameters"].get("properties", {})
+            self.inputs = {name: _input(name, schema, name in required) for name, schema in given.items()}
+            super().__init__()
+            self.__dict__["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
+
+        def forward(self) -> None:
+            """Give way to the function that is made for each tool."""
+
+    return [SandboxTool(tool) for tool in declared(tools)]
+
+
+def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    fits = all(isinstance(member, str) and member in _TYPES for member in kinds)
+    shown = {**schema, "type": kind if fits else "any", "description": schema.get("description", name)}
+    return shown if required else {**shown, "nullable": True}
+
+
+class _Conversation:
+    """One episode with a copy of an agent, and copies of those that it manages."""
+
+    def __init__(self, agent: Any, episode: Episode) -> None:
+        self._spent, self._thoughts = Spent(), list[str]()
+        self._agent = _twin(agent, episode, self._count)
+        self._begun = False
+
+    def reply(self, message: str) -> Reply:
+        """Return the agent's answer."""
+        self._spent, self._thoughts = Spent(), []
+        output = self._agent.run(message, reset=not self._begun)
+        self._begun = True
+        return reply_of(str(output) if isinstance(output, str) else output, self._spent, thoughts=self._thoughts)
+
+    def close(self) -> None:
+        """Stop an agent whose time is over after the step that it is in."""
+        self._agent.interrupt()
+
+    def _count(self, step: Any) -> None:
+        used = getattr(step, "token_usage", None)
+        if hasattr(step, "token_usage"):
+            self._spent.add(used and used.input_tokens, used and used.output_tokens)
+        thought = getattr(step, "plan", None) or getattr(step, "model_output", None)
+        if isinstance(thought, str) and thought.strip():
+            self._thoughts.append(thought)
+
+
+class _Steps:
+    """The callbacks of an agent, with one more before them."""
+
+    def __init__(self, callbacks: Any, count: Callable[[Any], None]) -> None:
+        self._callbacks = callbacks
+        self._count = count
+
+    def callback(self, step: Any, **others: Any) -> None:
+        self._count(step)
+        self._callbacks.callback(step, **others)
+
+
+def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
+    """Return a copy of an agent that shares no memory with it, and whose tools the sandbox answers."""
+    from smolagents.memory import AgentMemory
+    from smolagents.monitoring import Monitor
+
+    twin = copy.copy(agent)
+    twin.tools = {name: _answered(name, tool, episode) for name, tool in agent.tools.items()}
+    twin.managed_agents = {name: _twin(other, episode, count) for name, other in agent.managed_agents.items()}
+    twin.state = {}
+    twin.memory = AgentMemory(agent.system_prompt)
+    twin.monitor = Monitor(agent.model, agent.logger)
+    twin.step_callbacks = _Steps(agent.step_callbacks, count)
+    twin.return_full_result = False
+    twin.max_tool_threads = 1  # calls keep their order
+    if hasattr(agent, "python_executor"):
+        twin.python_executor = agent.create_python_executor()
+    return twin
+
+
+def _answered(name: str, tool: Any, episode: Episode) -> Any:
+    if name in _OWN and name not in episode.names:
+        return tool
+    twin = copy.copy(tool)
+    twin.is_initialized = True  # what it sets up is for the real call
+    twin.output_type = "string" if tool.output_type in ("image", "audio") else tool.output_type
+    twin.forward = _answering(episode, name, list(tool.inputs), twin.output_type)
+    return twin
+
+
+def _answering(episode: Episode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:
+    def forward(*positional: Any, **arguments: Any) -> Any:
+        answer = episode.call(name, {**dict(zip(inputs, positional, strict=False)), **arguments})
+        if answer.failed:
+            raise RuntimeError(answer.text)
+        return answer.text if output_type == "string" else answer.value
+
+    return forward
+
+
+def _refusal(agent: Any) -> str:
+    kind = getattr(agent, "executor_type", "local")
+    where = kind if isinstance(kind, str) else type(kind).__name__
+    return (
+        ""
+        if where == "local"
+        else f"its code runs in {where}, where no sandbox can answer it; use executor_type='local'"
+    )
+
+
+ADAPTER = Adapter(
+    name="smolagents",
+    versions=((1, 24), (2, 0)),
+    classes=frozenset({("smolagents", "MultiStepAgent")}),
+    start=_Conversation,
+    native=native,
+    refusal=_refusal,
+    waits=False,
+)

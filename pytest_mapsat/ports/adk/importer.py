@@ -1,0 +1,382 @@
+"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count, pairwise
+from pathlib import Path
+
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    limits,
+    parse_yaml,
+    printable,
+    read_bytes,
+    shown_path,
+    validate,
+)
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    Json,
+    JsonObject,
+    Problem,
+    Recording,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+)
+from pytest_mapsat.suite import (
+    ImportLog,
+    ImportReport,
+    bare_tool,
+    new_folder,
+    to_yaml,
+    write_bytes,
+    write_cases,
+    write_manifest,
+    write_recordings,
+)
+
+from .evalset import EvalCase, Invocation, Rubric, ToolCall, raw_cases
+
+FORMAT = "adk"
+_ENDINGS = ("*.evalset.json", "*.test.json")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_TRIAL = re.compile(r"-t\d+$")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+#: Words of questions that ask for nothing of their own.
+_EMPTY = frozenset({
+    "about", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "has", "have", "how", "its", "know", "like", "may", "need", "not",
+    "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
+    "will", "with", "would", "you", "your",
+})  # fmt: skip
+#: The criterion by which expected calls are compared, and how.
+_TRAJECTORY = "tool_trajectory_avg_score"
+_MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
+
+
+def import_adk(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of evalsets.
+
+    Args:
+        src: an evalset, or a folder with ``*.evalset.json`` and ``*.test.json``; a ``test_config.json`` beside them says how calls are compared.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: when a file cannot be read, or no case comes over.
+        UsageError: when ``dest`` cannot be used.
+    """
+    files = [src] if src.is_file() else sorted(chain.from_iterable(src.glob(ending) for ending in _ENDINGS))
+    if not files:
+        raise SuiteError(Problem(shown_path(src), 0, f"holds none of {', '.join(_ENDINGS)}", "name the evalset itself"))
+    log = ImportLog()
+    reader = _Evalsets(log)
+    for file in files:
+        reader.take(file)
+    if not reader.cases:
+        problems = [Problem(note.place, 0, note.message) for note in log.notes]
+        raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(files[0]), 0, "holds no case")])
+    with new_folder(dest) as folder:
+        return _write(folder, files[0], reader, log)
+
+
+def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> ImportReport:
+    manifest = SuiteManifest(
+        name=f"adk-{_UNSAFE.sub('-', first.name.partition('.')[0]).strip('-.')[:60] or 'evalset'}",
+        version=f"snapshot-{content_digest(first)[:12]}",
+        schema_version=SUITE_SCHEMA,
+        description=f"Evalsets of the Agent Development Kit, imported: {len(reader.cases)} cases.",
+    )
+    write_manifest(folder / "suite.yaml", manifest)
+    write_cases(folder / "cases.jsonl", reader.cases)
+    if tools := [bare_tool(name, parameters) for name, parameters in sorted(reader.tools.items())]:
+        write_bytes(folder / "tools.yaml", to_yaml([_with_fields(tool) for tool in tools]))
+    if reader.recordings:
+        write_recordings(folder / "recordings" / "responses.jsonl", reader.recordings)
+    by_tool = Counter(recording.tool for recording in reader.recordings)
+    return log.report(folder, FORMAT, cases=len(reader.cases), tools=len(tools), by_tool=by_tool)
+
+
+def _with_fields(tool: Tool) -> JsonObject:
+    """Return a tool of which nothing is told of the fields of its results."""
+    return {**tool.to_json(), "fields": {"": "ignored"}}
+
+
+class _Evalsets:
+    """Reads evalsets into cases.
+
+    Attributes:
+        cases: those that came over.
+        recordings: what tools answered in them.
+        tools: the tools that they name, with the parameters seen.
+    """
+
+    def __init__(self, log: ImportLog) -> None:
+        self.cases: list[Case] = []
+        self.recordings: list[Recording] = []
+        self.tools: dict[str, set[str]] = {}
+        self._log = log
+        self._names: set[str] = set()
+
+    def take(self, file: Path) -> None:
+        """Read one file. Raises SuiteError."""
+        name = shown_path(file)
+        documents = parse_yaml(
+            read_bytes(file, limits.YAML_BYTES), name
+        )  # of which JSON is a part, with the line of each value
+        raw = raw_cases(documents[0].data) if len(documents) == 1 else None
+        if raw is None:
+            expected = "expected eval_cases, or a list of queries"
+            raise SuiteError(Problem(name, 1, "is no evalset", expected))
+        match = self._match_of(file.parent / "test_config.json")
+        for case in raw:
+            place = f"{printable(file.name)}:{documents[0].lines.at(case.path)}"
+            problems: list[Problem] = []
+            parsed = validate(EvalCase, Located(case.data, Lines(0)), place, problems)
+            for problem in problems:
+                self._refuse("cases", place, problem.message)
+            if parsed is not None:
+                self._case(parsed, place, match)
+
+    def _match_of(self, config: Path) -> str | None:
+        """Return how expected calls are compared; None where they are no criterion."""
+        if not config.is_file():
+            return _MATCHES["EXACT"]
+        documents = parse_yaml(read_bytes(config, limits.YAML_BYTES), shown_path(config))
+        data = documents[0].data if documents else None
+        criteria = data.get("criteria") if isinstance(data, dict) else None
+        if not isinstance(criteria, dict):
+            return _MATCHES["EXACT"]
+        for other in sorted(criteria.keys() - {_TRAJECTORY}):
+            self._log.note(
+                "criterion",
+                config.name,
+                f"{printable(str(other))}: references and rubrics are requirements in words, which a model reads",
+                leaves="criteria",
+            )
+        criterion = criteria.get(_TRAJECTORY)
+        kind = (
+            criterion.get("match_type", criterion.get("matchType", "EXACT")) if isinstance(criterion, dict) else "EXACT"
+        )
+        return None if criterion is None else _MATCHES.get(str(kind), "exact")
+
+    def _case(self, case: EvalCase, place: str, match: str | None) -> None:
+        if case.final_session_state:
+            self._refuse("final session states", place, "the state that the session ends in has no place in a case")
+        if case.conversation_scenario is not None and not case.conversation:
+            self._scenario(case, place)
+            return
+        parts = list(_conversations(case.conversation))
+        for number, turns in enumerate(parts):
+            before = [turn for part in parts[:number] for turn in part]
+            self._part(
+                case,
+                turns,
+                before,
+                place,
+                match=match,
+                group={"name": _safe(case.eval_id), "order": number} if len(parts) > 1 else None,
+            )
+        if not parts:
+            self._refuse("cases", place, "the case has no conversation")
+        elif len(parts) > 1:
+            self._log.note(
+                "split",
+                place,
+                f"{len(parts)} cases: the user goes on with something that no reply asked for; what was said before is history",
+            )
+
+    def _scenario(self, case: EvalCase, place: str) -> None:
+        scenario = case.conversation_scenario
+        requirements = _rubrics(case.rubrics)
+        if scenario is None or not requirements:
+            self._refuse("cases", place, "a scenario without rubrics expects nothing")
+            return
+        truth = {"intent": scenario.conversation_plan, "requirements": requirements}
+        self._add(case, {"query": scenario.starting_prompt}, truth, place)
+
+    def _part(
+        self,
+        case: EvalCase,
+        turns: Sequence[Invocation],
+        before: Sequence[Invocation],
+        place: str,
+        *,
+        match: str | None,
+        group: JsonObject | None,
+    ) -> None:
+        calls = [call for turn in turns for call in turn.calls]
+        requirements: list[JsonObject] = []
+        if match is not None:
+            requirements.append(_calls_requirement(calls, match))
+        reference = turns[-1].final_response.text
+        if reference:
+            requirements.append(
+                {"id": "reference", "kind": "soft", "text": f"The last reply says the same as: {reference}"[:5000]}
+            )
+        requirements += _rubrics((*case.rubrics, *(rubric for turn in turns for rubric in turn.rubrics)))
+        oracle = [
+            {
+                "calls": [{"tool": call.name, "arguments": call.args} for call in turn.calls],
+                "say": turn.final_response.text,
+            }
+            for turn in turns
+        ]
+        truth: JsonObject = {
+            "requirements": requirements,
+            "tools": list(_expected(calls)),
+            "user": {"answers": list(_answers(turns))},
+            "oracle": oracle if all(turn.final_response.text for turn in turns) else [],
+            "clarification": {"max_turns": len(turns) - 1},
+        }
+        history = [
+            line
+            for turn in before
+            for line in (f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}")
+        ]
+        added = self._add(
+            case, {"query": turns[0].user_content.text, "context": {"history": history}}, truth, place, group
+        )
+        if added is not None:
+            self._record(added, turns, place)
+
+    def _add(
+        self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
+    ) -> Case | None:
+        context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
+        data = {
+            "id": self._unused(case.eval_id),
+            "group": group,
+            "visible": {**visible, "context": context},
+            "truth": truth,
+        }
+        made = self._log.case(data, place)
+        if made is None:
+            self._log.leave("cases")
+            return None
+        self.cases.append(made)
+        for tool in (call for turn in made.truth.oracle for call in turn.calls):
+            self.tools.setdefault(tool.tool, set()).update(tool.arguments)
+        for expected in made.truth.tools:
+            self.tools.setdefault(expected.name, set()).update(expected.match)
+        return made
+
+    def _record(self, case: Case, turns: Sequence[Invocation], place: str) -> None:
+        """Keep what tools answered as recordings: an answer belongs to the call of its id, else to the next one of its tool."""
+        seen: dict[tuple[str, str], Json] = {}
+        for turn in turns:
+            open_ = list(turn.responses)
+            for call in turn.calls:
+                answer = next((one for one in open_ if call.id and one.id == call.id), None)
+                answer = answer or next(
+                    (one for one in open_ if one.name == call.name and not (one.id and call.id)), None
+                )
+                if answer is None:
+                    self._log.note(
+                        "unanswered",
+                        place,
+                        f"the file does not tell what {call.name} answers: record it",
+                        leaves="answers of tools",
+                    )
+                    continue
+                open_.remove(answer)
+                key = (call.name, json.dumps(call.args, sort_keys=True))
+                data = {"case": case.id, "tool": call.name, "arguments": call.args, "result": answer.response}
+                recording = None if key in seen else self._log.recording(data, place)
+                if recording is not None:
+                    seen[key] = answer.response
+                    self.recordings.append(recording)
+                elif key in seen and seen[key] != answer.response:
+                    self._refuse(
+                        "answers of tools", place, f"{call.name} answers the same call in two ways; the first is kept"
+                    )
+
+    def _unused(self, words: str) -> str:
+        name = _safe(words.rpartition("/")[2])
+        tries = (f"{name}-{number}" for number in count(2))
+        unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in self._names)
+        self._names.add(unused)
+        return unused
+
+    def _refuse(self, what: str, place: str, message: str) -> None:
+        self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _safe(words: str) -> str:
+    return _UNSAFE.sub("-", words).strip("-.")[-60:].strip("-.") or "case"
+
+
+def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
+    """Give the turns in parts: a new one begins where the user says something that the reply before it did not ask for."""
+    part: list[Invocation] = []
+    for turn in turns:
+        if not turn.user_content.text:
+            continue
+        if part and not _asked_for(part[-1]):
+            yield part
+            part = []
+        part.append(turn)
+    if part:
+        yield part
+
+
+def _asked_for(turn: Invocation) -> list[str]:
+    """Return the words of what a reply asks the user for; where its reference is not told, those of the arguments of its calls."""
+    words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
+    asked = [
+        sentence for sentence in re.split(r"(?<=[.!?？。！])\s*", words) if re.search(r"[?？]|\b[Pp]lease\b", sentence)
+    ]
+    return list(
+        dict.fromkeys(word for sentence in asked for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
+    )
+
+
+def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
+    """Give what the scripted user says later, each with the words of the reference that ask for it."""
+    for before, turn in pairwise(turns):
+        yield {"asked": _asked_for(before), "say": turn.user_content.text}
+
+
+def _calls_requirement(calls: Sequence[ToolCall], match: str) -> JsonObject:
+    names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
+    order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
+    steps = [
+        {"tool": call.name, "with": {name: {"op": "equal", "value": value} for name, value in call.args.items()}}
+        for call in calls
+    ]
+    return {
+        "id": "calls",
+        "kind": "asked",
+        "text": f"Calls {order}: {names}"[:5000],
+        "scope": "trajectory",
+        "check": {"kind": "calls", "steps": steps, "match": match if steps else "exact"},
+    }
+
+
+def _expected(calls: Sequence[ToolCall]) -> Iterator[JsonObject]:
+    """Give the expected tools, each once, with the arguments of its first call."""
+    for name in dict.fromkeys(call.name for call in calls):
+        args: Mapping[str, Json] = next(call.args for call in calls if call.name == name)
+        given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
+        yield {
+            "name": name,
+            "required": sorted(given),
+            "match": {key: {"op": "equal", "value": value} for key, value in args.items()},
+        }
+
+
+def _rubrics(rubrics: Sequence[Rubric]) -> list[JsonObject]:
+    told = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
+    return [
+        {"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]}
+        for number, text in enumerate(dict.fromkeys(told), 1)
+    ]

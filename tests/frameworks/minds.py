@@ -1,0 +1,42 @@
+"""One mind for the fake models of all frameworks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Step:
+    """What the mind has the model do: call a tool, say something (as data where an output type is wanted), think before it, or break."""
+
+    say: str = ""
+    call: tuple[str, dict[str, Any]] | None = None
+    data: dict[str, Any] | None = None
+    thought: str = ""
+
+
+@dataclass
+class Seen:
+    """What the model is shown: who said what, in order, and which tools it may call."""
+
+    messages: list[tuple[str, str]] = field(default_factory=list)
+
+    def said(self, role: str) -> list[str]:
+        return [text for speaker, text in self.messages if speaker == role]
+
+
+def mind(seen: Seen, *, structured: bool = False) -> Step:
+    """Decide by the dialogue alone, so that one model may serve many episodes at once."""
+    first, *more = seen.said("user")
+    results = seen.said("tool")
+    if first == "Crash":
+        raise RuntimeError("the model's own words")
+    if first == "Plan a trip" and not more:
+        return Step("What time do you leave?")
+    if not results:
+        tool, _, what = first.partition(" ")
+        arguments = {"query": "" if what == "nothing" else what.removeprefix("a ")}
+        return Step(call=(tool.lower() if tool != "Plan" else "find", arguments), thought="I look it up.")
+    words = " | ".join([*seen.said("user"), *results])
+    return Step(words, data={"place": results[-1], "stars": 4} if structured else None)
