@@ -15,6 +15,8 @@ _SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECAS
 LEAST = 8
 #: Variables that hold secrets, too, as the suites of this process say.
 _named: set[str] = set()
+#: The names of variables are asked for after every episode; in bytes, where there are such, none needs to be decoded for it.
+_ENVIRONMENT: Iterable[str | bytes] = getattr(os, "environb", os.environ)
 
 
 def name_secrets(names: Iterable[str]) -> None:
@@ -58,7 +60,8 @@ class Known:
 
 def known_secrets() -> Known:
     """Return the secrets that the environment holds now: an agent may have read a file of settings into it."""
-    names = [name for name in os.environ if _is_secret(name) or name in _named]
+    variables = [name for name in _ENVIRONMENT if _is_secret(name)]
+    names = [*map(os.fsdecode, variables), *_named]
     return _known(tuple((name, os.environ.get(name, "")) for name in names))
 
 
@@ -66,5 +69,5 @@ _known = lru_cache(maxsize=4)(Known)
 
 
 @lru_cache(maxsize=1024)
-def _is_secret(name: str) -> bool:
-    return _SECRET_NAMES.search(name) is not None
+def _is_secret(name: str | bytes) -> bool:
+    return _SECRET_NAMES.search(os.fsdecode(name)) is not None

@@ -357,8 +357,9 @@ def _columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scorecard]]) 
     for some in trials:
         cluster = cluster_of(some[0])
         rate.take(some, cluster)
-        for name in dict.fromkeys(chain.from_iterable([card.metrics for card in some])):
-            value = some[0].metrics[name] if len(some) == 1 else None
+        alone = len(some) == 1
+        for name in some[0].metrics if alone else dict.fromkeys(chain.from_iterable([card.metrics for card in some])):
+            value = some[0].metrics[name] if alone else None
             if value is None:
                 columns[name].take(some, cluster)
             else:  # one trial with a value, as most cases have

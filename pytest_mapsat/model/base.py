@@ -120,13 +120,13 @@ def lighten(noun: Noun) -> None:
 
     That is the set of the fields that were given, of up to 2 KB: half of a scorecard. All fields count as given from then on.
     """
-    waiting: list[Any] = [noun]
-    for value in waiting:  # it grows
-        parts = value
-        if type(value) is not tuple:
-            _set(value, "__pydantic_fields_set__", _names(value.__class__))
-            parts = value.__dict__.values()
-        waiting += [part for part in parts if type(part) not in _PLAIN and isinstance(part, tuple | Noun)]
+    _set(noun, "__pydantic_fields_set__", _names(type(noun)))
+    for value in noun.__dict__.values():
+        if type(value) in _PLAIN:
+            continue
+        for item in value if isinstance(value, tuple) else (value,):
+            if type(item) not in _PLAIN and isinstance(item, Noun):
+                lighten(item)
 
 
 @cache

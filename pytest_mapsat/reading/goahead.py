@@ -59,16 +59,22 @@ def go_ahead_requests(document: Document) -> frozenset[int]:
     """Return the indices of the sentences of an agent's message that ask for a go-ahead."""
     sentences = [_plain(document.words(span)) for span in document.sentences]
     whole = "\n".join(sentences)
-    pending = _pattern("pending").search(whole) or _pattern("zh_pending").search(whole)
-    open_still = pending or not (_pattern("reported").search(whole) or _pattern("zh_reported").search(whole))
+
+    def has(*names: str) -> bool:
+        return any(_pattern(name).search(whole) for name in names)
+
+    # The forms of one sentence first: few messages have any, and each pattern that is not needed need not be compiled.
     return frozenset(
         number
         for number, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=True))
         if not _pattern("answered").match(following)
         and (
             _asks(sentence)
-            or (open_still and _accepts(sentence))
-            or (pending and (_pattern("verified").search(sentence) or _pattern("zh_verified").search(sentence)))
+            or (_accepts(sentence) and (has("pending", "zh_pending") or not has("reported", "zh_reported")))
+            or (
+                (_pattern("verified").search(sentence) or _pattern("zh_verified").search(sentence))
+                and has("pending", "zh_pending")
+            )
         )
     )
 

@@ -26,7 +26,6 @@ from pytest_mapsat.model import (
     SuiteInfo,
     UsageError,
 )
-from pytest_mapsat.proof import uncertified
 from pytest_mapsat.suite import Suite
 
 from .request import drops_of, prompts_of, thresholds_of
@@ -94,10 +93,20 @@ def assemble(
             comparisons=comparisons,
             baseline=baselines[0] if baselines else None,
             agent=manifest.agent,
-            uncertified=tuple(uncertified(suites, manifest)),
+            uncertified=_uncertified(suites, manifest),
         ),
         timing=timing,
     )
+
+
+def _uncertified(suites: Sequence[Suite], manifest: RunManifest) -> tuple[str, ...]:
+    """Return why the judge of a run may not gate some of its suites."""
+    asking = [suite for suite in suites if suite.manifest.judge.certified]
+    if not asking:
+        return ()
+    from pytest_mapsat.proof import uncertified  # noqa: PLC0415 (few suites ask for a certificate)
+
+    return tuple(uncertified(asking, manifest))
 
 
 def suite_infos(suites: Sequence[Suite]) -> tuple[SuiteInfo, ...]:

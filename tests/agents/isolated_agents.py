@@ -336,8 +336,9 @@ def says_goodbye(message, tools):
 
 
 #: What the tests' own process knows and an agent's must not, in a form that does not find itself.
+#: The variable of pytest counts with its value: its name alone is in our own code.
 SOUGHT = re.compile(
-    "case-se[c]ret|se[c]ret-(?:intent|persona|asked|hard|fact|param|answer|oracle|recording)|se[c]ret_tool|xy[l]ophone|case-id-of-i[t]s-own|ze[b]ra_suite|PYTEST_CURRENT_T[E]ST"
+    "case-se[c]ret|se[c]ret-(?:intent|persona|asked|hard|fact|param|answer|oracle|recording)|se[c]ret_tool|xy[l]ophone|case-id-of-i[t]s-own|ze[b]ra_suite|PYTEST_CURRENT_T[E]ST(?:=|'[:,])"
 )
 #: Classes of which an agent's process has no object.
 HIDDEN = (
