@@ -43,6 +43,8 @@ MOST_BYTES = 16 * limits.MIB
 _REFUSAL_BYTES = 64 * 1024
 _PIECE = 64 * 1024
 _EXCERPT = 300
+#: Connections that are kept: as many as --mapsat-concurrency may say.
+_MOST_AT_ONCE = 1_000
 #: Seconds a connection may take, of those that are left, so that a dead address is told from a slow agent.
 _CONNECT = 10.0
 _SHARE = 0.8
@@ -153,7 +155,7 @@ def _pool(url: str, named: str) -> HTTPConnectionPool:
     import urllib3  # noqa: PLC0415 (only where a service is asked)
 
     try:
-        return urllib3.connection_from_url(url, maxsize=64)
+        return urllib3.connection_from_url(url, maxsize=_MOST_AT_ONCE)
     except (urllib3.exceptions.HTTPError, ValueError) as error:
         raise UsageError(f"{named}: found {shown(url)}: {error}") from None
 
@@ -198,7 +200,7 @@ class HttpConversation(Conversation):
             values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
         made = _FORMS[source.file.form]
         self._headers = {
-            "Accept": "application/json, text/event-stream",
+            "Accept": "application/json, text/plain;q=0.9, */*;q=0.1",
             "Content-Type": "application/json",
             "User-Agent": "pytest-mapsat",
             "X-Mapsat-Session": identity,
@@ -231,8 +233,9 @@ class HttpConversation(Conversation):
 
     def _with_data(self, reply: Reply, *, form: bool) -> Reply:
         """Take a text that is one JSON object for data, where the case asks for data."""
-        wanted = reply.output is None and not form and self._context().get("output_schema")
-        if not wanted or not reply.text.lstrip().startswith("{"):
+        if form or reply.output is not None or not reply.text.lstrip().startswith("{"):
+            return reply
+        if not self._context().get("output_schema"):
             return reply
         try:
             data = parse_json(reply.text)
@@ -316,9 +319,11 @@ class HttpConversation(Conversation):
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
-        if kind == "text/html" or re.match(r"\s*<(!doctype|html)", text, re.IGNORECASE):
+        start = text.lstrip()[:9].lower()
+        if start.startswith(("<!doctype", "<html")) or (kind == "text/html" and start.startswith("<")):
             raise ServiceFault(f"it answered with a page of HTML{_title(text)}: is the path of the address right?")
-        if kind == "text/plain" and self._source.file.form == "json":
+        # Some frameworks send a plain text as HTML, and some services JSON as a plain text.
+        if kind.startswith("text/") and self._source.file.form == "json" and not start.startswith("{"):
             return Answer(text)
         try:
             return Answer(parse_json(text))

@@ -53,6 +53,10 @@ class TestWithoutASetting:
     def test_a_plain_text_is_the_reply(self, talk):
         assert said(talk(lambda _: texted("Hier, im Blauen Törchen."))[0]) == ["Hier, im Blauen Törchen."]
 
+    def test_a_plain_text_may_be_called_html_and_json_a_plain_text(self, talk):
+        assert said(talk(lambda _: texted("Here.", "text/html"))[0]) == ["Here."]
+        assert said(talk(lambda _: texted('{"text": "Here."}'))[0]) == ["Here."]
+
     def test_a_json_text_is_the_reply(self, talk):
         assert said(talk(lambda _: answers("Here."))[0]) == ["Here."]
 

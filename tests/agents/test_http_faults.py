@@ -138,7 +138,7 @@ class TestContent:
         assert peak < 60_000_000
 
     def test_a_gzip_bomb_is_not_unpacked_to_its_end(self, fault):
-        bomb = gzip.compress(bytes(200_000_000), 9)
+        bomb = gzip.compress(bytes(70_000_000), 1)
         tracemalloc.start()
         told = fault(lambda _: (200, {"Content-Encoding": "gzip"}, bomb))
         peak = tracemalloc.get_traced_memory()[1]

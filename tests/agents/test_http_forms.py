@@ -557,7 +557,7 @@ def test_a_spoilt_answer_ends_as_a_reply_or_as_a_fault_in_our_words(service, tmp
         return events(*data)
 
     agent = source(service.at(behave), tmp_path, http_form=form)
-    for _ in range(120):
+    for _ in range(60):
         trajectory = play(agent, max_turns=1, timeout=5)
         fault = trajectory.fault
         assert fault is None or fault.message.startswith(("the service http://", "the agent "))

@@ -14,6 +14,7 @@ GROUPS = {
     "google-adk": ("google_adk",),
     "smolagents": ("smolagents",),
     "claude-agent-sdk": ("claude_agent_sdk",),
+    "crewai": ("crewai",),
 }
 
 

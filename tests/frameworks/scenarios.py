@@ -198,7 +198,10 @@ class Scenarios:
     def test_the_second_case_knows_nothing_of_the_first(self):
         source = source_of(self.agent(), "mymod:agent")
         play(source, "Find a bank")
-        assert "bank" not in replies(play(source, "Find a cafe"))[0]
+        for _ in range(2):
+            ended = play(source, "Find a cafe")
+            assert "bank" not in replies(ended)[0]
+            assert calls(ended) == [("find", "ok")]
 
     def test_a_go_ahead_is_asked_of_the_user(self):
         if not self.approves:

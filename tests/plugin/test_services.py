@@ -1,10 +1,15 @@
 """Runs against a service behind HTTP: how it is named, and what a run makes of its faults."""
 
 import json
+import threading
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+import tiny_suite
 from http_services import Service, answers
+
+VISIBLE = tiny_suite.case("any")["visible"]
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +41,26 @@ def test_a_form_in_front_of_an_address_is_all_that_is_needed(
     result = project.runpytest(f"--mapsat-agent={agent}", "--mapsat-save=run.json", *workers)
     result.assert_outcomes(passed=3)
     assert json.loads(run_file(project))["manifest"]["agent"] == agent
+
+
+def test_sixteen_episodes_run_at_once_and_keep_apart(pytester: pytest.Pytester, service: Service) -> None:
+    names = [f"c-{number}" for number in range(16)]
+    cases = [tiny_suite.case(name, visible={**VISIBLE, "query": f"Take me to a charger, {name}."}) for name in names]
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"nav/a.yaml": cases})
+    together = threading.Barrier(16, timeout=20)  # no request is answered before sixteen are there
+
+    def behave(request):
+        if request.body["messages"][-1]["role"] == "user":
+            together.wait()
+        return chat(request)
+
+    url = service.at(behave)
+    result = pytester.runpytest(f"--mapsat-agent=openai-chat:{url}", "--mapsat-save=run.json")
+    result.assert_outcomes(passed=16)
+    sessions = [request.headers["X-Mapsat-Session"] for request in service.asked(url)]
+    assert sorted(Counter(sessions).values()) == [2] * 16
+    for card in json.loads(run_file(pytester))["cases"]:
+        assert [step["arguments"] for step in card["trajectory"]["turns"][1]["steps"]] == [{"query": "charger"}]
 
 
 def test_the_ini_file_names_a_service_file_whose_secrets_stand_nowhere(

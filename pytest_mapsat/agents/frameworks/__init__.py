@@ -42,6 +42,7 @@ __all__ = [
 #: Its module is that name with underscores. A new framework is a module and a line here.
 ADAPTERS = {
     "claude-agent-sdk": "claude_agent_sdk",
+    "crewai": "crewai",
     "google-adk": "google.adk",
     "langgraph": "langgraph",
     "openai-agents": "agents",

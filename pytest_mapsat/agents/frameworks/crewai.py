@@ -1,0 +1,134 @@
+"""CrewAI: each episode plays a copy of the ``Agent`` or ``Crew``, whose tools have the same names and schemas and are answered by the sandbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import BaseModel, Field, create_model
+
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import Toolbox
+
+from .adapter import Adapter, Episode, Spent, declared, reply_of
+
+_THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
+
+
+def native(tools: Toolbox) -> list[Any]:
+    """Return the tools as subclasses of ``crewai.tools.BaseTool``."""
+    episode = Episode.of(tools)
+
+    def shape(tool: dict[str, Any]) -> type[BaseModel]:
+        given, required = tool["parameters"].get("properties", {}), tool["parameters"].get("required", ())
+        # The sandbox looks at the values; what the model is shown is the schema of each.
+        fields: dict[str, Any] = {
+            name: (Any, Field(... if name in required else None, json_schema_extra=schema))
+            for name, schema in given.items()
+        }
+        return create_model(tool["name"], **fields)
+
+    return [_tool(tool["name"], tool["description"], shape(tool), episode) for tool in declared(tools)]
+
+
+class _Conversation:
+    """One episode with a copy of an agent or crew."""
+
+    def __init__(self, agent: Any, episode: Episode) -> None:
+        self._episode = episode
+        self._said: list[dict[str, str]] = []
+        self._agent = agent.copy()
+        self._is_crew = hasattr(agent, "tasks")
+        members = [self._agent]
+        if self._is_crew:
+            self._agent.memory = False  # it would last on the disk
+            members = [*self._agent.agents, *self._agent.tasks]
+            members += [self._agent.manager_agent] if self._agent.manager_agent else []
+        for member in members:
+            member.tools = [_answered(tool, episode) for tool in member.tools or ()]
+            _own_counter(getattr(member, "llm", None))
+
+    async def reply(self, message: str) -> Reply:
+        """Return the agent's answer, or that of the crew's last task."""
+        self._said.append({"role": "user", "content": message})
+        if self._is_crew:
+            result = await self._agent.kickoff_async(inputs=self._inputs(message))
+        else:
+            result = await self._agent.kickoff_async(list(self._said))
+        self._said.append({"role": "assistant", "content": result.raw})
+        spent = Spent()
+        used = result.token_usage if self._is_crew else result.usage_metrics
+        counted: dict[str, Any] = used if isinstance(used, dict) else used.model_dump() if used else {}
+        spent.add(counted.get("prompt_tokens"), counted.get("completion_tokens"))
+        data = result.pydantic if result.pydantic is not None else getattr(result, "json_dict", None)
+        parts = result.tasks_output if self._is_crew else [result]
+        thoughts = [thought for part in parts for thought in _thoughts(getattr(part, "messages", ()))]
+        return reply_of(result.raw if data is None else data, spent, thoughts=thoughts)
+
+    def _inputs(self, message: str) -> dict[str, Any]:
+        """Return what the placeholders of a crew's tasks stand for."""
+        before = "\n".join(f"{said['role']}: {said['content']}" for said in self._said[:-1])
+        known = {
+            k: v for k, v in self._episode.context.items() if isinstance(v, str | int | float | bool | dict | list)
+        }
+        return {**known, "message": message, "history": before}
+
+
+def _answered(tool: Any, episode: Episode) -> Any:
+    return _tool(tool.name, tool.description, tool.args_schema, episode, result_as_answer=tool.result_as_answer)
+
+
+def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode, **others: Any) -> Any:
+    from crewai.tools import BaseTool
+
+    class SandboxTool(BaseTool):
+        def _run(self, **arguments: Any) -> str:
+            return episode.call(name, _given(schema, arguments)).text
+
+    return SandboxTool(name=name, description=description, args_schema=schema, **others)
+
+
+def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments without the defaults that the framework fills in: what the model left out, the sandbox is not told."""
+    defaults = {
+        name: member.get_default(call_default_factory=True)
+        for name, member in schema.model_fields.items()
+        if not member.is_required()
+    }
+    return {name: value for name, value in arguments.items() if name not in defaults or value != defaults[name]}
+
+
+def _own_counter(model: Any) -> None:
+    """Give the copy of a model, which shares it with the original, a count of tokens of its own."""
+    counter = getattr(model, "_token_usage", None)
+    if isinstance(counter, dict):
+        model._token_usage = dict.fromkeys(counter, 0)  # noqa: SLF001  # no other way to it
+
+
+def _thoughts(messages: Iterable[Any]) -> Iterator[str]:
+    for message in messages:
+        if message.get("role") == "assistant" and isinstance(message.get("content"), str):
+            yield from _THOUGHT.findall(message["content"])
+
+
+def _refusal(agent: Any) -> str:
+    members = [*getattr(agent, "agents", ()), getattr(agent, "manager_agent", None), agent]
+    wants = ("allow_code_execution", "apps", "mcps")
+    outside = sorted({name for member in members for name in wants if getattr(member, name, None)})
+    if outside:
+        return f"no sandbox can answer its {', '.join(outside)}; give it tools in their place"
+    tasks = getattr(agent, "tasks", None)
+    if tasks is not None and not any("{message}" in task.description for task in tasks):
+        return "no task of the crew has {message} in its description, so that no task would know what the user says"
+    return ""
+
+
+ADAPTER = Adapter(
+    name="crewai",
+    versions=((1, 15), (2, 0)),
+    classes=frozenset({("crewai", "BaseAgent"), ("crewai", "Crew")}),
+    start=_Conversation,
+    native=native,
+    refusal=_refusal,
+)
