@@ -190,7 +190,7 @@ class _Summary:
             self._say("", "a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
             count = len({card.id for card in run.cases})
-            text = f"a range: undecided labels in {undecided} of {count} cases may fail or pass"
+            text = f"a range: labels of {undecided} of {count} cases are undecided"
             self._say("", f"{text} (mapsat review {self._saved})", "yellow")
         counting: dict[str, list[str]] = {}
         for name in gated:
