@@ -154,11 +154,11 @@ def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
     """Return what is wrong with a placeholder and a hint; empty texts where nothing is."""
     if variable:
         return ("" if name in os.environ else f"the environment has no variable {name}"), ""
-    known = {"request": PLACEHOLDERS, "headers": IN_HEADERS}.get(place, ())
-    if name in known:
+    allowed = {"request": PLACEHOLDERS, "headers": IN_HEADERS}.get(place, ())
+    if name in allowed:
         return "", ""
-    expected = ", ".join([*(f"${word}" for word in known), "${VARIABLE}"])
-    return f"found ${name} in {place}, expected {expected}; $$ is a dollar", did_you_mean(name, known)
+    expected = ", ".join([*(f"${word}" for word in allowed), "${VARIABLE}"])
+    return f"found ${name} in {place}, expected {expected}; $$ is a dollar", did_you_mean(name, allowed)
 
 
 def wants_tools(file: ServiceFile) -> bool:
