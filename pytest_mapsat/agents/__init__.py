@@ -5,7 +5,6 @@ from __future__ import annotations
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
-from .http import HttpSource
 from .live_spans import EpisodeSpans, spans_heard, told_by_spans
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
