@@ -5,23 +5,22 @@ from __future__ import annotations
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
-from .http import HttpSource
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
-from .source import MODEL_KINDS, AgentSource, Conversation, Session, Source, context_of, session_id
+from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Conversation, Session, Source, context_of, session_id
 from .tool_server import ToolEndpoint, ToolServer, serve_stdio, serve_tools
 
 __all__ = [
     "AGENT_PROMPTS",
     "FORM_PROMPT",
     "MODEL_KINDS",
+    "SERVICE_SCHEMES",
     "AgentFault",
     "AgentSource",
     "Conversation",
     "EventLoop",
-    "HttpSource",
     "RecordedSource",
     "Reply",
     "Session",

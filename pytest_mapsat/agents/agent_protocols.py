@@ -18,6 +18,7 @@ from .wire_forms import (
     ToolForm,
     WireForm,
     function_call,
+    given,
     members_of,
     part_of,
     summed,
@@ -47,8 +48,7 @@ class AgUiForm(ToolForm):
     def _ask(self, tools: list[JsonObject], message: str) -> Step:
         context = [
             {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
-            for key, value in self._exchange.context().items()
-            if value not in (None, [], {}, "")
+            for key, value in given(self._exchange.context()).items()
         ]
         body: JsonObject = {
             "threadId": self._exchange.values["session"],
@@ -138,10 +138,10 @@ class _Run:
 
     def messages(self) -> list[JsonObject]:
         """Return the messages that the run adds to the dialogue."""
-        said = "\n\n".join(text for text in self._texts.values() if text)
-        mine: JsonObject = {"id": next(iter(self._texts), str(uuid4())), "role": "assistant", "content": said}
+        text = "\n\n".join(text for text in self._texts.values() if text)
+        assistant: JsonObject = {"id": next(iter(self._texts), str(uuid4())), "role": "assistant", "content": text}
         if self._made:
-            mine["toolCalls"] = [function_call(call) for call in self._made.values()]
+            assistant["toolCalls"] = [function_call(call) for call in self._made.values()]
         results = [
             {
                 "id": result.get("messageId") or str(uuid4()),
@@ -151,7 +151,7 @@ class _Run:
             }
             for key, result in self._results.items()
         ]
-        return [mine, *results]
+        return [assistant, *results]
 
 
 class A2AForm(WireForm):
@@ -189,18 +189,17 @@ class A2AForm(WireForm):
         return self._read(result)
 
     def _send(self, message: str) -> tuple[JsonObject, JsonObject]:
-        context = {key: value for key, value in self._exchange.context().items() if value not in (None, [], {}, "")}
         old = self._version == "0.3"
-        said: JsonObject = {
+        outgoing: JsonObject = {
             "messageId": str(uuid4()),
             "role": "user" if old else "ROLE_USER",
             "parts": [{"kind": "text", "text": message} if old else {"text": message}],
-            "metadata": {"context": context, "session": self._exchange.values["session"]},
+            "metadata": {"context": given(self._exchange.context()), "session": self._exchange.values["session"]},
             **self._ids,
         }
         if old:
-            said["kind"] = "message"
-        params = {"message": said, "configuration": {"blocking": True} if old else {}}
+            outgoing["kind"] = "message"
+        params = {"message": outgoing, "configuration": {"blocking": True} if old else {}}
         return self._rpc(0, self._extended(params, message))
 
     def _rpc(self, method: int, params: JsonObject) -> tuple[JsonObject, JsonObject]:
@@ -230,31 +229,26 @@ class A2AForm(WireForm):
         return state.removeprefix("TASK_STATE_").lower().replace("_", "-")
 
     def _read(self, result: JsonObject) -> Reply:
+        """Return the reply in a message, or in a task that does not work on, and keep what the next message goes on from."""
         task = self._task(result)
-        if task is None:
-            message = result.get("message", result)
-            parts = part_of(message, "parts", list, "a message")
-        else:
-            parts = self._parts(task)
-            message = {
-                "contextId": task.get("contextId"),
-                "taskId": task["id"] if self._state(task) in self._WAITS else None,
-            }
-            if self._state(task) in ("failed", "rejected", "canceled"):
-                raise told_error(texts_of(parts) or f"the task ended as {self._state(task)}")
-        kept = {key: message.get(key) for key in ("contextId", "taskId")}
-        self._ids = {**self._ids, **kept} if kept["contextId"] else self._ids
-        self._ids = {key: value for key, value in self._ids.items() if isinstance(value, str) and value}
-        data = next(
-            (part["data"] for part in parts if isinstance(part, dict) and isinstance(part.get("data"), dict)), None
-        )
+        message = result.get("message", result) if task is None else task
+        state = "" if task is None else self._state(task)
+        parts = part_of(message, "parts", list, "a message") if task is None else self._parts(task, state)
+        if state in ("failed", "rejected", "canceled"):
+            raise told_error(texts_of(parts) or f"the task ended as {state}")
+        ids = {
+            "contextId": message.get("contextId") or self._ids.get("contextId"),
+            "taskId": message.get("id") if state in self._WAITS else None,
+        }
+        self._ids = {key: value for key, value in ids.items() if isinstance(value, str)}
+        objects = (part.get("data") for part in parts if isinstance(part, dict))
+        data = next((value for value in objects if isinstance(value, dict)), None)
         return Reply(texts_of(parts) or (json.dumps(data, ensure_ascii=False) if data else ""), output=data)
 
     @staticmethod
-    def _parts(task: JsonObject) -> list[Json]:
-        """Return the parts of what a task came to: its artifacts, else the message of its status."""
+    def _parts(task: JsonObject, state: str) -> list[JsonObject]:
+        """Return the parts of what a task came to: its artifacts, else the message of its status; of one that is not completed the other way round."""
         artifacts = members_of(task, "artifacts", "a task")
         made = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
-        said = members_of(task["status"].get("message") or {}, "parts", "a message")
-        waits = A2AForm._state(task) != "completed"
-        return (said or made) if waits else (made or said)
+        told = members_of(task["status"].get("message") or {}, "parts", "a message")
+        return (made or told) if state == "completed" else (told or made)

@@ -158,9 +158,10 @@ class CommandConversation(Conversation):
 
     def _started(self) -> _Process:
         # The name of the test is that of the case.
-        environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_CURRENT_")}
         if not missing_extra():
-            endpoint = self._lease.enter_context(serve_tools(self._toolbox))
+            # Most commands have no use for it.
+            endpoint = self._lease.enter_context(serve_tools(self._toolbox, at_once=False))
             environment |= {"MAPSAT_MCP_URL": endpoint.url, "MAPSAT_MCP_TOKEN": endpoint.token}
         try:
             return _Process(self._source.arguments, self._source.folder, environment)

@@ -24,8 +24,8 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
-from .service_file import FORM_NAMES, ServiceFile, filled, read_service_file, wants_tools
-from .source import AgentContext, Conversation, Session, Spec, seconds_left
+from .service_file import ServiceFile, filled, read_service_file, wants_tools
+from .source import FORM_NAMES, AgentContext, Conversation, Session, Spec, seconds_left
 from .wire_forms import (
     Answer,
     ChatForm,

@@ -7,19 +7,25 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, command, http, models, recorded
+from . import baselines, command, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
-from .service_file import FORM_NAMES
-from .source import MODEL_KINDS, Source, Spec
+from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, Spec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
+
+
+def _open_service(spec: Spec) -> Source:
+    from .http import open_source  # noqa: PLC0415 (only where a service is asked)
+
+    return open_source(spec)
+
 
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
@@ -27,12 +33,11 @@ _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "cmd": command.open_source,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
-    **dict.fromkeys(("http", "https", *FORM_NAMES), http.open_source),
+    **dict.fromkeys(SERVICE_SCHEMES, _open_service),
 }
 _OUR_OWN = (
     baselines.BaselineSource,
     command.CommandSource,
-    http.HttpSource,
     models.ModelSource,
     recorded.RecordedSource,
 )
@@ -84,8 +89,9 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    if isinstance(agent, _OUR_OWN):
-        return agent
+    services = sys.modules.get(f"{__package__}.http")  # loaded where there is a service
+    if isinstance(agent, _OUR_OWN) or (services is not None and isinstance(agent, services.HttpSource)):
+        return cast("Source", agent)
     return callable_source(agent, spec)
 
 

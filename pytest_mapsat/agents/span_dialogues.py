@@ -30,7 +30,7 @@ from .returned import as_json, scrubbed, writable
 
 _NounT = TypeVar("_NounT", Step, Turn, Trajectory)
 RECORDED = Provenance(kind="recorded")
-_CAPTURE = "let the instrumentation record contents, as with OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true, and export again"
+_CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or true), and export again"
 
 
 class Conversation(NamedTuple):
@@ -79,6 +79,9 @@ class Unplaced:
         """
         named = self.by_session.get(case.id if trial == 1 else f"{case.id}-t{trial}")
         begun = self.by_query.get(" ".join(case.visible.query.split()), ()) if trial == 1 else ()
+        begun = (
+            [one for one in begun if not any(_is_begun_by(other, one) for other in begun)] if len(begun) > 1 else begun
+        )
         if named is None and len(begun) > 1:
             places = " and ".join(conversation.place for conversation in begun[:3])
             raise InfrastructureError(
@@ -102,6 +105,12 @@ class Unplaced:
             f"; of {len(every)} conversations without an attribute mapsat.case none has its id as session, or its query; "
             f"the first, {first.place}, begins with {shown(first.query)}"
         )
+
+
+def _is_begun_by(longer: Conversation, shorter: Conversation) -> bool:
+    """Return whether a conversation begins with all of another one: each turn was given with what came before it."""
+    first, other = ([(turn.role, turn.text) for turn in one.trajectory.turns] for one in (longer, shorter))
+    return len(other) < len(first) and first[: len(other)] == other
 
 
 def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory | Conversation]]:

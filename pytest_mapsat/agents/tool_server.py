@@ -62,13 +62,14 @@ def missing_extra() -> str:
     return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL} ({advice})"
 
 
-def serve_tools(toolbox: Toolbox) -> AbstractContextManager[ToolEndpoint]:
+def serve_tools(toolbox: Toolbox, *, at_once: bool = True) -> AbstractContextManager[ToolEndpoint]:
     """Serve the tools of one episode over MCP on the loopback interface; afterwards the token leads nowhere.
 
-    All episodes of a process share one server, which is imported and started by its first connection.
+    All episodes of a process share one server.
 
     Args:
         toolbox: the tools; may be called from several threads.
+        at_once: whether the server is imported and started now; otherwise its first connection does it, and waits a second for it.
 
     Raises:
         UsageError: the extra ``[mcp]`` is not installed, or no port can be had.
@@ -77,7 +78,7 @@ def serve_tools(toolbox: Toolbox) -> AbstractContextManager[ToolEndpoint]:
     with _lock:
         if _shared is None:
             _shared = ToolServer()
-    return _shared.lease(toolbox)
+    return _shared.lease(toolbox, at_once=at_once)
 
 
 _lock = Lock()
@@ -108,13 +109,17 @@ class ToolServer:
         self._host = f"[{host}]" if ":" in host else host
         self._port: int = self._socket.getsockname()[1]
         self._toolboxes: dict[str, Toolbox] = {}
+        self._woken = False
         Thread(target=self._run, name="mapsat-mcp", daemon=True).start()
 
     @contextmanager
-    def lease(self, toolbox: Toolbox) -> Iterator[ToolEndpoint]:
-        """Answer calls with a new token from the toolbox, until the context is left."""
+    def lease(self, toolbox: Toolbox, *, at_once: bool = True) -> Iterator[ToolEndpoint]:
+        """Answer calls with a new token from the toolbox, until the context is left; see ``serve_tools``."""
         token = secrets.token_urlsafe(24)
         self._toolboxes[token] = toolbox
+        if at_once and not self._woken:
+            self._woken = True
+            socket.create_connection((self._host.strip("[]"), self._port)).close()
         try:
             yield ToolEndpoint(f"http://{self._host}:{self._port}/mcp", token)
         finally:
@@ -124,7 +129,7 @@ class ToolServer:
         import asyncio  # noqa: PLC0415 (with the server)
 
         with self._socket:
-            # A client that connects waits in the system's queue; until then nothing is imported.
+            # The first connection waits in the system's queue; until then nothing is imported.
             select.select([self._socket], [], [])
             asyncio.run(self._serve())
 

@@ -150,11 +150,17 @@ def texts_of(parts: Json, key: str = "text") -> str:
     return "".join(part[key] for part in members if isinstance(part, Mapping) and isinstance(part.get(key), str))
 
 
+def given(context: AgentContext) -> JsonObject:
+    """Return what of a context a case gives."""
+    return {key: value for key, value in context.items() if value not in (None, [], {}, "")}
+
+
 def _introduction(context: AgentContext) -> str:
     """Return what a model is told of the situation: the instructions of the case, and the context as JSON."""
-    rest = {key: value for key, value in context.items() if key != "instructions" and value not in (None, [], {}, "")}
-    written = f"The situation, as JSON:\n{json.dumps(rest, ensure_ascii=False)}"
-    return f"{context.instructions}\n\n{written}" if context.instructions else written
+    situation = given(context)
+    instructions = situation.pop("instructions", "")
+    text = f"The situation, as JSON:\n{json.dumps(situation, ensure_ascii=False)}"
+    return f"{instructions}\n\n{text}" if instructions else text
 
 
 # -- forms ---------------------------------------------------------------------------------------------------------------
@@ -243,8 +249,8 @@ class JsonForm(WireForm):
         keys = sorted(data) if isinstance(data, Mapping) else []
         expected = f"a text at {path!r} (response.text)" if path else f"a text under {', '.join(self._TEXTS)}"
         hint = did_you_mean(path.partition(".")[0], keys) if path else "say where with response: {text: PATH}"
-        found = f"an object with {', '.join(map(shown, keys))}" if keys else shown(data)
-        raise ServiceFault(f"expected {expected}, found {found}" + (f" ({hint})" if hint else ""))
+        content = f"an object with {', '.join(map(shown, keys))}" if keys else shown(data)
+        raise ServiceFault(f"expected {expected}, found {content}" + (f" ({hint})" if hint else ""))
 
 
 class Call(NamedTuple):
@@ -340,14 +346,14 @@ class ChatForm(ToolForm):
         if body.get("stream") is True:
             body.setdefault("stream_options", {"include_usage": True})
         answer = self._exchange.post(body, {})
-        said, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
-        text = texts_of(said.get("content")) or texts_of(said.get("refusal"))
-        made = members_of(said, "tool_calls", "its message")
+        assistant, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
+        text = texts_of(assistant.get("content")) or texts_of(assistant.get("refusal"))
+        made = members_of(assistant, "tool_calls", "its message")
         calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
-        mine: JsonObject = {"role": "assistant", "content": text or None}
+        # Sent back with the fields that every service takes, whatever else it has said of them.
+        self._messages.append({"role": "assistant", "content": text or None})
         if calls:
-            mine["tool_calls"] = [function_call(call) for call in calls]
-        self._messages.append(mine)
+            self._messages[-1]["tool_calls"] = [function_call(call) for call in calls]
         return Step(text, calls, usage_of(usage))
 
     @staticmethod

@@ -18,7 +18,7 @@ _ROLES = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool",
     "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
-_CALLS = ("tool_call", "function_call", "tool_use", "tool-call")
+_CALLS = ("tool_call", "function_call", "tool_use", "tool-call", "toolUse")
 _RESULTS = (
     "tool_call_response",
     "tool_result",
@@ -26,6 +26,7 @@ _RESULTS = (
     "function_response",
     "tool-result",
     "tool_call_result",
+    "toolResult",
 )
 _THOUGHTS = ("reasoning", "thinking", "thought")
 
@@ -96,15 +97,15 @@ def _is_prose(text: str) -> bool:
 
 
 def arguments_of(value: Json) -> JsonObject | Unknown:
-    """Return the arguments of a call; those of a Python function are the ones by name."""
+    """Return the arguments of a call, out of what an instrumentation wrote of them: those of a Python function are the ones by name."""
     data = data_of(value)
-    if (
-        isinstance(data, dict)
-        and data.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"}
-        and isinstance(data.get("kwargs"), dict)
-    ):
+    if not isinstance(data, dict):
+        return UNKNOWN
+    if data.keys() <= {"args", "kwargs", "sanitize_inputs_outputs"} and isinstance(data.get("kwargs"), dict):
         return UNKNOWN if data.get("args") else data["kwargs"]
-    return data if isinstance(data, dict) else UNKNOWN
+    if data.keys() >= {"input_str", "inputs"} and isinstance(data["inputs"], dict):
+        return data["inputs"]
+    return data
 
 
 def read_messages(value: Json, role: str) -> list[Message] | None:
@@ -118,6 +119,8 @@ def read_messages(value: Json, role: str) -> list[Message] | None:
     if isinstance(data, Unknown):
         return None
     if isinstance(data, dict):
+        if isinstance(data.get("content"), dict) and "parts" in data["content"]:
+            return read_messages(data["content"], role)
         inner = next(
             (
                 data[key]
@@ -158,7 +161,7 @@ def _message(data: Json, role: str) -> Iterator[Message]:
         if isinstance(inner := data.get(wrapper), dict):
             data = {**data, **inner}
     kind = str(data.get("type") or data.get("kind") or "")
-    named = str(data.get("role") or kind or role).lower()
+    named = "ai" if kind in _CALLS else "tool" if kind in _RESULTS else str(data.get("role") or kind or role).lower()
     own = _ROLES.get(named.removesuffix("message").removesuffix("chunk") or named, role)
     if isinstance(data.get("parts"), list) and kind in (
         "request",
@@ -239,30 +242,50 @@ def _call(data: JsonObject) -> CallPart:
 
 def _id(data: JsonObject) -> str:
     value = next(
-        (data[key] for key in ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "id") if data.get(key)), ""
+        (
+            data[key]
+            for key in ("call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
+            if data.get(key)
+        ),
+        "",
     )
     return str(value)
 
 
 def _result(value: Json | Unknown) -> Json | Unknown:
-    """Return a result as data: the text of content blocks that hold nothing else is read as one."""
+    """Return a result in a message as data: the text of content blocks that hold nothing else is read as one."""
+    return value if isinstance(value, Unknown) else data_of(_joined_blocks(value))
+
+
+def _joined_blocks(value: Json) -> Json:
     if (
         isinstance(value, list)
         and value
         and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in value)
     ):
-        value = "\n".join(part["text"] for part in value)
-    return value if isinstance(value, Unknown) else data_of(value)
+        return "\n".join(part["text"] for part in value)
+    return value
 
 
 def result_of(value: Json) -> Json | Unknown:
     """Return what a tool gave, out of what an instrumentation wrote of it: a message of a tool holds it as its content."""
     data = data_of(value)
+    if isinstance(data, dict) and data.keys() == {
+        "output",
+        "kwargs",
+    }:  # LangChain's callback, with what it was called with
+        data = data["output"]
+    for wrapper in ("kwargs", "data"):
+        if (
+            isinstance(data, dict)
+            and isinstance(inner := data.get(wrapper), dict)
+            and {"content", "tool_call_id"} <= inner.keys()
+        ):
+            data = inner
     if isinstance(data, dict) and data.keys() >= {"content", "tool_call_id"}:
         return _result(data["content"])
-    if isinstance(data, dict) and isinstance(inner := data.get("kwargs"), dict) and "content" in inner:
-        return _result(inner["content"])
-    return _result(data)
+    joined = UNKNOWN if isinstance(data, Unknown) else _joined_blocks(data)
+    return joined if joined is data else data_of(joined)
 
 
 def numbered(attributes: Mapping[str, Any], prefix: str) -> list[Json]:

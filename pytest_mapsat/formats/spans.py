@@ -81,8 +81,8 @@ _TOKENS_OUT = (
 _COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
-#: The structured output of an agent that gives it through a tool of this name.
-_FINAL = "final_result"
+#: The tools by which frameworks take an agent's last words: not the agent's own, where what they were given is the reply.
+_FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
 _NOTES = 20
 _NANO = 1_000_000_000
 
@@ -384,9 +384,8 @@ class _Reader:
             )
             if turn.input_tokens is None and turn.output_tokens is None:
                 self._spend(turn, span)
-            if final := _object(span.attributes.get(_FINAL)):
-                turn.output = final
-                turn.calls = [call for call in turn.calls if call.executed or not call.name.startswith(_FINAL)]
+            turn.output = _object(span.attributes.get(_FINAL)) or turn.output
+            turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: SpanTurn, top: tuple[str, str]) -> bool:
         """Return whether a turn was told by a span within an outermost one."""
@@ -417,6 +416,10 @@ class _Reader:
         """Take a call that was made: it is the one of a model's message, where that is told, or one more."""
         name = str(span.first(_TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(_CALL_ID) or ""), span.first(_ARGUMENTS)
+        # Where a span of a tool has an event for each, the first one is what the tool was given.
+        told_in = {(event, key): value for event, body in span.events for key, value in body.items()}
+        if ("gen_ai.choice", "message") in told_in:
+            arguments = told_in.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
         call = self._pending(call_id, name)
         if call is None:
             call = SpanCall(name, call_id)
@@ -425,15 +428,15 @@ class _Reader:
         call.own = _object(span.attributes.get(OWN_CALL))
         if arguments is not None:
             told = arguments_of(arguments)
-            if isinstance(told, Unknown):
+            if isinstance(told, Unknown) and call.arguments is None:
                 self._note(span, f"the arguments of {name} are cut off, hidden or no object")
-            else:
+            elif not isinstance(told, Unknown):
                 call.arguments = told
         results = [span.attributes[name] for name in _RESULT if name in span.attributes]
         results += [
-            attributes["content"]
-            for event, attributes in span.events
-            if event == "gen_ai.tool.message" and "content" in attributes
+            part
+            for key in (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content"))
+            if (part := told_in.get(key)) is not None
         ]
         value = result_of(results[0]) if results else UNKNOWN
         if call.own and results:
@@ -487,7 +490,7 @@ def messages_in(span: Span) -> list[Message] | None:
     """Return the messages that a span of a model or an agent was given; None where they are not told."""
     for prefix in _NUMBERED_IN:
         if listed := numbered(span.attributes, prefix):
-            return read_messages(listed, "user")
+            return _fuller(read_messages(listed, "user"), span.first(_VALUES_IN), "user")
     if (value := span.first(_MESSAGES_IN)) is not None:
         return read_messages(value, "user")
     if told := [message for message in _events(span) if message[0] != "choice"]:
@@ -496,11 +499,23 @@ def messages_in(span: Span) -> list[Message] | None:
     return None if value is None else read_messages(value, "user")
 
 
+def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
+    """Return numbered messages; where one of them is empty, those of the whole value if that tells all of them."""
+    if listed is not None and all(map(_tells, listed)):
+        return listed
+    whole = None if value is None else read_messages(value, role)
+    return whole if whole and all(map(_tells, whole)) else listed
+
+
+def _tells(message: Message) -> bool:
+    return bool(message.text or message.calls or message.results)
+
+
 def messages_out(span: Span) -> list[Message] | None:
     """Return what a span of a model or an agent gave; None where it is not told."""
     for prefix in _NUMBERED_OUT:
         if listed := numbered(span.attributes, prefix):
-            return read_messages(listed, "assistant")
+            return _fuller(read_messages(listed, "assistant"), span.first(_VALUES_OUT), "assistant")
     if (value := span.first(_MESSAGES_OUT)) is not None:
         return read_messages(value, "assistant")
     if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
@@ -532,11 +547,16 @@ def _events(span: Span) -> Iterator[tuple[str, Message]]:
     listed += [(str(event.get("event.name", "")), event) for event in _list(span.attributes.get("events"))]
     for name, attributes in listed:
         body = {**attributes, **_object(attributes.get("gen_ai.event.content"))}
+        body |= {
+            key: blocks
+            for key in ("content", "message")
+            if isinstance(body.get(key), str) and (blocks := _list(body[key]))
+        }
         if isinstance(body.get("tool_calls"), str):
             body["tool_calls"] = _list(body["tool_calls"])
         if name == "gen_ai.choice":
             inner = body.get("message")
-            body = _object(inner) or ({"content": inner} if isinstance(inner, str) else body)
+            body = _object(inner) or ({"content": inner} if isinstance(inner, (str, list)) else body)
             yield from (
                 ("choice", message) for message in read_messages([{**body, "role": "assistant"}], "assistant") or ()
             )
@@ -558,6 +578,15 @@ def _events(span: Span) -> Iterator[tuple[str, Message]]:
                 ("choice", message)
                 for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant") or ()
             )
+
+
+def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
+    """Return whether a call is how a framework takes the agent's reply."""
+    if not call.name.startswith(_FINAL_TOOLS) or call.arguments is None:
+        return False
+    return call.arguments == turn.output or (
+        len(call.arguments) == 1 and str(next(iter(call.arguments.values()))) == turn.text
+    )
 
 
 def _call_of(call: CallPart, span: Span) -> SpanCall:

@@ -151,7 +151,7 @@ class TestProcess:
     def test_that_hangs_is_killed_when_the_time_is_over(self):
         began = time.perf_counter()
         assert play("hangs", timeout=0.5).ending == "timeout"
-        assert time.perf_counter() - began < 5
+        assert time.perf_counter() - began < 20  # the program would take 60
 
     def test_ends_with_its_episode_and_takes_its_children_along(self):
         assert is_gone(int(play("leaves_a_child").turns[1].text))

@@ -436,6 +436,7 @@ class TestA2A:
         assert [body["method"] for body in bodies] == ["SendMessage"] * 2
         assert (first["role"], first["parts"]) == ("ROLE_USER", [{"text": "Find a cafe"}])
         assert ("contextId" in first, second["contextId"]) == (False, "ctx-1")
+        assert "taskId" not in second
         assert first["metadata"]["context"]["city"] == "Lindenau"
 
     def test_a_question_goes_on_in_its_task(self, talk):
@@ -510,7 +511,7 @@ WHOLE = {
     "json": answers({"text": "Here.", "output": {"a": 1}, "usage": {"cost": 1}, "error": None}),
     "openai-chat": chat("Here.", ("find", CALL), usage={"prompt_tokens": 1}),
     "openai-responses": answers(response(THOUGHT, function(), message("Here."))),
-    "a2a": rpc({"task": task("TASK_STATE_COMPLETED", "Here.", artifacts=[{"text": "Here."}, {"data": {"a": 1}}])}),
+    "a2a": rpc({"task": task("TASK_STATE_INPUT_REQUIRED", "Here.", artifacts=[{"text": "Here."}, {"data": {"a": 1}}])}),
 }
 STREAMS = {
     "openai-chat": chunks({"content": "He", "tool_calls": [{"index": 0, "id": "a", "function": {"name": "find"}}]}),

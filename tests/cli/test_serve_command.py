@@ -70,26 +70,31 @@ def test_over_standard_input_and_output_a_client_sees_the_tools_alone(tmp_path):
     assert [(step["id"], step["tool"]) for step in saved] == [("c1", "get_weather"), ("c2", "get_wether")]
 
 
-def test_over_http_the_printed_settings_lead_a_client_there():
+@pytest.fixture
+def server():
+    """A running server of HTTP, which a test that fails does not wait for."""
     command = [sys.executable, *COMMAND, "--http"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        settings = json.loads(process.stdout.readline().partition(": ")[2])["mcpServers"]["mapsat"]
-        bare = process.stdout.readline().split()[-1]
+        yield process
+        process.kill()
 
-        async def talk():
-            async with client_of(
-                settings["url"], settings["headers"]["Authorization"].removeprefix("Bearer ")
-            ) as client:
-                seen = await look_around(client)
-            async with client_of(bare) as client:
-                assert [tool.name for tool in (await client.list_tools()).tools] == seen[0]
-            return seen
 
-        assert settings["url"].startswith("http://127.0.0.1:")
-        assert_it_sees_the_tools_alone(*asyncio.run(talk()))
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
-    assert process.returncode == 0
+def test_over_http_the_printed_settings_lead_a_client_there(server):
+    settings = json.loads(server.stdout.readline().partition(": ")[2])["mcpServers"]["mapsat"]
+    bare = server.stdout.readline().split()[-1]
+
+    async def talk():
+        async with client_of(settings["url"], settings["headers"]["Authorization"].removeprefix("Bearer ")) as client:
+            seen = await look_around(client)
+        async with client_of(bare) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == seen[0]
+        return seen
+
+    assert settings["url"].startswith("http://127.0.0.1:")
+    assert_it_sees_the_tools_alone(*asyncio.run(talk()))
+    server.send_signal(signal.SIGINT)
+    _, told = server.communicate(timeout=30)
+    assert server.returncode == 0
     assert_it_tells_the_calls(told)
     assert "warning" not in told
     assert "2 calls" in told

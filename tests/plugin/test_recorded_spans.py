@@ -1,6 +1,7 @@
 """--mapsat-agent=recorded:SPANS judges what instrumented agents did; --mapsat-report=otlp: writes it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from spans_made import LAST, QUERY, genai, span, text, write
@@ -146,3 +147,12 @@ def test_no_secret_of_the_environment_stands_in_spans(project: pytest.Pytester, 
     told = (project.path / "spans.json").read_text(encoding="utf-8")
     assert "The key is [redacted MAPS_API_KEY]" in told
     assert "abcdef-1234567" not in told
+
+
+@pytest.mark.parametrize("name", ["pydantic_ai", "openai_agents", "strands"])
+def test_spans_of_a_framework_are_judged_by_its_query(project: pytest.Pytester, name) -> None:
+    spans = Path(__file__).parents[1] / "formats" / "spans" / f"{name}.jsonl"
+    (project.path / "spans.json").write_bytes(spans.read_bytes())
+    play(project, "-k", "nav-one").assert_outcomes(passed=1)
+    card = card_of(project, "nav-one")
+    assert (card["turns"], card["calls"]["by_tool"], card["metrics"]["ts"]) == (2, {"search_poi": 1}, 1)

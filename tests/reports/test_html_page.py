@@ -26,7 +26,9 @@ def drawn(*calls):
     return drawing_of(told("a", steps=steps).trajectory)
 
 
-@pytest.mark.parametrize(("cases", "most"), [(130, 6 * MIB), pytest.param(300, 10 * MIB, marks=pytest.mark.long_proof)])
+@pytest.mark.parametrize(
+    ("cases", "most"), [(200, 6.5 * MIB), pytest.param(300, 10 * MIB, marks=pytest.mark.long_proof)]
+)
 def test_a_page_of_hundreds_of_cases_is_small(cases, most):
     noise = {"places": [{"name": f"Place {number}", "lon": 13 + number / 1e4, "lat": 52.5} for number in range(400)]}
     step = Step(kind="call", tool="search", arguments={"query": "x" * 500}, result=noise)
