@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
+from .command import CommandSource
 from .http import HttpSource
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
@@ -19,6 +20,7 @@ __all__ = [
     "MODEL_KINDS",
     "AgentFault",
     "AgentSource",
+    "CommandSource",
     "Conversation",
     "EventLoop",
     "HttpSource",
