@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
-from .command import CommandSource
-from .http import HttpSource
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
-from .source import MODEL_KINDS, AgentSource, Conversation, Session, Source, context_of, session_id
-from .tool_server import ToolEndpoint, ToolServer, serve_stdio, serve_tools
+from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Conversation, Session, Source, context_of, session_id
+
+if TYPE_CHECKING:
+    from .tool_server import ToolServer, serve_stdio, serve_tools
+else:
+    __getattr__ = fetched(__name__, {"tool_server": ("ToolServer", "serve_stdio", "serve_tools")})
 
 __all__ = [
     "AGENT_PROMPTS",
     "FORM_PROMPT",
     "MODEL_KINDS",
+    "SERVICE_SCHEMES",
     "AgentFault",
     "AgentSource",
-    "CommandSource",
     "Conversation",
     "EventLoop",
-    "HttpSource",
     "RecordedSource",
     "Reply",
     "Session",
     "Source",
-    "ToolEndpoint",
     "ToolServer",
     "as_json",
     "context_of",

@@ -29,7 +29,7 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .returned import AgentFault, checked, scrubbed
-from .source import AgentContext, Conversation, Session, Spec
+from .source import AgentContext, Conversation, Session, SourceElsewhere, Spec
 from .tool_server import missing_extra, serve_tools
 
 #: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output.
@@ -51,7 +51,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class CommandSource:
+class CommandSource(SourceElsewhere):
     """A command that is started once for each episode.
 
     Attributes:

@@ -7,35 +7,40 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, command, http, models, recorded
+from . import baselines, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
-from .service_file import FORM_NAMES
-from .source import MODEL_KINDS, Source, Spec
+from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, Spec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
 
+
+def _elsewhere(spec: Spec) -> Source:
+    """Return the source of an agent outside of this process; what speaks to it is loaded only where there is one."""
+    if spec.scheme == "cmd":
+        from .command import open_source as open_command  # noqa: PLC0415 (see above)
+
+        return open_command(spec)
+    from .http import open_source as open_service  # noqa: PLC0415 (likewise)
+
+    return open_service(spec)
+
+
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
-    "cmd": command.open_source,
+    "cmd": _elsewhere,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
-    **dict.fromkeys(("http", "https", *FORM_NAMES), http.open_source),
+    **dict.fromkeys(SERVICE_SCHEMES, _elsewhere),
 }
-_OUR_OWN = (
-    baselines.BaselineSource,
-    command.CommandSource,
-    http.HttpSource,
-    models.ModelSource,
-    recorded.RecordedSource,
-)
+_OUR_OWN = (baselines.BaselineSource, models.ModelSource, recorded.RecordedSource, SourceElsewhere)
 _TO_COME = ("baseline:surface",)
 
 
@@ -85,7 +90,7 @@ def source_of(agent: object, spec: str) -> Source:
         UsageError: it is none of these.
     """
     if isinstance(agent, _OUR_OWN):
-        return agent
+        return cast("Source", agent)
     return callable_source(agent, spec)
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -14,10 +13,8 @@ from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require
 from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.secrets import name_secrets
 
-from .source import Spec
+from .source import FormName, Spec
 
-FormName = Literal["json", "openai-chat", "openai-responses", "a2a", "ag-ui"]
-FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
 #: What ``request`` and ``headers`` of a service file may take from the episode.
 PLACEHOLDERS = ("message", "messages", "session", "context", "tools", "mcp_url", "mcp_token")
 IN_HEADERS = ("session", "mcp_url", "mcp_token")

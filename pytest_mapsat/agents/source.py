@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 #: How a model is asked that is the agent.
 ModelKind = Literal["react", "plan"]
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
+#: How a service behind HTTP is spoken to.
+FormName = Literal["json", "openai-chat", "openai-responses", "a2a", "ag-ui"]
+FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
+#: How the spec of a service begins.
+SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
 
 class AgentContext(dict[str, Any]):
@@ -169,6 +174,10 @@ class AgentSource(Protocol):
             session: the session to hand on.
         """
         ...
+
+
+class SourceElsewhere:
+    """A source whose agent runs outside of this process: a service or a program."""
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"

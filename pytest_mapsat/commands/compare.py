@@ -113,7 +113,7 @@ def _merge(options: argparse.Namespace) -> int:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
     whole = merge(parts, open_suites(options.suite or [SUITE]), baselines, tuple(options.max_drop or ()))
     save_run(options.out, whole)
-    return print_run(whole, as_json=options.json)
+    return print_run(whole, as_json=options.json, saved=options.out)
 
 
 COMMANDS = {

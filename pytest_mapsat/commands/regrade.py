@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
             result = regraded(client)
     if options.save is not None:
         save_run(options.save, result)
-    return print_run(result, as_json=options.json)
+    return print_run(result, as_json=options.json, saved=options.save)
 
 
 def _changes(options: argparse.Namespace) -> Changes:

@@ -103,14 +103,21 @@ def width() -> int:
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
-def print_run(run: Run, *, as_json: bool) -> int:
-    """Print what came of a run, without its episodes, and return the exit status."""
+def print_run(run: Run, *, as_json: bool, saved: Path | None = None) -> int:
+    """Print what came of a run, without its episodes, and return the exit status.
+
+    Args:
+        run: the run.
+        as_json: whether it is printed as JSON.
+        saved: the file that holds it, where there is one.
+    """
     from pytest_mapsat.reports import summary_lines
 
     if as_json:
         write_json(run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True))
     else:
-        write(line.text for line in summary_lines(run, width=width(), colour=False))
+        name = "RUN" if saved is None else str(saved)
+        write(line.text for line in summary_lines(run, width=width(), colour=False, saved=name))
     return status_of(run)
 
 

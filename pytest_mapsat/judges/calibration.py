@@ -66,9 +66,9 @@ def suspicion(cell: str, calibration: Calibration) -> str:
     true, false = calibration.cells.get(cell, (0, 0))
     seen = true + false
     if seen < calibration.least:
-        return f"failed, but only {seen} such verdicts have been checked, and {calibration.least} are needed"
+        return f"it looks failed, but only {seen} failures of this kind have been checked, and {calibration.least} are needed"
     if lower_bound(true, seen) < calibration.bound:
-        return f"failed, but {false} of {seen} such verdicts were wrong"
+        return f"it looks failed, but {false} of {seen} failures of this kind were wrong"
     return ""
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import printable, write_run
+from pytest_mapsat.formats import printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
 from pytest_mapsat.options import agent_spec
@@ -361,7 +361,10 @@ class Reporter:
             )
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
-            for line in summary_lines(self._run, width=width, colour=terminal.hasmarkup, brief=brief, full=full):
+            saved = "RUN" if self.settings.save is None or not self._saved else shown_path(self.settings.save)
+            colour = terminal.hasmarkup
+            lines = summary_lines(self._run, width=width, colour=colour, brief=brief, full=full, saved=saved)
+            for line in lines:
                 terminal.write_line(line.text, **({line.style: True} if line.style else {}))
         for note in self._notes():
             for part in wrap(note, width, hang=9):

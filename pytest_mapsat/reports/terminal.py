@@ -39,7 +39,9 @@ _STOPPED_NAMES, _WORST, _SLOWEST, _LOST, _STOPPED, _FLAKY = 2, 5, 3, 10, 3, 10
 _MANY_MISSES = 0.1
 
 
-def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False) -> list[Line]:
+def summary_lines(
+    run: Run, *, width: int, colour: bool, brief: bool = False, full: bool = False, saved: str = "RUN"
+) -> list[Line]:
     """Return the summary of a run.
 
     Args:
@@ -48,8 +50,9 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
         colour: whether lines may have a style.
         brief: give only the gate's line and the lost items.
         full: with a comparison, name every case, requirement and group that changed.
+        saved: the run file, as commands that go on from it name it.
     """
-    summary = _Summary(run, width, full=full)
+    summary = _Summary(run, width, full=full, saved=saved)
     if not brief:
         summary.begin()
         if run.cases:
@@ -64,9 +67,9 @@ def summary_lines(run: Run, *, width: int, colour: bool, brief: bool = False, fu
 class _Summary:
     """The lines of a summary as they come to be."""
 
-    def __init__(self, run: Run, width: int, *, full: bool) -> None:
+    def __init__(self, run: Run, width: int, *, full: bool, saved: str) -> None:
         self.lines: list[Line] = []
-        self._run, self._width, self._full = run, width, full
+        self._run, self._width, self._full, self._saved = run, width, full, saved
         self._rows = case_rows(run.cases, run.manifest.options.pass_rule)
 
     def _say(self, label: str, text: str, style: str = "") -> None:
@@ -187,8 +190,8 @@ class _Summary:
             self._say("", "a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
             count = len({card.id for card in run.cases})
-            text = f"a range: undecided labels in {undecided} of {count} cases may fail or pass (mapsat review RUN)"
-            self._say("", text, "yellow")
+            text = f"a range: labels of {undecided} of {count} cases are undecided"
+            self._say("", f"{text} (mapsat review {self._saved})", "yellow")
         counting: dict[str, list[str]] = {}
         for name in gated:
             mean = run.summary.get(name)
@@ -203,7 +206,7 @@ class _Summary:
             labels, cases = suspects.total(), len(suspects)
             text = (
                 f"{labels} undecided label{'s' * (labels > 1)} in {cases} case{'s' * (cases > 1)} look failed; "
-                "mapsat review RUN shows them first"
+                f"mapsat review {self._saved} shows them first"
             )
             self._say("suspect  ", text, "yellow")
         headlines = ((metric.name, run.summary.get(metric.name)) for metric in run.manifest.metrics if metric.headline)

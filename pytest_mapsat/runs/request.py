@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 
-from pytest_mapsat.agents import MODEL_KINDS, CommandSource, HttpSource
+from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.judges import asks_model
@@ -123,8 +123,8 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     if kind == "baseline":
         return ""
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
-    if isinstance(agent, CommandSource | HttpSource):
-        own = list(map(Path, agent.files))  # what the agent's own code is besides is not known
+    if kind == "cmd" or kind in SERVICE_SCHEMES:
+        own = list(map(Path, getattr(agent, "files", ())))  # the rest of its code is elsewhere
     else:
         own = (
             [Path(rest)]

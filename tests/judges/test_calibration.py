@@ -64,7 +64,7 @@ def test_a_failure_in_a_long_reply_is_suspect_with_quote_reason_and_rate():
     assert label.suspect
     assert (label.outcome, label.value, label.blame) == ("unevaluated", None, None)
     assert label.why.startswith("undecided: suspect: turn 1 says 'Old Mill'")
-    assert label.why.endswith(f"failed, but {false} of {true + false} such verdicts were wrong")
+    assert label.why.endswith(f"it looks failed, but {false} of {true + false} failures of this kind were wrong")
     assert label.quotes[0].text == "Old Mill"
 
 

@@ -38,7 +38,7 @@ def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(p
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
-            "a range: undecided labels in 1 of 3 cases may fail or pass (mapsat review RUN)",
+            "a range: labels of 1 of 3 cases are undecided (mapsat review run.json)",
             "gate     INCONCLUSIVE, exit status 1: 1 of 3 cases has no verdict, allowed: 0",
             "*(undecided 1: nav-one; requirement z1: 'it' may be either)*",
             "*mapsat review RUN*",
@@ -75,7 +75,7 @@ def test_a_regraded_run_keeps_what_is_open(project: pytest.Pytester, capsys: pyt
     project.runpytest("--mapsat-agent=good:agent", judge, "--mapsat-save=run.json")
     status = main(["regrade", "run.json", "--judge=recorded:judged.json", "--save", "again.json"])
     assert (status, saved(project, "again.json")["summary"]) == (1, saved(project)["summary"])
-    assert "a range: undecided labels in 1 of 3 cases" in capsys.readouterr().out
+    assert "a range: labels of 1 of 3 cases are undecided" in capsys.readouterr().out
 
 
 def test_an_agent_sheds_no_bad_case_by_asking_what_is_not_recorded(project: pytest.Pytester) -> None:
@@ -173,8 +173,11 @@ def test_a_suspect_failure_is_counted_in_the_summary_told_with_its_rate_and_revi
     path.write_text(json.dumps(case) + "\n")
     result = project.runpytest("--mapsat-agent=bad:agent", "--mapsat-save=run.json", "-rs")
     told = " ".join(result.stdout.str().split())
-    assert "look failed; mapsat review RUN shows them first" in told
-    assert "hard z1 is undecided: suspect: no reply says 'Blue Bay'; failed, but only 6 such verdicts" in told
+    assert "look failed; mapsat review run.json shows them first" in told
+    assert (
+        "hard z1 is undecided: suspect: no reply says 'Blue Bay'; it looks failed, but only 6 failures of this kind"
+        in told
+    )
     monkeypatch.chdir(project.path)
     capsys.readouterr()
     assert main(["review", "run.json", "--list", "--json"]) == 0

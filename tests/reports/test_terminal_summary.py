@@ -41,8 +41,8 @@ replies as expected)
 tools = expected tools called as expected / tools expected
 or called
 a case counts in each of its domains
-a range: undecided labels in 2 of 5 cases may fail or pass
-(mapsat review RUN)
+a range: labels of 2 of 5 cases are undecided (mapsat review
+RUN)
 95 % interval over cases: satisfied 0.210-1.000, per turn
                           0.210-1.000
 
@@ -73,7 +73,7 @@ satisfied (AR) = asked x unasked: requests met x unspoken needs met, per case
 per turn (SES) = satisfied x brevity (0.5 with as many replies as expected)
 tools = expected tools called as expected / tools expected or called
 a case counts in each of its domains
-a range: undecided labels in 2 of 5 cases may fail or pass (mapsat review RUN)
+a range: labels of 2 of 5 cases are undecided (mapsat review RUN)
 95 % interval over cases: satisfied 0.210-1.000, per turn 0.210-1.000
 
 sandbox 20 calls: 19 exact, 1 miss
