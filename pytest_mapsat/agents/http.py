@@ -15,9 +15,9 @@ from functools import partial
 from secrets import token_hex
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pytest_mapsat.formats import limits, parse_json, redacted
+from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
 from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -116,6 +116,11 @@ def open_source(spec: Spec) -> HttpSource:
         SuiteError: the service file is broken; its problems say where.
     """
     named, url, form = f"agent {spec.text!r}", spec.text, spec.http
+    secret = next((name for name, _ in parse_qsl(urlsplit(spec.text).query) if is_obvious(name) or name == "key"), "")
+    if secret:
+        raise UsageError(
+            f"agent: an address with {secret}=... would stand in reports: take it as url: into a service file"
+        )
     if spec.scheme in FORM_NAMES:
         url, form = spec.rest, spec.scheme
     elif not spec.rest.startswith("//"):
