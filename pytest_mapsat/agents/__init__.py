@@ -8,6 +8,7 @@ from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
+from .live_spans import EpisodeSpans, spans_heard, told_by_spans
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
@@ -27,6 +28,7 @@ __all__ = [
     "AgentFault",
     "AgentSource",
     "Conversation",
+    "EpisodeSpans",
     "EventLoop",
     "RecordedSource",
     "Reply",
@@ -48,4 +50,6 @@ __all__ = [
     "session_id",
     "shutdown",
     "source_of",
+    "spans_heard",
+    "told_by_spans",
 ]

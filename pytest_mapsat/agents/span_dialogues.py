@@ -157,7 +157,7 @@ def _fault(dialogue: SpanDialogue) -> Fault | None:
 def _turn(turn: SpanTurn, name: str) -> Turn:
     own = dict(turn.own)
     places = own.pop("thoughts", ())
-    steps: list[Step] = [_step(call, name) for call in turn.calls]
+    steps: list[Step] = [step_of(call, name) for call in turn.calls]
     for number, thought in enumerate(turn.thoughts):
         at = places[number] if number < len(places) and isinstance(places[number], int) else number
         steps.insert(at, Step(kind="thought", text=writable(thought)))
@@ -172,7 +172,8 @@ def _turn(turn: SpanTurn, name: str) -> Turn:
     return checked.model_copy(update={"steps": tuple(steps), "usage": usage, "timing": timing})
 
 
-def _step(call: SpanCall, name: str) -> Step:
+def step_of(call: SpanCall, name: str) -> Step:
+    """Return a call as a step; ``name``: how messages name the file. Raises SuiteError for what our own spans could not hold."""
     result = as_json(call.result)
     own = {
         part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown", "usage")

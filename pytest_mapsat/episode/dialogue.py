@@ -18,6 +18,8 @@ from pytest_mapsat.agents import (
     context_of,
     describe,
     session_id,
+    spans_heard,
+    told_by_spans,
 )
 from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
 from pytest_mapsat.model import (
@@ -195,8 +197,9 @@ class _Dialogue:
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         began = perf_counter()
         self._channel.open()
-        reply, end = self._reply(conversation, worker)
-        steps = self._channel.close()
+        with spans_heard() as heard:
+            reply, end = self._reply(conversation, worker)
+        reply, steps = told_by_spans(heard, reply, self._channel.close())
         end = self._broken() or end
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))

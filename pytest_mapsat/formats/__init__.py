@@ -29,6 +29,7 @@ from .files import (
 from .journal import Journal, Place, is_journal, read_journal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
+from .otlp import Span
 from .plain_data import (
     TableRow,
     check_columns,
@@ -42,7 +43,7 @@ from .plain_data import (
 )
 from .redaction import MARK, Secrets, is_obvious, redacted, without_secrets
 from .run_file import is_complete_run, read_cards, read_run, save_run, scorecard_line, with_attempt, write_run
-from .spans import SpanCall, SpanDialogue, SpanTurn, read_spans
+from .spans import SpanCall, SpanDialogue, SpanTurn, conversation_of, read_spans
 
 __all__ = [
     "MARK",
@@ -59,6 +60,7 @@ __all__ = [
     "PublishedMessage",
     "RawLine",
     "Secrets",
+    "Span",
     "SpanCall",
     "SpanDialogue",
     "SpanTurn",
@@ -66,6 +68,7 @@ __all__ = [
     "append_lines",
     "check_columns",
     "content_digest",
+    "conversation_of",
     "document_of",
     "dotted",
     "is_complete_run",

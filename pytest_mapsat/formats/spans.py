@@ -6,7 +6,7 @@ docs/how-to/bring-what-you-have.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -101,6 +101,7 @@ class SpanCall:
         span: the id of the span that tells it.
         line: where that stands.
         own: what our own spans tell besides, as the fields of a step.
+        executed: whether a span of the tool tells it, and not a message alone.
     """
 
     name: str
@@ -192,6 +193,11 @@ def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
         dialogue = _Reader(gathered).read()
         if dialogue.turns:
             yield dialogue
+
+
+def conversation_of(spans: Iterable[Span]) -> SpanDialogue:
+    """Return the conversation that spans tell which are of one."""
+    return _Reader(Gathered("", 1, "", tuple(sorted(spans, key=lambda span: span.start)))).read()
 
 
 class _Reader:

@@ -55,11 +55,11 @@ def weather(query: str) -> str:
     return "the real weather"
 
 
-def case(query: str) -> Case:
+def case(query: str, answer: str = ANSWER) -> Case:
     context = Context(
         now="2026-05-01T09:00:00", location=Location(lon=1, lat=2, name="Gate"), city="Lindenau", uid="u1"
     )
-    script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=ANSWER),))
+    script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=answer),))
     requirement = Requirement(kind="asked", id="e1", text="a place is named")
     name = "".join(c if c.isalnum() else "-" for c in query)
     return Case(
@@ -70,13 +70,13 @@ def case(query: str) -> Case:
     )
 
 
-def play(source, query, **limits):
+def play(source, query, answer=ANSWER, **limits):
     """Play an episode in which the place of anything is called after it."""
     if isinstance(source, str):
         source = resolve_source(source, root=__import__("pathlib").Path())
     elif not hasattr(source, "kind"):
         source = source_of(source, "mymod:agent")
-    asked = case(query)
+    asked = case(query, answer)
     names = [query.partition(" a ")[2] or "trip", "secret"]
     recordings = [
         Recording(case=asked.id, tool="find", arguments={"query": name}, result={"places": [f"Old {name}"]})
@@ -110,6 +110,11 @@ class Scenarios:
             wishes: ``output``: with the output type {place, stars}; ``approval``: find needs a go-ahead; ``tools``: these, of the framework, and no own ones.
         """
         raise NotImplementedError
+
+    def lost(self, error):
+        """See that an episode is lost, and not failed, where the agent's model raises an error."""
+        ended = play(self.agent(error=error), "Find a cafe")
+        assert (ended.ending, ended.fault.blame) == ("infrastructure_error", "infrastructure"), ended.fault
 
     def spec(self, monkeypatch, **attributes):
         module = ModuleType("agents_of_test")
@@ -211,6 +216,13 @@ class Scenarios:
         assert "find" in replies(ended)[0]
         assert calls(ended) == [("find", "ok")]
         assert "Old cafe" in replies(ended)[1]
+
+    def test_a_call_that_the_user_declines_is_not_made(self):
+        if not self.approves:
+            pytest.skip(f"{self.name} asks for no go-ahead")
+        ended = play(self.agent(approval=True), "Find a cafe", answer="No, please don't.", max_turns=2)
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == []
 
     def test_a_factory_is_given_the_tools_of_the_case_as_the_frameworks_own(self, monkeypatch):
         def make(tools):
