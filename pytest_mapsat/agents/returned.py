@@ -205,14 +205,16 @@ _STATUS = {
     ("anthropic", "APIStatusError"): ("status_code",),
     ("httpx", "HTTPStatusError"): ("response", "status_code"),
     ("litellm", "APIError"): ("status_code",),
+    ("google", "APIError"): ("code",),
     ("openai", "APIStatusError"): ("status_code",),
+    ("pydantic_ai", "ModelHTTPError"): ("status_code",),
     ("requests", "HTTPError"): ("response", "status_code"),
     ("urllib", "HTTPError"): ("code",),
 }
 #: No key, none for the proxy, waited too long for the request, too many requests.
 _UNAVAILABLE = {401, 407, 408, 429}
 #: What only asks a model is forbidden what its key may not do; another service may forbid what the agent asks for.
-_MODELS = {"anthropic", "litellm", "openai"}
+_MODELS = {"anthropic", "google", "litellm", "openai", "pydantic_ai"}
 _FORBIDDEN = 403
 _SERVER_ERRORS = range(500, 600)
 _ERRNOS = {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT}

@@ -325,6 +325,8 @@ class ChatForm(ToolForm):
     """OpenAI's chat completions."""
 
     path = "/chat/completions"
+    #: What servers of open models call the thoughts of a model.
+    _REASONING = ("reasoning_content", "reasoning")
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange)
@@ -348,6 +350,8 @@ class ChatForm(ToolForm):
         answer = self._exchange.post(body, {})
         assistant, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
         text = texts_of(assistant.get("content")) or texts_of(assistant.get("refusal"))
+        if thought := "".join(texts_of(assistant.get(name)) for name in self._REASONING):
+            self._exchange.session.think(thought)
         made = members_of(assistant, "tool_calls", "its message")
         calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
         # Sent back with the fields that every service takes, whatever else it has said of them.
@@ -363,9 +367,9 @@ class ChatForm(ToolForm):
         choice = next(iter(part_of(data, "choices", list)), None)
         return part_of(choice, "message", dict, "its first choice"), data.get("usage")
 
-    @staticmethod
-    def _streamed(events: Iterator[JsonObject]) -> tuple[JsonObject, Json]:
-        text, usage, ended = "", None, False
+    @classmethod
+    def _streamed(cls, events: Iterator[JsonObject]) -> tuple[JsonObject, Json]:
+        text, thought, usage, ended = "", "", None, False
         calls: dict[str, JsonObject] = {}
         for event in events:
             if event.get("error"):
@@ -375,6 +379,7 @@ class ChatForm(ToolForm):
                 ended = ended or bool(choice.get("finish_reason"))
                 delta = choice.get("delta") or {}
                 text += text_of(delta, "content", "a delta") + text_of(delta, "refusal", "a delta")
+                thought += "".join(text_of(delta, name, "a delta") for name in cls._REASONING)
                 for piece in members_of(delta, "tool_calls", "a delta"):
                     call = calls.setdefault(str(piece.get("index", 0)), {"id": "", "name": "", "arguments": ""})
                     function = piece.get("function") or {}
@@ -385,6 +390,7 @@ class ChatForm(ToolForm):
             raise ServiceFault("its stream ended before the answer did: no finish_reason came")
         return {
             "content": text,
+            "reasoning": thought,
             "tool_calls": [{"id": call.pop("id"), "function": call} for call in calls.values()],
         }, usage
 

@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from http_services import Service, answers, case, play, said, source, texted
@@ -144,6 +145,23 @@ class TestServiceFile:
         fault = talk(lambda _: answers({"answer": "Here."}))[0].fault
         assert "found an object with 'answer' (say where with response: {text: PATH})" in fault.message
 
+    def test_the_files_of_the_page_are_read(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("MY_TOKEN", "my-token-1234")
+        page = (Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-service.md").read_text(encoding="utf-8")
+        section = page.partition("### A service file")[2].partition("### The forms")[0]
+        files = re.findall(r"^```yaml\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+        for file in files:
+            (tmp_path / "s.yaml").write_text(file)
+            source("http://127.0.0.1:1/x", tmp_path, http_form="s.yaml")
+        assert len(files) == 2
+
+    def test_a_secret_of_the_address_may_come_from_the_environment(self, service, tmp_path, monkeypatch):
+        monkeypatch.setenv("MY_KEY", "key-1234567")
+        url = service.at(lambda _: answers({"text": "Here."}))
+        (tmp_path / "s.yaml").write_text(f"url: {url}?key=${{MY_KEY}}")
+        assert said(play(source("http:s.yaml", tmp_path))) == ["Here."]
+        assert service.heard[-1].path.endswith("?key=key-1234567")
+
     @pytest.mark.parametrize(
         ("file", "message"),
         [
@@ -180,11 +198,18 @@ class TestAddress:
         [
             ("http://", "expected an address such as http://127.0.0.1:8000/chat"),
             ("http://127.0.0.1:99999/x", "expected an address"),
+            ("http://[::1/x", "expected an address"),
+            ("http://[x]/x?key=1", "an address with key=... would stand in reports"),
             ("http://127.0.0.1:8000/a b", "expected an address"),
             ("a2a:ftp://x/y", "expected an address"),
             ("openai-chat:127.0.0.1", "expected an address"),
             ("http://me:secret@127.0.0.1/x", "an address with a password would stand in reports"),
+            (
+                "http://127.0.0.1/x?v=1&api_key=sk-1",
+                "an address with api_key=... would stand in reports: take it as url: into a service file",
+            ),
             ("http:nothing", "found the form 'nothing', expected json, openai-chat"),
+            ("http:/localhost/x", "did you mean 'http://localhost/x'?"),
             ("http:openai-chta", "did you mean 'openai-chat'?"),
         ],
     )

@@ -162,6 +162,13 @@ class TestChat:
         assert fault.blame == blame
         assert message in fault.message
 
+    @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+    def test_what_a_model_reasons_is_a_thought(self, talk, name):
+        whole = talk("openai-chat", [chat("Here.", **{name: "hm"})])[0]
+        streamed = talk("openai-chat", [chunks({name: "h"}, {name: "m"}, {"content": "Here."})])[0]
+        for trajectory in (whole, streamed):
+            assert [(step.kind, step.text) for step in trajectory.replies[0].steps] == [("thought", "hm")]
+
     def test_a_refusal_of_the_model_is_its_reply(self, talk):
         assert said(talk("openai-chat", [chat(None, refusal="I would rather not.")])[0]) == ["I would rather not."]
 

@@ -30,7 +30,21 @@ def main(names):
             print(f"== {name}: installed in {time.monotonic() - began:.0f} s", flush=True)
             files = [f"tests/frameworks/test_{framework}.py" for framework in GROUPS[name]]
             # What a framework warns of, or deprecates, is its own.
-            command = [python, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", *files]
+            command = [
+                python,
+                "-m",
+                "pytest",
+                "-q",
+                "-n",
+                "2",
+                "--dist",
+                "loadfile",
+                "-W",
+                "ignore",
+                "-p",
+                "no:cacheprovider",
+                *files,
+            ]
             tested = subprocess.run(
                 command, cwd=ROOT, env=os.environ | {"OPENAI_AGENTS_DISABLE_TRACING": "1"}, check=False
             )

@@ -5,10 +5,14 @@ A test file of a framework says how its agent is built, and how its fake model a
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +36,9 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "how-to" / "connect-a-framework.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
@@ -55,11 +62,11 @@ def weather(query: str) -> str:
     return "the real weather"
 
 
-def case(query: str) -> Case:
+def case(query: str, answer: str = ANSWER) -> Case:
     context = Context(
         now="2026-05-01T09:00:00", location=Location(lon=1, lat=2, name="Gate"), city="Lindenau", uid="u1"
     )
-    script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=ANSWER),))
+    script = UserScript(answers=(ScriptedAnswer(asked=("what time", "may i"), say=answer),))
     requirement = Requirement(kind="asked", id="e1", text="a place is named")
     name = "".join(c if c.isalnum() else "-" for c in query)
     return Case(
@@ -70,13 +77,13 @@ def case(query: str) -> Case:
     )
 
 
-def play(source, query, **limits):
+def play(source, query, answer=ANSWER, **limits):
     """Play an episode in which the place of anything is called after it."""
     if isinstance(source, str):
-        source = resolve_source(source, root=__import__("pathlib").Path())
+        source = resolve_source(source, root=Path())
     elif not hasattr(source, "kind"):
         source = source_of(source, "mymod:agent")
-    asked = case(query)
+    asked = case(query, answer)
     names = [query.partition(" a ")[2] or "trip", "secret"]
     recordings = [
         Recording(case=asked.id, tool="find", arguments={"query": name}, result={"places": [f"Old {name}"]})
@@ -102,6 +109,16 @@ class Scenarios:
     usage: tuple[int, int] | None = (10, 5)
     #: Whether the framework shows what a model thinks, and has a go-ahead of its own for the calls of tools.
     thinks = approves = True
+    #: The file in examples/frameworks/, where there is one.
+    example = ""
+
+    def model(self) -> Any:
+        """Return the fake model, as the framework takes one."""
+        raise NotImplementedError
+
+    def finished(self, agent: Any) -> Any:
+        """Return what the page's example has made, able to run here."""
+        return agent
 
     def agent(self, **wishes: Any) -> Any:
         """Build the agent with the tools find and weather of this module.
@@ -110,6 +127,11 @@ class Scenarios:
             wishes: ``output``: with the output type {place, stars}; ``approval``: find needs a go-ahead; ``tools``: these, of the framework, and no own ones.
         """
         raise NotImplementedError
+
+    def lost(self, error):
+        """See that an episode is lost, and not failed, where the agent's model raises an error."""
+        ended = play(self.agent(error=error), "Find a cafe")
+        assert (ended.ending, ended.fault.blame) == ("infrastructure_error", "infrastructure"), ended.fault
 
     def spec(self, monkeypatch, **attributes):
         module = ModuleType("agents_of_test")
@@ -212,6 +234,13 @@ class Scenarios:
         assert calls(ended) == [("find", "ok")]
         assert "Old cafe" in replies(ended)[1]
 
+    def test_a_call_that_the_user_declines_is_not_made(self):
+        if not self.approves:
+            pytest.skip(f"{self.name} asks for no go-ahead")
+        ended = play(self.agent(approval=True), "Find a cafe", answer="No, please don't.", max_turns=2)
+        assert ended.fault is None, ended.fault
+        assert calls(ended) == []
+
     def test_a_factory_is_given_the_tools_of_the_case_as_the_frameworks_own(self, monkeypatch):
         def make(tools):
             return self.agent(tools=tools)
@@ -223,6 +252,27 @@ class Scenarios:
 
     def test_a_spec_with_the_name_of_the_framework_takes_an_agent_too(self, monkeypatch):
         self.played(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}")
+
+    def test_the_example_of_the_page_runs(self, monkeypatch):
+        [block] = [block for block in BLOCKS if block.startswith(f"# {self.name}\n")]
+        names = {"model": self.model()}
+        exec(block, names)
+
+        def make(tools):
+            return self.finished(names["make"](tools))
+
+        self.played(f"{self.name}:{self.spec(monkeypatch, make=make)}")
+
+    @pytest.mark.parametrize("options", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
+    def test_the_example_to_copy_passes(self, options):
+        if not self.example:
+            pytest.skip(f"there is no example of {self.name}")
+        about = ast.get_docstring(ast.parse((ROOT / "examples" / "frameworks" / self.example).read_text("utf-8")))
+        [command] = re.findall(r"``pytest (.+?)``", about)
+        run = [sys.executable, "-m", "pytest", "-W", "ignore", "-p", "no:cacheprovider", *command.split(), *options]
+        done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        assert re.search(r"sandbox +1 call", done.stdout)
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()

@@ -1,7 +1,8 @@
 import asyncio
+from typing import TypedDict
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, find, mind, weather
+from scenarios import Scenarios, Seen, as_text, calls, find, mind, play, replies, weather
 
 pytest.importorskip(
     "langchain.agents", reason="langgraph is not installed; python tests/frameworks installs and tests it"
@@ -14,9 +15,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langgraph.func import entrypoint
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
 from pydantic import BaseModel
 
-ROLES = {"human": "user", "tool": "tool", "ai": "assistant"}
+ROLES = {"system": "", "human": "user", "tool": "tool", "ai": "assistant"}
 
 
 class Place(BaseModel):
@@ -52,6 +56,10 @@ class Mind(BaseChatModel):
 
 class TestLangGraph(Scenarios):
     name = "langgraph"
+    example = "langgraph_agent.py"
+
+    def model(self):
+        return Mind()
 
     def agent(self, *, output=False, approval=False, tools=None, slow=False):
         return create_agent(
@@ -60,3 +68,46 @@ class TestLangGraph(Scenarios):
             response_format=ToolStrategy(Place) if output else None,
             middleware=[HumanInTheLoopMiddleware({"find": True})] if approval else [],
         )
+
+    def test_a_tool_that_a_node_calls_by_itself_is_answered(self):
+        def look(state):
+            return {"messages": [AIMessage(tool(find).invoke({"query": "cafe"}))]}
+
+        self.played(StateGraph(MessagesState).add_node("look", look).add_edge(START, "look"))
+
+    def test_an_interrupt_is_asked_of_the_user_and_gets_what_the_user_says(self):
+        def look(state):
+            told = interrupt("What time do you leave?")
+            return {"messages": [AIMessage(f"{told} {tool(find).invoke({'query': 'trip'})}")]}
+
+        ended = play(StateGraph(MessagesState).add_node("look", look).add_edge(START, "look").compile(), "Plan a trip")
+        assert replies(ended) == ["What time do you leave?", 'Yes, go ahead. {"places": ["Old trip"]}']
+        assert calls(ended) == [("find", "ok")]
+
+    def test_an_entrypoint_is_given_the_message(self):
+        @entrypoint()
+        async def agent(message: str) -> str:
+            return await tool(find).ainvoke({"query": message.removeprefix("Find a ")})
+
+        self.played(agent)
+
+    def test_a_graph_inside_a_graph_is_answered_too(self):
+        self.played(StateGraph(MessagesState).add_node("inner", self.agent()).add_edge(START, "inner").compile())
+
+    def test_a_state_without_messages_is_named(self):
+        graph = (
+            StateGraph(TypedDict("State", {"question": str})).add_node("n", lambda state: state).add_edge(START, "n")
+        )
+        fault = play(graph.compile(), "Find a cafe").fault
+        assert "the state of the graph has no messages, only question" in fault.message
+
+    def test_tools_run_as_ever_outside_an_episode(self):
+        self.played(self.agent())
+        own = tool("twice")(twice)
+        assert own.invoke({"query": "a"}) == "aa"
+        assert asyncio.run(own.ainvoke({"query": "a"})) == "aa"
+
+
+def twice(query: str) -> str:
+    """Say it twice."""
+    return query * 2

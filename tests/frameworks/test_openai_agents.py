@@ -2,13 +2,16 @@ import asyncio
 import json
 
 import pytest
-from scenarios import Scenarios, Seen, find, mind, weather
+from minds import Step
+from scenarios import Scenarios, Seen, calls, find, mind, play, replies, source_of, weather
+
+from pytest_mapsat.model import UsageError
 
 pytest.importorskip(
     "agents.tool", reason="openai-agents is not installed; python tests/frameworks installs and tests it"
 )
 
-from agents import Agent, Model, ModelResponse, Usage, function_tool
+from agents import Agent, Model, ModelResponse, Usage, WebSearchTool, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from pydantic import BaseModel
 
@@ -20,7 +23,8 @@ class Place(BaseModel):
 
 def words(item):
     if item.get("type") == "function_call_output":
-        return "tool", item["output"]
+        # A handover has a result, too, which names the next agent.
+        return ("" if item["output"].startswith('{"assistant"') else "tool"), item["output"]
     content = item.get("content") or ""
     return item.get("role", ""), content if isinstance(content, str) else content[0]["text"]
 
@@ -33,32 +37,69 @@ class Mind(Model):
         await asyncio.sleep(30 if self.slow else 0.01)
         seen = Seen([words(item) for item in input])
         step = mind(seen, structured=output_schema is not None)
-        thought = {"id": "r1", "type": "reasoning", "summary": [{"type": "summary_text", "text": step.thought}]}
-        output = [ResponseReasoningItem.model_validate(thought)] if step.thought else []
-        if step.call:
-            name, arguments = step.call
-            call = {
-                "name": name,
-                "arguments": json.dumps(arguments),
-                "call_id": f"c{len(input)}",
-                "type": "function_call",
-            }
-            output.append(ResponseFunctionToolCall.model_validate(call))
-        else:
-            said = {"type": "output_text", "text": json.dumps(step.data) if step.data else step.say, "annotations": []}
-            message = {"id": "m1", "role": "assistant", "type": "message", "status": "completed", "content": [said]}
-            output.append(ResponseOutputMessage.model_validate(message))
-        return ModelResponse(output, Usage(requests=1, input_tokens=10, output_tokens=5, total_tokens=15), None)
+        return answered(step, len(input))
 
     def stream_response(self, *given, **more):
         raise NotImplementedError
 
 
+def answered(step, number):
+    """Return what the mind decides, as the model's response."""
+    thought = {"id": "r1", "type": "reasoning", "summary": [{"type": "summary_text", "text": step.thought}]}
+    output = [ResponseReasoningItem.model_validate(thought)] if step.thought else []
+    if step.call:
+        name, arguments = step.call
+        call = {
+            "name": name,
+            "arguments": json.dumps(arguments),
+            "call_id": f"c{number}",
+            "type": "function_call",
+        }
+        output.append(ResponseFunctionToolCall.model_validate(call))
+    else:
+        said = {"type": "output_text", "text": json.dumps(step.data) if step.data else step.say, "annotations": []}
+        message = {"id": "m1", "role": "assistant", "type": "message", "status": "completed", "content": [said]}
+        output.append(ResponseOutputMessage.model_validate(message))
+    return ModelResponse(output, Usage(requests=1, input_tokens=10, output_tokens=5, total_tokens=15), None)
+
+
 class TestOpenAIAgents(Scenarios):
     name = "openai-agents"
+    example = "openai_agent.py"
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False):
+    def model(self):
+        return Mind(slow=False)
+
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, **options):
         own = [function_tool(find, needs_approval=approval), function_tool(weather)]
-        return Agent(
-            "guide", model=Mind(slow=slow), tools=own if tools is None else tools, output_type=Place if output else None
-        )
+        own = own if tools is None else tools
+        return Agent("guide", model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
+
+    def test_the_tools_of_an_agent_that_is_handed_over_to_are_answered(self):
+        self.played(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]))
+
+    def test_the_tools_of_an_agent_that_is_a_tool_are_answered(self):
+        helper = self.agent().as_tool("helper", "Finds places.")
+        self.played(Agent("desk", model=HandsOver("helper", {"input": "Find a cafe"}), tools=[helper]))
+
+    def test_the_agent_that_was_handed_over_to_goes_on(self):
+        ended = play(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]), "Plan a trip")
+        assert calls(ended) == [("find", "ok")]
+        assert "Plan a trip" in replies(ended)[1]
+
+    def test_a_tool_that_the_provider_runs_is_refused_by_name(self):
+        with pytest.raises(UsageError, match="no sandbox can answer its WebSearchTool"):
+            source_of(Agent("desk", handoffs=[Agent("web", tools=[WebSearchTool()])]), "mymod:agent")
+
+
+class HandsOver(Mind):
+    """Calls one tool, and says what comes back."""
+
+    def __init__(self, *call):
+        super().__init__(slow=False)
+        self.call = call
+
+    async def get_response(self, *, input, **more):  # noqa: A002  # the framework's own names
+        results = [text for role, text in map(words, input) if role == "tool"]
+        step = Step(results[-1]) if results else Step(call=self.call)
+        return answered(step, len(input))

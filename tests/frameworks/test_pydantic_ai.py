@@ -1,12 +1,15 @@
 import asyncio
+from dataclasses import dataclass
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, find, mind, weather
+from scenarios import Scenarios, Seen, as_text, find, mind, source_of, weather
+
+from pytest_mapsat.model import UsageError
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed; python tests/frameworks installs and tests it")
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, Tool
+from pydantic_ai import Agent, DeferredToolRequests, ExternalToolset, ModelHTTPError, Tool, ToolDefinition
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
@@ -19,8 +22,10 @@ class Place(BaseModel):
     stars: int
 
 
-def model(*, slow=False):
+def model(*, slow=False, error=None):
     async def answer(messages, info):
+        if error:
+            raise error
         await asyncio.sleep(30 if slow else 0.01)
         parts = [part for message in messages for part in message.parts if part.part_kind in ROLES]
         seen = Seen([(ROLES[part.part_kind], as_text(part.content)) for part in parts])
@@ -39,8 +44,40 @@ def model(*, slow=False):
 
 class TestPydanticAI(Scenarios):
     name = "pydantic-ai"
+    example = "pydantic_ai_agent.py"
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False):
+    def model(self):
+        return model()
+
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, error=None, **options):
         own = [Tool(find, requires_approval=approval), Tool(weather)]
         output_type = Place if output else [str, DeferredToolRequests] if approval else str
-        return Agent(model(slow=slow), tools=own if tools is None else tools, output_type=output_type)
+        made = model(slow=slow, error=error)
+        return Agent(made, tools=own if tools is None else tools, output_type=output_type, **options)
+
+    def test_a_service_that_is_down_loses_the_episode(self):
+        self.lost(ModelHTTPError(503, "mind"))
+
+    def test_what_runs_outside_the_agent_is_answered_by_the_sandbox(self):
+        schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+        outside = ExternalToolset([ToolDefinition(name="find", parameters_json_schema=schema)])
+        agent = Agent(model(), toolsets=[outside], output_type=[str, DeferredToolRequests])
+        self.played(agent)
+
+    def test_the_context_is_what_the_agent_depends_on(self):
+        @dataclass
+        class Where:
+            city: str
+
+        agent = self.agent(deps_type=Where)
+        seen = []
+        agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
+        self.played(agent)
+        assert seen[0] == Where("Lindenau")
+
+    def test_a_tool_that_the_provider_runs_is_refused_by_name(self):
+        native_tools = pytest.importorskip("pydantic_ai.native_tools", reason="2.0 gave them their name")
+        from pydantic_ai.capabilities import NativeTool
+
+        with pytest.raises(UsageError, match="web_search"):
+            source_of(self.agent(capabilities=[NativeTool(native_tools.WebSearchTool())]), "mymod:agent")

@@ -82,12 +82,12 @@ class _Conversation:
         if self._interrupts:
             answers = {interrupt.id: _decision(interrupt.value, message) for interrupt in self._interrupts}
             return Command(resume=answers)
-        wanted = self._graph.get_input_jsonschema()
-        fields = wanted.get("properties") or {}
+        # Besides the fields of the state there are channels of the graph's own.
+        fields = [name for name in self._graph.channels if not name.startswith("__") and ":" not in name]
         if "messages" in fields:
             return {"messages": [{"role": "user", "content": message}]}
-        if not fields:  # an entrypoint that takes a text, or anything
-            return message if wanted.get("type") in (None, "string") else [{"role": "user", "content": message}]
+        if not fields:  # an entrypoint
+            return message
         raise AgentFault(
             f"the state of the graph has no messages, only {', '.join(fields)}; write a function that takes message and runs the graph"
         )
