@@ -364,10 +364,11 @@ class _Reader:
 
     def _take_time(self, turn: SpanTurn, span: Span) -> None:
         top = self._spans[self._top_of(span)]
-        whole = top if self._kinds[top.trace, top.id] == "agent" else span
+        agent = self._kinds[top.trace, top.id] == "agent"
+        whole = top if agent else span
         if whole.end > whole.start > 0:
             seconds = (whole.end - whole.start) / _NANO
-            turn.seconds = seconds if whole is top else (turn.seconds or 0) + seconds
+            turn.seconds = seconds if agent else (turn.seconds or 0) + seconds
 
     def _finish(self) -> None:
         """Take from the spans of agents what those of models do not tell: a reply, what was spent, a structured output."""
