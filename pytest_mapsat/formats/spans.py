@@ -503,14 +503,14 @@ def messages_in(span: Span) -> list[Message] | None:
     if told := [message for message in _events(span) if message[0] != "choice"]:
         return [message for _, message in told]
     value = span.first(_VALUES_IN)
-    return None if value is None else read_messages(value, "user")
+    return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
 
 
 def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
     """Return numbered messages; where one of them is empty, those of the whole value if that tells all of them."""
     if listed is not None and all(map(_tells, listed)):
         return listed
-    whole = None if value is None else read_messages(value, role)
+    whole = None if value is None else read_messages(value, role, loose=False)
     return whole if whole and all(map(_tells, whole)) else listed
 
 
@@ -537,7 +537,7 @@ def messages_out(span: Span) -> list[Message] | None:
     if told_ := [message for kind, message in _events(span) if kind == "choice"]:
         return told_
     value = span.first(_VALUES_OUT)
-    return None if value is None else read_messages(value, "assistant")
+    return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
 
 
 _EVENT_ROLES = {
