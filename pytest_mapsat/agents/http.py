@@ -15,7 +15,7 @@ from functools import partial
 from secrets import token_hex
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
 from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
@@ -25,7 +25,7 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, AgentContext, Conversation, Session, Spec, seconds_left
+from .source import FORM_NAMES, AgentContext, Conversation, Session, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
     Answer,
     ChatForm,
@@ -69,7 +69,7 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class HttpSource:
+class HttpSource(SourceElsewhere):
     """A service, and how it is spoken to.
 
     Attributes:
@@ -116,7 +116,8 @@ def open_source(spec: Spec) -> HttpSource:
         SuiteError: the service file is broken; its problems say where.
     """
     named, url, form = f"agent {spec.text!r}", spec.text, spec.http
-    secret = next((name for name, _ in parse_qsl(urlsplit(spec.text).query) if is_obvious(name) or name == "key"), "")
+    names = re.findall(r"[?&]([^=&#]+)=", spec.text)
+    secret = next((name for name in names if is_obvious(name) or name == "key"), "")
     if secret:
         raise UsageError(
             f"agent: an address with {secret}=... would stand in reports: take it as url: into a service file"
@@ -129,7 +130,7 @@ def open_source(spec: Spec) -> HttpSource:
     if form.endswith((".yaml", ".yml")):
         files, file = (str(spec.root / form),), read_service_file(spec, form)
     elif form and form not in FORM_NAMES:
-        hint = did_you_mean(form, FORM_NAMES)
+        hint = f"did you mean 'http://{form.strip('/')}'?" if form.startswith("/") else did_you_mean(form, FORM_NAMES)
         expected = f"expected {', '.join(FORM_NAMES)} or the path of a service file that ends in .yaml"
         raise UsageError(f"{named}: found the form {form!r}, {expected}" + (f" ({hint})" if hint else ""))
     else:

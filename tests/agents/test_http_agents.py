@@ -198,6 +198,8 @@ class TestAddress:
         [
             ("http://", "expected an address such as http://127.0.0.1:8000/chat"),
             ("http://127.0.0.1:99999/x", "expected an address"),
+            ("http://[::1/x", "expected an address"),
+            ("http://[x]/x?key=1", "an address with key=... would stand in reports"),
             ("http://127.0.0.1:8000/a b", "expected an address"),
             ("a2a:ftp://x/y", "expected an address"),
             ("openai-chat:127.0.0.1", "expected an address"),
@@ -207,6 +209,7 @@ class TestAddress:
                 "an address with api_key=... would stand in reports: take it as url: into a service file",
             ),
             ("http:nothing", "found the form 'nothing', expected json, openai-chat"),
+            ("http:/localhost/x", "did you mean 'http://localhost/x'?"),
             ("http:openai-chta", "did you mean 'openai-chat'?"),
         ],
     )
