@@ -20,7 +20,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
-ROLES = {"human": "user", "tool": "tool", "ai": "assistant"}
+ROLES = {"system": "", "human": "user", "tool": "tool", "ai": "assistant"}
 
 
 class Place(BaseModel):
@@ -56,6 +56,10 @@ class Mind(BaseChatModel):
 
 class TestLangGraph(Scenarios):
     name = "langgraph"
+    example = "langgraph_agent.py"
+
+    def model(self):
+        return Mind()
 
     def agent(self, *, output=False, approval=False, tools=None, slow=False):
         return create_agent(
