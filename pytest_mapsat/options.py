@@ -314,7 +314,6 @@ _TABLE = (
         "",
         "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
         kind="flag",
-        ini=True,
     ),
     Option(
         "max-cost",
