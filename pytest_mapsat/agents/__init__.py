@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
@@ -11,7 +14,11 @@ from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
 from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Conversation, Session, Source, context_of, session_id
-from .tool_server import ToolEndpoint, ToolServer, serve_stdio, serve_tools
+
+if TYPE_CHECKING:
+    from .tool_server import ToolServer, serve_stdio, serve_tools
+else:
+    __getattr__ = fetched(__name__, {"tool_server": ("ToolServer", "serve_stdio", "serve_tools")})
 
 __all__ = [
     "AGENT_PROMPTS",
@@ -27,7 +34,6 @@ __all__ = [
     "Reply",
     "Session",
     "Source",
-    "ToolEndpoint",
     "ToolServer",
     "as_json",
     "context_of",

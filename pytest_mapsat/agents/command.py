@@ -29,7 +29,7 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .returned import AgentFault, checked, scrubbed
-from .source import AgentContext, Conversation, Session, Spec
+from .source import AgentContext, Conversation, Session, SourceElsewhere, Spec
 from .tool_server import missing_extra, serve_tools
 
 #: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output.
@@ -51,17 +51,19 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class CommandSource:
+class CommandSource(SourceElsewhere):
     """A command that is started once for each episode.
 
     Attributes:
         arguments: the program and its arguments.
         folder: where it is started.
+        files: those that the command names: what is known of the agent's own code.
     """
 
     spec: str
     arguments: tuple[str, ...]
     folder: Path
+    files: tuple[Path, ...] = ()
     kind: Literal["agent"] = "agent"
     name: str = "agent"
     shared: bool = False
@@ -103,7 +105,9 @@ def open_source(spec: Spec) -> CommandSource:
     if found is None:
         where = "no such file can be executed" if os.sep in program else "it is not on PATH"
         raise UsageError(f"agent {spec.text!r}: there is no program {program!r}: {where}")
-    return CommandSource(spec.text, (found, *arguments[1:]), spec.root)
+    named = (spec.root / argument for argument in arguments if os.sep in argument or "." in argument)
+    files = tuple(path for path in named if path.is_file())
+    return CommandSource(spec.text, (found, *arguments[1:]), spec.root, files)
 
 
 class CommandConversation(Conversation):

@@ -25,7 +25,7 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, AgentContext, Conversation, Session, Spec, seconds_left
+from .source import FORM_NAMES, AgentContext, Conversation, Session, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
     Answer,
     ChatForm,
@@ -69,7 +69,7 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class HttpSource:
+class HttpSource(SourceElsewhere):
     """A service, and how it is spoken to.
 
     Attributes:

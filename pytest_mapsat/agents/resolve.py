@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING, Literal, cast
 from pytest_mapsat.model import UsageError, did_you_mean
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
-from . import baselines, command, models, recorded
+from . import baselines, models, recorded
 from .callables import callable_source, framework_source
 from .frameworks import ADAPTERS, adapter_named
-from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, Spec
+from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, Spec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
 
 
-def _open_service(spec: Spec) -> Source:
-    from .http import open_source  # noqa: PLC0415 (only where a service is asked)
+def _elsewhere(spec: Spec) -> Source:
+    """Return the source of an agent outside of this process; what speaks to it is loaded only where there is one."""
+    if spec.scheme == "cmd":
+        from .command import open_source as open_command  # noqa: PLC0415 (see above)
 
-    return open_source(spec)
+        return open_command(spec)
+    from .http import open_source as open_service  # noqa: PLC0415 (likewise)
+
+    return open_service(spec)
 
 
 #: What makes the sources of a scheme. A new kind of agent is a module and a line here.
 _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     "baseline": baselines.open_source,
-    "cmd": command.open_source,
+    "cmd": _elsewhere,
     "recorded": recorded.open_source,
     **dict.fromkeys(MODEL_KINDS, models.open_source),
-    **dict.fromkeys(SERVICE_SCHEMES, _open_service),
+    **dict.fromkeys(SERVICE_SCHEMES, _elsewhere),
 }
-_OUR_OWN = (
-    baselines.BaselineSource,
-    command.CommandSource,
-    models.ModelSource,
-    recorded.RecordedSource,
-)
+_OUR_OWN = (baselines.BaselineSource, models.ModelSource, recorded.RecordedSource, SourceElsewhere)
 _TO_COME = ("baseline:surface",)
 
 
@@ -89,8 +89,7 @@ def source_of(agent: object, spec: str) -> Source:
     Raises:
         UsageError: it is none of these.
     """
-    services = sys.modules.get(f"{__package__}.http")  # loaded where there is a service
-    if isinstance(agent, _OUR_OWN) or (services is not None and isinstance(agent, services.HttpSource)):
+    if isinstance(agent, _OUR_OWN):
         return cast("Source", agent)
     return callable_source(agent, spec)
 

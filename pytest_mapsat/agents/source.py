@@ -176,6 +176,10 @@ class AgentSource(Protocol):
         ...
 
 
+class SourceElsewhere:
+    """A source whose agent runs outside of this process: a service or a program."""
+
+
 Source: TypeAlias = "AgentSource | RecordedSource"
 
 

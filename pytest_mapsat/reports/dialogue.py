@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
 
 from . import view
 from .changes import quoted
-from .text import Line, call_text, cell_width, cut, labelled, printable, side_by_side
+from .text import Line, cell_width, cut, labelled, printable, side_by_side
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -56,9 +55,9 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
         yield from _part("thought", cut(printable(step.text), most), width)
         return
     kind = view.answered_by(step)
-    style = "yellow" if kind in ("miss", "error", "refused") else ""
-    yield from _part("call", f"{cut(call_text(step.tool, step.arguments), most)}  [{kind}]", width, style)
-    yield from _part("", cut(printable(json.dumps(step.result, ensure_ascii=False)), most), width)
+    style = "yellow" if kind in ("miss", "error", "refused", "unknown") else ""
+    yield from _part("call", f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
+    yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:
         yield from _part("changed", cut(printable(view.changed_row(change)), most), width)
 

@@ -20,7 +20,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.options import OPTIONS, Option, fields_of
 
 from . import view
-from .text import call_text, cut, printable, side_by_side, wrap
+from .text import cut, printable, side_by_side, wrap
 from .view import metric_word
 
 _QUOTE = 160
@@ -204,7 +204,7 @@ class _Text:
 
     def _call(self, step: Step) -> None:
         kind = view.answered_by(step)
-        self.add(f"-> {cut(call_text(step.tool, step.arguments), 3 * self._width)}  [{kind}]", 4, 3)
+        self.add(f"-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
         failed = kind in ("error", "refused")
         for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _RESULT), 9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from pytest_mapsat.model import (
     step_name,
 )
 
-from .text import cut, printable
+from .text import call_text, cut, printable
 
 if TYPE_CHECKING:
     from pytest_mapsat.metrics import CaseRow
@@ -252,6 +253,18 @@ def answered_by(step: Step) -> str:
     return step.status if told or step.provenance is None else step.provenance.kind
 
 
+def call_as_made(step: Step) -> str:
+    """Return a call as one would type it; one of which a record made elsewhere tells no arguments says so."""
+    if "arguments" in step.unknown:
+        return printable(f"{step.tool}(arguments not recorded)")
+    return call_text(step.tool, step.arguments)
+
+
+def result_text(step: Step, indent: int | None = None) -> str:
+    """Return what a call gave as JSON text, or that it is not recorded."""
+    return "(not recorded)" if "result" in step.unknown else json.dumps(step.result, ensure_ascii=False, indent=indent)
+
+
 def changed_row(change: RowChange) -> str:
     """Return what a call made of a row: ``orders A1: status 'open' became 'cancelled'``."""
     place = f"{change.table} {change.id}: "
@@ -270,8 +283,6 @@ def _cell(row: JsonObject, name: str) -> str:
 def call_notes(step: Step) -> Iterator[str]:
     """Yield what a call changed, and how its answer differs from what was asked."""
     yield from (printable(changed_row(change)) for change in step.changed)
-    if untold := [part for part in step.unknown if part != "changed"]:
-        yield f"the record does not tell its {' and '.join(untold)}"
     if step.provenance is None:
         return
     if step.provenance.note:

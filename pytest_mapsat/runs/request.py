@@ -123,8 +123,8 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
     if kind == "baseline":
         return ""
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)
-    if kind in SERVICE_SCHEMES:
-        own = list(map(Path, getattr(agent, "files", ())))  # the service's own code is elsewhere
+    if kind == "cmd" or kind in SERVICE_SCHEMES:
+        own = list(map(Path, getattr(agent, "files", ())))  # the rest of its code is elsewhere
     else:
         own = (
             [Path(rest)]

@@ -5,10 +5,14 @@ A test file of a framework says how its agent is built, and how its fake model a
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +36,9 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import make_user
 
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "how-to" / "connect-a-framework.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
@@ -73,7 +80,7 @@ def case(query: str, answer: str = ANSWER) -> Case:
 def play(source, query, answer=ANSWER, **limits):
     """Play an episode in which the place of anything is called after it."""
     if isinstance(source, str):
-        source = resolve_source(source, root=__import__("pathlib").Path())
+        source = resolve_source(source, root=Path())
     elif not hasattr(source, "kind"):
         source = source_of(source, "mymod:agent")
     asked = case(query, answer)
@@ -102,6 +109,16 @@ class Scenarios:
     usage: tuple[int, int] | None = (10, 5)
     #: Whether the framework shows what a model thinks, and has a go-ahead of its own for the calls of tools.
     thinks = approves = True
+    #: The file in examples/frameworks/, where there is one.
+    example = ""
+
+    def model(self) -> Any:
+        """Return the fake model, as the framework takes one."""
+        raise NotImplementedError
+
+    def finished(self, agent: Any) -> Any:
+        """Return what the page's example has made, able to run here."""
+        return agent
 
     def agent(self, **wishes: Any) -> Any:
         """Build the agent with the tools find and weather of this module.
@@ -235,6 +252,27 @@ class Scenarios:
 
     def test_a_spec_with_the_name_of_the_framework_takes_an_agent_too(self, monkeypatch):
         self.played(f"{self.name}:{self.spec(monkeypatch, agent=self.agent())}")
+
+    def test_the_example_of_the_page_runs(self, monkeypatch):
+        [block] = [block for block in BLOCKS if block.startswith(f"# {self.name}\n")]
+        names = {"model": self.model()}
+        exec(block, names)
+
+        def make(tools):
+            return self.finished(names["make"](tools))
+
+        self.played(f"{self.name}:{self.spec(monkeypatch, make=make)}")
+
+    @pytest.mark.parametrize("options", [(), ("--mapsat-isolate",)], ids=["here", "isolated"])
+    def test_the_example_to_copy_passes(self, options):
+        if not self.example:
+            pytest.skip(f"there is no example of {self.name}")
+        about = ast.get_docstring(ast.parse((ROOT / "examples" / "frameworks" / self.example).read_text("utf-8")))
+        [command] = re.findall(r"``pytest (.+?)``", about)
+        run = [sys.executable, "-m", "pytest", "-W", "ignore", "-p", "no:cacheprovider", *command.split(), *options]
+        done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        assert re.search(r"sandbox +1 call", done.stdout)
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()

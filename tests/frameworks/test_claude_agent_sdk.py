@@ -1,3 +1,4 @@
+import dataclasses
 import shlex
 import sys
 from pathlib import Path
@@ -39,6 +40,12 @@ class TestClaudeAgentSDK(Scenarios):
     @pytest.fixture(autouse=True)
     def _program(self, program):
         self.program = program
+
+    def model(self):
+        return None
+
+    def finished(self, agent):
+        return dataclasses.replace(agent, cli_path=self.program)
 
     def agent(self, *, output=False, tools=None, slow=False, **options):
         server = create_sdk_mcp_server("places", tools=[own_tool(find), own_tool(weather)] if tools is None else tools)

@@ -67,6 +67,9 @@ class TestCrewAI(Scenarios):
     name = "crewai"
     approves = False
 
+    def model(self):
+        return Mind(model="mind")
+
     def agent(self, *, output=False, tools=None, slow=False):
         own = [own_tool(find), own_tool(weather)] if tools is None else tools
         persona = {"role": "guide", "goal": "help", "backstory": "knows places"}

@@ -1,8 +1,11 @@
 import asyncio
 import json
+from typing import Any
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, find, mind, weather
+from scenarios import Scenarios, Seen, as_text, find, mind, source_of, weather
+
+from pytest_mapsat.model import UsageError
 
 pytest.importorskip(
     "google.adk.agents", reason="google-adk is not installed; python tests/frameworks installs and tests it"
@@ -11,9 +14,10 @@ pytest.importorskip(
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
-from google.adk.tools import FunctionTool
+from google.adk.tools import AgentTool, FunctionTool, google_search
+from google.genai.errors import ServerError
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 
 class Place(BaseModel):
@@ -30,13 +34,20 @@ def words(part, role):
 class Mind(BaseLlm):
     slow: bool = False
     structured: bool = False
+    error: Any = None
+    first_call: Any = None
+    system: list = Field(default_factory=list)
 
     async def generate_content_async(self, llm_request, stream=False):
         await asyncio.sleep(30 if self.slow else 0.01)
+        if self.error:
+            raise self.error
+        self.system.append(llm_request.config.system_instruction)
         seen = Seen([words(part, content.role) for content in llm_request.contents for part in content.parts])
         # What asks for a go-ahead is no result.
         seen.messages = [m for m in seen.messages if "requires confirmation" not in m[1]]
         step = mind(seen, structured=self.structured)
+        step.call = step.call and (self.first_call or step.call)
         parts = [Part(text=step.thought, thought=True)] if step.thought else []
         if step.call:
             parts.append(Part.from_function_call(name=step.call[0], args=step.call[1]))
@@ -49,13 +60,36 @@ class Mind(BaseLlm):
 class TestGoogleADK(Scenarios):
     name = "google-adk"
 
-    def agent(self, *, output=False, approval=False, tools=None, slow=False):
+    def model(self):
+        return Mind(model="mind")
+
+    def agent(self, *, output=False, approval=False, tools=None, slow=False, error=None, **options):
         return LlmAgent(
             name="guide",
-            model=Mind(model="mind", slow=slow, structured=output),
+            model=Mind(model="mind", slow=slow, structured=output, error=error),
             tools=[FunctionTool(find, require_confirmation=approval), weather] if tools is None else tools,
             output_schema=Place if output else None,
+            **options,
         )
 
     def test_an_app_is_played_like_its_agent(self):
         self.played(App(name="guide_app", root_agent=self.agent()))
+
+    def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered(self):
+        helper = self.agent()
+        helper.description = "Finds places."
+        boss = LlmAgent(name="boss", model=Mind(model="mind", first_call=("guide", {"request": "Find a cafe"})))
+        boss.tools = [AgentTool(helper)]
+        self.played(boss)
+
+    def test_the_context_fills_the_placeholders_of_the_instruction(self):
+        agent = self.agent(instruction="Help in {city}.")
+        self.played(agent)
+        assert "Help in Lindenau." in agent.model.system[0]
+
+    def test_a_service_that_is_down_loses_the_episode(self):
+        self.lost(ServerError(503, {"error": {"message": "overloaded"}}))
+
+    def test_a_tool_that_the_provider_runs_is_refused_by_name(self):
+        with pytest.raises(UsageError, match="no sandbox can answer its GoogleSearchTool"):
+            source_of(self.agent(tools=[google_search]), "mymod:agent")

@@ -65,6 +65,10 @@ def answered(step, number):
 
 class TestOpenAIAgents(Scenarios):
     name = "openai-agents"
+    example = "openai_agent.py"
+
+    def model(self):
+        return Mind(slow=False)
 
     def agent(self, *, output=False, approval=False, tools=None, slow=False, **options):
         own = [function_tool(find, needs_approval=approval), function_tool(weather)]

@@ -44,6 +44,10 @@ def model(*, slow=False, error=None):
 
 class TestPydanticAI(Scenarios):
     name = "pydantic-ai"
+    example = "pydantic_ai_agent.py"
+
+    def model(self):
+        return model()
 
     def agent(self, *, output=False, approval=False, tools=None, slow=False, error=None, **options):
         own = [Tool(find, requires_approval=approval), Tool(weather)]

@@ -66,6 +66,9 @@ class TestSmolagents(Scenarios):
     name = "smolagents"
     approves = False
 
+    def model(self):
+        return Mind()
+
     def agent(self, *, kind=ToolCallingAgent, output=False, tools=None, slow=False):
         model = Mind(slow=slow, structured=output, code=kind is CodeAgent)
         own = [own_tool(find), own_tool(weather)]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,10 +38,16 @@ def python() -> str:
 def test_a_program_plays_the_cases_of_a_run(project: pytest.Pytester, python: str) -> None:
     project.path.joinpath("good_program.py").write_text(GOOD)
     spec = f"cmd:{python} good_program.py"
-    project.runpytest(f"--mapsat-agent={spec}", "--mapsat-save=run.json").assert_outcomes(passed=3)
-    run = json.loads((project.path / "run.json").read_text())
-    assert run["manifest"]["agent"] == spec
-    assert [case["sandbox"]["exact"] for case in run["cases"]] == [1, 1, 1]
+
+    def run() -> Any:
+        project.runpytest(f"--mapsat-agent={spec}", "--mapsat-save=run.json").assert_outcomes(passed=3)
+        return json.loads((project.path / "run.json").read_text())
+
+    first = run()
+    assert first["manifest"]["agent"] == spec
+    assert [case["sandbox"]["exact"] for case in first["cases"]] == [1, 1, 1]
+    project.path.joinpath("good_program.py").write_text(GOOD + "# changed\n")
+    assert run()["manifest"]["agent_source"] != first["manifest"]["agent_source"]
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,20 @@ def test_spans_of_a_framework_are_judged_by_its_query(project: pytest.Pytester, 
     play(project, "-k", "nav-one").assert_outcomes(passed=1)
     card = card_of(project, "nav-one")
     assert (card["turns"], card["calls"]["by_tool"], card["metrics"]["ts"]) == (2, {"search_poi": 1}, 1)
+
+
+def test_reports_say_what_is_not_recorded(project: pytest.Pytester) -> None:
+    agent, _, execute, _, *_ = genai(first={"mapsat.case": "nav-one"}, tool={})
+    heard, reply = json.dumps([text("user", QUERY)]), json.dumps([text("assistant", "I suggest Old Mill.")])
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": heard, "gen_ai.output.messages": reply}
+    write(project.path / "spans.json", agent, execute, span(9, "chat", chat, parent=1))
+    play(project, "-k", "nav-one", "--mapsat-report=html:run.html", "--mapsat-report=otlp:again.json")
+    page = (project.path / "run.html").read_text(encoding="utf-8")
+    assert "search_poi(arguments not recorded)" in page
+    assert "(not recorded)" in page
+    written = (project.path / "again.json").read_text(encoding="utf-8")
+    assert "gen_ai.tool.call.arguments" not in written
+    assert "gen_ai.tool.call.result" not in written
+    first = labels(project.path / "run.json")
+    project.runpytest(*IN_PROCESS, "--mapsat-agent=recorded:again.json", "--mapsat-save=run.json", "-k", "nav-one")
+    assert labels(project.path / "run.json") == first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -134,33 +133,17 @@ class EvalCase(_Part):
     rubrics: tuple[Rubric, ...] = ()
 
 
-@dataclass(frozen=True)
-class RawCase:
-    """A case as the file has it, and where it stands in it."""
-
-    path: tuple[str | int, ...]
-    data: JsonObject
-
-
-def raw_cases(data: Json) -> list[RawCase] | None:
+def raw_cases(data: Json) -> list[JsonObject] | None:
     """Return the cases of a file, in the form of today; None where it is no evalset."""
     if isinstance(data, dict):
-        key = next((name for name in ("eval_cases", "evalCases") if isinstance(data.get(name), list)), None)
-        listed = data[key] if key is not None else []
-        return (
-            [RawCase((key, number), case) for number, case in enumerate(listed) if isinstance(case, dict)]
-            if key
-            else None
-        )
+        listed = next((data[name] for name in ("eval_cases", "evalCases") if isinstance(data.get(name), list)), None)
+        return None if listed is None else [case for case in listed if isinstance(case, dict)]
     if not isinstance(data, list) or not data or not all(isinstance(member, dict) for member in data):
         return None
     if all("query" in member for member in data):
-        return [RawCase((0,), _of_queries("conversation", data, {}))]
+        return [_of_queries("conversation", data, {})]
     if all(isinstance(member.get("data"), list) for member in data):
-        return [
-            RawCase((number,), _of_queries(str(member.get("name", "case")), member["data"], member))
-            for number, member in enumerate(data)
-        ]
+        return [_of_queries(str(member.get("name", "case")), member["data"], member) for member in data]
     return None
 
 

@@ -14,7 +14,7 @@ from pytest_mapsat.formats import (
     Located,
     content_digest,
     limits,
-    parse_yaml,
+    located_json,
     printable,
     read_bytes,
     shown_path,
@@ -47,6 +47,8 @@ from .evalset import EvalCase, Invocation, Rubric, ToolCall, raw_cases
 
 FORMAT = "adk"
 _ENDINGS = ("*.evalset.json", "*.test.json")
+#: What each case begins with, as good as anything to tell its line by.
+_CASE_ID = re.compile(r'"(?:eval_id|evalId)"\s*:')
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _TRIAL = re.compile(r"-t\d+$")
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -129,19 +131,16 @@ class _Evalsets:
 
     def take(self, file: Path) -> None:
         """Read one file. Raises SuiteError."""
-        name = shown_path(file)
-        documents = parse_yaml(
-            read_bytes(file, limits.YAML_BYTES), name
-        )  # of which JSON is a part, with the line of each value
-        raw = raw_cases(documents[0].data) if len(documents) == 1 else None
+        text = _text_of(file)
+        raw = raw_cases(located_json(text, shown_path(file), 1))
         if raw is None:
-            expected = "expected eval_cases, or a list of queries"
-            raise SuiteError(Problem(name, 1, "is no evalset", expected))
+            raise SuiteError(Problem(shown_path(file), 1, "is no evalset", "expected eval_cases, or a list of queries"))
         match = self._match_of(file.parent / "test_config.json")
-        for case in raw:
-            place = f"{printable(file.name)}:{documents[0].lines.at(case.path)}"
+        lines = [text.count("\n", 0, mark.start()) + 1 for mark in _CASE_ID.finditer(text)]
+        for number, case in enumerate(raw):
+            place = f"{printable(file.name)}:{lines[number] if len(lines) == len(raw) else 1}"
             problems: list[Problem] = []
-            parsed = validate(EvalCase, Located(case.data, Lines(0)), place, problems)
+            parsed = validate(EvalCase, Located(case, Lines(0)), place, problems)
             for problem in problems:
                 self._refuse("cases", place, problem.message)
             if parsed is not None:
@@ -151,8 +150,7 @@ class _Evalsets:
         """Return how expected calls are compared; None where they are no criterion."""
         if not config.is_file():
             return _MATCHES["EXACT"]
-        documents = parse_yaml(read_bytes(config, limits.YAML_BYTES), shown_path(config))
-        data = documents[0].data if documents else None
+        data = located_json(_text_of(config), shown_path(config), 1)
         criteria = data.get("criteria") if isinstance(data, dict) else None
         if not isinstance(criteria, dict):
             return _MATCHES["EXACT"]
@@ -309,6 +307,15 @@ class _Evalsets:
 
     def _refuse(self, what: str, place: str, message: str) -> None:
         self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _text_of(file: Path) -> str:
+    """Return a file's text. Raises SuiteError."""
+    name = shown_path(file)
+    try:
+        return read_bytes(file, limits.YAML_BYTES, name).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SuiteError(Problem(name, 1, "is not UTF-8", "save the file as UTF-8 text")) from None
 
 
 def _safe(words: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pytest_mapsat.metrics import CaseRow, case_rows
 from pytest_mapsat.model import BESIDES, Bounds, CardRequirement, Label, Run, Scorecard, Step, Turn, lighten
 from pytest_mapsat.reports import view
-from pytest_mapsat.reports.text import call_text, cut, printable
+from pytest_mapsat.reports.text import cut, printable
 
 from .drawing import Drawing, drawing_of
 
@@ -352,9 +352,11 @@ def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
 def _step(step: Step, most: int) -> CallView | str:
     if step.kind == "thought":
         return step.text[:_THOUGHT]
-    arguments, result = (json.dumps(value, ensure_ascii=False, indent=1) for value in (step.arguments, step.result))
+    untold = "arguments" in step.unknown
+    arguments = "(not recorded)" if untold else json.dumps(step.arguments, ensure_ascii=False, indent=1)
+    result = view.result_text(step, indent=1)
     return CallView(
-        text=call_text(step.tool, step.arguments),
+        text=view.call_as_made(step),
         kind=view.answered_by(step),
         notes=tuple(_notes(step)),
         arguments=arguments[:most],

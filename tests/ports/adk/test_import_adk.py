@@ -76,7 +76,7 @@ def test_what_no_reply_asks_for_begins_another_case_of_the_group(garden) -> None
     first, second = garden[0]["two-wishes"], garden[0]["two-wishes-2"]
     assert (first.group.name, first.group.order, second.group.order) == ("two-wishes", 0, 1)
     assert second.visible.query == "Then switch the pump on."
-    assert second.visible.context.history == ("user: Is it raining?", "assistant: It is dry.")
+    assert second.visible.context.history == ("user: Is it raining?", "assistant: It is dry 🌞.")
 
 
 def test_a_scenario_is_for_a_user_that_a_model_plays(garden) -> None:
