@@ -108,7 +108,7 @@ _TABLE = (
     Option(
         "agent",
         "SPEC",
-        "the agent under test: module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
+        "the agent under test: module:attr (a callable, or an agent of a framework), FRAMEWORK:module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
         "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
         ini=True,
         changes="episode",
@@ -314,7 +314,6 @@ _TABLE = (
         "",
         "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
         kind="flag",
-        ini=True,
     ),
     Option(
         "max-cost",

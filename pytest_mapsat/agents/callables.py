@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter, iscoroutinefunction
@@ -104,9 +104,12 @@ class CallableConversation(Conversation):
 
     def close(self) -> None:
         """Give back what an agent of a framework holds: connections, processes."""
-        if self._close is not None:
-            with suppress(StrangerError, AgentFault):
-                call_stranger(self._finished, self._close())
+        if self._close is None:
+            return
+        with suppress(StrangerError):
+            result = call_stranger(self._close)
+            if inspect.isawaitable(result):
+                wait([_submit(result)], timeout=_CLOSING)
 
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
@@ -402,6 +405,8 @@ class EventLoop:
 
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
+#: How long an agent of a framework may take to close its connections, seconds.
+_CLOSING = 10
 _lock = Lock()
 _running: EventLoop | None = None
 

@@ -14,7 +14,7 @@ from threading import TIMEOUT_MAX, Lock
 from typing import Any
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, Step, UsageError, json_size, tool_name
+from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, UsageError, json_size, tool_name
 from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed
 
 
@@ -36,6 +36,11 @@ class Limits:
     timeout: float = 300.0
     max_calls: int = 200
     max_text: int = 1_000_000
+
+    @classmethod
+    def of(cls, options: RunOptions) -> Limits:
+        """Return the limits that the options of a run set, wherever an episode of it is played."""
+        return cls(max_turns=options.max_turns, timeout=options.timeout_seconds)
 
     def __post_init__(self) -> None:
         if self.max_turns < 1:

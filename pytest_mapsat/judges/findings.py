@@ -6,7 +6,7 @@ What is undecided stays so unless the known parts decide. The reasons and quotat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pytest_mapsat.model import (
     Absent,
@@ -68,8 +68,13 @@ class Finding(NamedTuple):
     absent: bool = False
 
 
+class _Functions(dict[type[BaseCheck], Callable[[Any, "Context"], "Finding"]]):
+    def __missing__(self, kind: type[BaseCheck]) -> NoReturn:
+        raise LookupError(f"no function judges {kind.__name__}: write one in judges/ with @judges({kind.__name__})")
+
+
 #: kind of check -> the function that judges it. By type: each check of each dialogue is looked up here.
-FUNCTION_OF: dict[type[BaseCheck], Callable[[Any, Context], Finding]] = {}
+FUNCTION_OF = _Functions()
 _Function = TypeVar("_Function", bound=Callable[[Any, "Context"], Finding])
 
 

@@ -31,6 +31,7 @@ from pytest_mapsat.model import (
     Noun,
     Overlay,
     Recording,
+    RunOptions,
     RunRequest,
     SuiteManifest,
     Tool,
@@ -96,17 +97,13 @@ class Elsewhere:
         self._stopped.set()
 
     def _asked(self, case: Case, suite: SandboxSuite, trial: int) -> dict[str, Any]:
-        options = self.request.options
         return {
             "version": __version__,
             "root": str(self.root),
             "agent": self.request.agent,
             "user": self.request.user,
             "cache": self.cache,
-            "max_turns": options.max_turns,
-            "timeout": options.timeout_seconds,
-            "form": options.form,
-            "http": options.http,
+            "options": _plain(self.request.options),
             "trial": trial,
             "session": session_id(case, trial),
             "case": _plain(_without_truth(case, self.request)),
@@ -211,11 +208,13 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    source, client = _source(wanted["agent"], root, wanted["http"], wanted["cache"] if asks else None)
+    options = RunOptions.model_validate(wanted["options"])
+    source, client = _source(wanted["agent"], root, options.http, wanted["cache"] if asks else None)
     user = make_user(wanted["user"], case, client=client, trial=trial)
-    limits = Limits(max_turns=wanted["max_turns"], timeout=wanted["timeout"])
     sandbox, identity = make_sandbox(case, suite), wanted["session"]
-    return run_episode(case, source, user, sandbox, limits, trial=trial, identity=identity, form=wanted["form"])
+    return run_episode(
+        case, source, user, sandbox, Limits.of(options), trial=trial, identity=identity, form=options.form
+    )
 
 
 @lru_cache(maxsize=4)

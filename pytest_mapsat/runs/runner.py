@@ -164,14 +164,14 @@ class Runner:
 
         if self.elsewhere is not None and self.source.kind == "agent":
             return played(self.elsewhere.play(case, suite, self.source, trial=trial))
-        limits = Limits(max_turns=options.max_turns, timeout=options.timeout_seconds)
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
                 sandbox = self._answering(suite, case)
             except InfrastructureError as error:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
-            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=options.form))
+            limits, form = Limits.of(options), options.form
+            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form))
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

@@ -172,6 +172,8 @@ def closes(message):
 
 
 def hangs(message):
+    sys.stderr.write(f"{os.getpid()}\n")
+    sys.stderr.flush()
     time.sleep(60)
 
 

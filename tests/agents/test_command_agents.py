@@ -148,10 +148,11 @@ def test_a_service_that_is_down_is_no_fault_of_the_agent():
 
 
 class TestProcess:
-    def test_that_hangs_is_killed_when_the_time_is_over(self):
+    def test_that_hangs_is_killed_when_the_time_is_over(self, capsys):
         began = time.perf_counter()
-        assert play("hangs", timeout=0.5).ending == "timeout"
+        assert play("hangs", timeout=1.5).ending == "timeout"
         assert time.perf_counter() - began < 20  # the program would take 60
+        assert is_gone(int(capsys.readouterr().err))
 
     def test_ends_with_its_episode_and_takes_its_children_along(self):
         assert is_gone(int(play("leaves_a_child").turns[1].text))

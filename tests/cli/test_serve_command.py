@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
-import signal
-import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -70,34 +71,45 @@ def test_over_standard_input_and_output_a_client_sees_the_tools_alone(tmp_path):
     assert [(step["id"], step["tool"]) for step in saved] == [("c1", "get_weather"), ("c2", "get_wether")]
 
 
-@pytest.fixture
-def server():
-    """A running server of HTTP, which a test that fails does not wait for."""
-    command = [sys.executable, *COMMAND, "--http"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        yield process
-        process.kill()
+class Interrupted(Event):
+    """What the command waits for: the test, and then an interrupt."""
+
+    def wait(self, timeout=None):
+        super().wait(60)
+        raise KeyboardInterrupt
 
 
-def test_over_http_the_printed_settings_lead_a_client_there(server):
-    settings = json.loads(server.stdout.readline().partition(": ")[2])["mcpServers"]["mapsat"]
-    bare = server.stdout.readline().split()[-1]
+def test_over_http_the_printed_settings_lead_a_client_there(capsys, monkeypatch):
+    end = Interrupted()
+    monkeypatch.setattr("pytest_mapsat.commands.serve.Event", lambda: end)
+    monkeypatch.chdir(ROOT)
+    printed = ""
+    with ThreadPoolExecutor(1) as pool:
+        status = pool.submit(main, ["serve", "benchmark_cases", "--case", CASE, "--http"])
+        while "Ctrl-C" not in printed and not status.done():
+            time.sleep(0.02)
+            printed += capsys.readouterr().out
+        first, second, _ = printed.splitlines()
+        settings = json.loads(first.partition(": ")[2])["mcpServers"]["mapsat"]
 
-    async def talk():
-        async with client_of(settings["url"], settings["headers"]["Authorization"].removeprefix("Bearer ")) as client:
-            seen = await look_around(client)
-        async with client_of(bare) as client:
-            assert [tool.name for tool in (await client.list_tools()).tools] == seen[0]
-        return seen
+        async def talk():
+            token = settings["headers"]["Authorization"].removeprefix("Bearer ")
+            async with client_of(settings["url"], token) as client:
+                seen = await look_around(client)
+            async with client_of(second.split()[-1]) as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == seen[0]
+            return seen
 
+        try:
+            seen = asyncio.run(talk())
+        finally:
+            end.set()
     assert settings["url"].startswith("http://127.0.0.1:")
-    assert_it_sees_the_tools_alone(*asyncio.run(talk()))
-    server.send_signal(signal.SIGINT)
-    _, told = server.communicate(timeout=30)
-    assert server.returncode == 0
-    assert_it_tells_the_calls(told)
-    assert "warning" not in told
-    assert "2 calls" in told
+    assert_it_sees_the_tools_alone(*seen)
+    assert status.result() == 0
+    told = capsys.readouterr().err
+    assert re.search(r"get_weather\(.*Larkhaven.*\)  \[computed\]", told)
+    assert told.endswith("mapsat: 2 calls\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypedDict
 
 import pytest
@@ -100,6 +101,14 @@ class TestLangGraph(Scenarios):
         )
         fault = play(graph.compile(), "Find a cafe").fault
         assert "the state of the graph has no messages, only question" in fault.message
+
+    def test_a_thread_that_lost_its_context_runs_no_real_tool(self):
+        def look(state):
+            with ThreadPoolExecutor(1) as pool:
+                return {"messages": [AIMessage(pool.submit(tool(find).invoke, {"query": "cafe"}).result())]}
+
+        ended = play(StateGraph(MessagesState).add_node("look", look).add_edge(START, "look"), "Find a cafe")
+        assert "a tool was called on a thread without its context" in ended.fault.message
 
     def test_tools_run_as_ever_outside_an_episode(self):
         self.played(self.agent())

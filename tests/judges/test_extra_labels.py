@@ -118,7 +118,7 @@ def test_what_was_told_or_is_a_default_is_consistent(arguments):
 def test_an_id_a_point_or_an_exact_figure_from_nowhere_is_not(arguments):
     label = state_of(**arguments)
     assert (label.outcome, label.value) == ("failed", 0)
-    assert "nobody told" in label.why
+    assert "the agent was not told" in label.why
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 from uuid import uuid4
@@ -13,10 +12,9 @@ from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Episode, Spent, Underway, data_from, declared, go_ahead, question, reply_of
 
-#: The episode that is under way in this context; LangGraph hands the context on to its tasks and threads.
-_episode: ContextVar[Episode | None] = ContextVar("mapsat_langgraph", default=None)
+_underway = Underway("langgraph")
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
     "deepagents.middleware.subagents",
@@ -53,10 +51,11 @@ class _Conversation:
         self._config = {"configurable": {"thread_id": uuid4().hex}}
         kind = getattr(self._graph, "context_schema", None)
         self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
+        _underway.begin()
 
     async def reply(self, message: str) -> Reply:
         """Return the graph's answer; where it was interrupted, the message is what it waits for."""
-        _episode.set(self._episode)  # in this task alone
+        _underway.enter(self._episode)  # in this task alone
         spent = Spent()
         config = {**self._config, "callbacks": [_counter(spent)]}
         # values: what the graph returns, for other modes of streaming, too.
@@ -75,6 +74,10 @@ class _Conversation:
         if output is None and "messages" not in state:
             output = {name: value for name, value in state.items() if name != "__interrupt__"}
         return reply_of(output, spent, text=text, thoughts=thoughts)
+
+    def close(self) -> None:
+        """Count the episode as ended."""
+        _underway.end()
 
     def _given(self, message: str) -> Any:
         from langgraph.types import Command
@@ -160,7 +163,7 @@ def _answer_calls() -> None:
 
 def _in_place_of(original: Any, name: str) -> Any:
     def stand_in(tool: Any) -> Any:
-        episode = _episode.get()
+        episode = _underway.episode()
         own = str(getattr(getattr(tool, "func", None) or getattr(tool, "coroutine", None), "__module__", ""))
         if (
             episode is None

@@ -5,17 +5,15 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Iterator
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Episode, Spent, Underway, declared, go_ahead, question, reply_of
 
-#: The episode that is under way in this context; a run's tasks have the context of the coroutine that began it.
-_episode: ContextVar[Episode | None] = ContextVar("mapsat_openai_agents", default=None)
+_underway = Underway("openai_agents")
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
 
@@ -44,12 +42,13 @@ class _Conversation:
         self._episode = episode
         self._said: list[Any] = []
         self._waiting: Any = None
+        _underway.begin()
 
     async def reply(self, message: str) -> Reply:
         """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
         from agents import Runner
 
-        _episode.set(self._episode)  # in this task alone
+        _underway.enter(self._episode)  # in this task alone
         waited = self._waiting
         given = self._decided(message) if waited else [*self._said, {"role": "user", "content": message}]
         before = _used(waited)
@@ -64,6 +63,10 @@ class _Conversation:
             return Reply(question(asked, self._episode), thoughts, spent.usage())
         self._said, self._agent = result.to_input_list(), result.last_agent
         return reply_of(result.final_output, spent, thoughts=thoughts)
+
+    def close(self) -> None:
+        """Count the episode as ended."""
+        _underway.end()
 
     def _decided(self, message: str) -> Any:
         """Return the state of the run that waits, with the user's decision in it."""
@@ -93,7 +96,7 @@ def _answer_calls() -> None:
     @wraps(original)
     async def get_all_tools(self: Any, run_context: Any) -> list[Any]:
         tools = await original(self, run_context)
-        episode = _episode.get()
+        episode = _underway.episode()
         return tools if episode is None else [_answered(tool, episode) for tool in tools]
 
     vars(get_all_tools)["mapsat"] = True
