@@ -249,6 +249,8 @@ def _id(data: JsonObject) -> str:
 
 def _result(value: Json | Unknown) -> Json | Unknown:
     """Return a result in a message as data: the text of content blocks that hold nothing else is read as one."""
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:  # the AI SDK
+        return value["value"]
     return value if isinstance(value, Unknown) else data_of(_joined_blocks(value))
 
 

@@ -48,7 +48,13 @@ _KINDS: dict[str, dict[str, Kind]] = {
 }  # fmt: skip
 #: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
 _VALUES_IN, _VALUES_OUT = (
-    ("input.value", "traceloop.entity.input", "langfuse.observation.input", "gcp.vertex.agent.llm_request"),
+    (
+        "input.value",
+        "ai.prompt",
+        "traceloop.entity.input",
+        "langfuse.observation.input",
+        "gcp.vertex.agent.llm_request",
+    ),
     ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
 )
 _MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
@@ -526,14 +532,8 @@ def messages_out(span: Span) -> list[Message] | None:
     if (value := span.first(_MESSAGES_OUT)) is not None:
         return read_messages(value, "assistant")
     if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        told = {"role": "assistant", "content": span.attributes.get("ai.response.text") or ""}
-        calls = (
-            read_messages(
-                [{"role": "assistant", "content": span.attributes.get("ai.response.toolCalls") or []}], "assistant"
-            )
-            or []
-        )
-        return [*(read_messages([told], "assistant") or []), *calls]
+        said, calls = span.attributes.get("ai.response.text") or "", _list(span.attributes.get("ai.response.toolCalls"))
+        return read_messages([{"role": "assistant", "content": said, "tool_calls": calls}], "assistant")
     if told_ := [message for kind, message in _events(span) if kind == "choice"]:
         return told_
     value = span.first(_VALUES_OUT)
