@@ -108,8 +108,10 @@ class Unplaced:
 
 
 def _is_begun_by(longer: Conversation, shorter: Conversation) -> bool:
-    """Return whether a conversation begins with all of another one: each turn was given with what came before it."""
+    """Return whether a conversation begins with all of another one: each call of a model was given what came before it."""
     first, other = ([(turn.role, turn.text) for turn in one.trajectory.turns] for one in (longer, shorter))
+    if other and other[-1] == ("agent", ""):
+        other.pop()  # the model called a tool, and nothing tells what it said then
     return len(other) < len(first) and first[: len(other)] == other
 
 

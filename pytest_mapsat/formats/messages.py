@@ -33,6 +33,7 @@ _THOUGHTS = ("reasoning", "thinking", "thought")
 
 #: What only a message has, and the names that frameworks give the words that an agent is asked with.
 _OF_A_MESSAGE = {"role", "parts", "type", "tool_calls", "message", "kwargs"}
+_LISTS = ("messages", "contents", "input", "choices", "output", "content", "candidates")
 _INPUTS = ("task", "query", "question", "prompt", "input", "message", "text", "content", "user_input")
 
 
@@ -108,33 +109,27 @@ def arguments_of(value: Json) -> JsonObject | Unknown:
     return data
 
 
-def read_messages(value: Json, role: str) -> list[Message] | None:
+def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message] | None:
     """Return the messages of a value; None where it is not told, or was cut off.
 
     Args:
         value: JSON text, a list of messages, one of them, an object that holds such a list, or the words of one.
         role: of a message that has none: ``user`` or ``assistant``.
+        loose: whether data in which nothing is a message are the words of one: what an agent was asked, in whatever form.
     """
     data = data_of(value)
-    if isinstance(data, Unknown):
-        return None
     if isinstance(data, dict):
         if isinstance(data.get("content"), dict) and "parts" in data["content"]:
             return read_messages(data["content"], role)
-        inner = next(
-            (
-                data[key]
-                for key in ("messages", "contents", "input", "choices", "output", "content", "candidates")
-                if _holds(data, key)
-            ),
-            None,
-        )
+        inner = next((data[key] for key in _LISTS if _holds(data, key)), None)
+        if inner is not None and not data.keys() & _OF_A_MESSAGE:
+            return read_messages(inner, role, loose=loose)
         if not data.keys() & _OF_A_MESSAGE:
-            return [Message(role, _words(data))] if inner is None else read_messages(inner, role)
+            return [Message(role, _words(data))] if loose else None
         data = [data]
     if isinstance(data, str):
         return [Message(role, data)]
-    if not isinstance(data, list):
+    if not isinstance(data, list) or not (loose or all(isinstance(member, (dict, list)) for member in data)):
         return None
     if data and all(isinstance(member, list) for member in data):  # one list for each prompt of a batch
         data = data[0]
@@ -254,6 +249,8 @@ def _id(data: JsonObject) -> str:
 
 def _result(value: Json | Unknown) -> Json | Unknown:
     """Return a result in a message as data: the text of content blocks that hold nothing else is read as one."""
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:  # the AI SDK
+        return value["value"]
     return value if isinstance(value, Unknown) else data_of(_joined_blocks(value))
 
 
@@ -275,6 +272,8 @@ def result_of(value: Json) -> Json | Unknown:
         "kwargs",
     }:  # LangChain's callback, with what it was called with
         data = data["output"]
+    if isinstance(data, dict) and data.keys() >= {"blocks", "tool_name"}:  # LlamaIndex
+        return _result(data["blocks"])
     for wrapper in ("kwargs", "data"):
         if (
             isinstance(data, dict)

@@ -39,7 +39,7 @@ _KEPT = (
 )  # fmt: skip
 #: The attributes that name the conversation of a span, the first one that is there.
 _SESSIONS = (
-    "gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id", "langsmith.trace.session_id",
+    "gen_ai.conversation.id", "session.id", "langfuse.session.id", "gcp.vertex.agent.session_id", "langsmith.trace.session_id", "ai.telemetry.metadata.sessionId",
     "traceloop.association.properties.session_id", "traceloop.association.properties.thread_id",
 )  # fmt: skip
 CASE, TRIAL = "mapsat.case", "mapsat.trial"

@@ -48,7 +48,13 @@ _KINDS: dict[str, dict[str, Kind]] = {
 }  # fmt: skip
 #: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
 _VALUES_IN, _VALUES_OUT = (
-    ("input.value", "traceloop.entity.input", "langfuse.observation.input", "gcp.vertex.agent.llm_request"),
+    (
+        "input.value",
+        "ai.prompt",
+        "traceloop.entity.input",
+        "langfuse.observation.input",
+        "gcp.vertex.agent.llm_request",
+    ),
     ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
 )
 _MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
@@ -364,10 +370,11 @@ class _Reader:
 
     def _take_time(self, turn: SpanTurn, span: Span) -> None:
         top = self._spans[self._top_of(span)]
-        whole = top if self._kinds[top.trace, top.id] == "agent" else span
+        agent = self._kinds[top.trace, top.id] == "agent"
+        whole = top if agent else span
         if whole.end > whole.start > 0:
             seconds = (whole.end - whole.start) / _NANO
-            turn.seconds = seconds if whole is top else (turn.seconds or 0) + seconds
+            turn.seconds = seconds if agent else (turn.seconds or 0) + seconds
 
     def _finish(self) -> None:
         """Take from the spans of agents what those of models do not tell: a reply, what was spent, a structured output."""
@@ -502,14 +509,14 @@ def messages_in(span: Span) -> list[Message] | None:
     if told := [message for message in _events(span) if message[0] != "choice"]:
         return [message for _, message in told]
     value = span.first(_VALUES_IN)
-    return None if value is None else read_messages(value, "user")
+    return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
 
 
 def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
     """Return numbered messages; where one of them is empty, those of the whole value if that tells all of them."""
     if listed is not None and all(map(_tells, listed)):
         return listed
-    whole = None if value is None else read_messages(value, role)
+    whole = None if value is None else read_messages(value, role, loose=False)
     return whole if whole and all(map(_tells, whole)) else listed
 
 
@@ -525,18 +532,12 @@ def messages_out(span: Span) -> list[Message] | None:
     if (value := span.first(_MESSAGES_OUT)) is not None:
         return read_messages(value, "assistant")
     if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        told = {"role": "assistant", "content": span.attributes.get("ai.response.text") or ""}
-        calls = (
-            read_messages(
-                [{"role": "assistant", "content": span.attributes.get("ai.response.toolCalls") or []}], "assistant"
-            )
-            or []
-        )
-        return [*(read_messages([told], "assistant") or []), *calls]
+        said, calls = span.attributes.get("ai.response.text") or "", _list(span.attributes.get("ai.response.toolCalls"))
+        return read_messages([{"role": "assistant", "content": said, "tool_calls": calls}], "assistant")
     if told_ := [message for kind, message in _events(span) if kind == "choice"]:
         return told_
     value = span.first(_VALUES_OUT)
-    return None if value is None else read_messages(value, "assistant")
+    return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
 
 
 _EVENT_ROLES = {

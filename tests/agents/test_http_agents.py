@@ -1,14 +1,17 @@
 """A service as the agent, in the form of its own fields: the default, and what a service file says."""
 
+import json
 import re
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from http_services import Service, answers, case, play, said, source, texted
 
+from pytest_mapsat.agents.tool_server import missing_extra
 from pytest_mapsat.model import SuiteError, UsageError
 
 
@@ -186,6 +189,12 @@ class TestServiceFile:
             source("http:s.yaml", tmp_path)
         assert message in str(caught.value)
 
+    def test_tools_over_mcp_need_the_extra(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("pytest_mapsat.agents.tool_server.missing_extra", lambda: "pip install it")
+        (tmp_path / "s.yaml").write_text("url: http://127.0.0.1:1/x\nheaders: {A: $mcp_url}")
+        with pytest.raises(SuiteError, match=r"s.yaml:1: \$mcp_url and \$mcp_token: pip install it"):
+            source("http:s.yaml", tmp_path)
+
     def test_a_missing_file_is_told(self, tmp_path):
         (tmp_path / "service.yaml").write_text("")
         with pytest.raises(UsageError, match=r"servce.yaml: there is no such file \(did you mean 'service.yaml'\?\)"):
@@ -259,6 +268,34 @@ class TestManyAtOnce:
         assert [said(one)[1] for one in trajectories] == [f"Heard 2: Find cafe {number}." for number in range(32)]
         assert len(state) == 32
         assert together[1] > 8
+
+    @pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
+    def test_sixteen_services_with_tools_over_mcp_call_those_of_their_own_episode(self, service, tmp_path):
+        together = threading.Barrier(16, timeout=20)
+
+        def behave(request):
+            together.wait()
+            params = {"name": "find", "arguments": {"query": request.body["message"]}}
+            body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+            headers = {
+                "Authorization": f"Bearer {request.headers['X-Mapsat-MCP-Token']}",
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2025-11-25",
+            }
+            called = urllib.request.Request(request.headers["X-Mapsat-MCP-Url"], body, headers)
+            with urllib.request.urlopen(called, timeout=20) as answer:
+                return answers({"text": json.loads(answer.read())["result"]["content"][0]["text"]})
+
+        (tmp_path / "s.yaml").write_text(
+            f"url: {service.at(behave)}\nheaders: {{X-Mapsat-MCP-Url: $mcp_url, X-Mapsat-MCP-Token: $mcp_token}}"
+        )
+        agent = source("http:s.yaml", tmp_path)
+        cases = [case(query=f"cafe {number}") for number in range(16)]
+        with ThreadPoolExecutor(16) as pool:
+            trajectories = list(pool.map(lambda played: play(agent, played=played), cases))
+        arguments = [[step.arguments for step in trajectory.calls] for trajectory in trajectories]
+        assert arguments == [[{"query": f"cafe {number}"}] for number in range(16)]
 
     def test_the_same_case_played_again_is_a_new_session(self, service, tmp_path):
         url = service.at(lambda _: answers({"text": "Here."}))

@@ -524,4 +524,6 @@ class TestShutdown:
 
 
 def ours():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("mapsat-") and thread.is_alive()]
+    # The server of tools over MCP, which another test may have started, serves until the process ends.
+    names = ("mapsat-agent", "mapsat-loop")
+    return [thread for thread in threading.enumerate() if thread.name in names and thread.is_alive()]

@@ -9,7 +9,7 @@ from pytest_mapsat.formats import read_spans
 
 FIXTURES = sorted((Path(__file__).parent / "spans").glob("*.jsonl"))
 #: Frameworks that name no session: each trace is a conversation of its own, and the second one of most begins with the first.
-APART = {"openai_agents": True, "agent_framework": True, "smolagents": False}
+APART = {"openai_agents": True, "agent_framework": True, "smolagents": False, "llama_index_openinference": False}
 
 
 def told(dialogue):
