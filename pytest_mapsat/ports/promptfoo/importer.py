@@ -252,7 +252,7 @@ class _Config:
             }
             requirements.append(requirement | ({} if check is None else {"check": check}))
         for requirement in requirements if schema else ():
-            schema = _with_field(schema, str(requirement.get("check", {}).get("path", "")))
+            schema = _with_field(schema, str(_object(requirement.get("check")).get("path", "")))
         return requirements, schema, refused
 
     def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
