@@ -119,10 +119,11 @@ def gather_spans(path: Path, name: str) -> Iterator[Gathered]:
         for (trace,) in database.execute("SELECT DISTINCT trace FROM span").fetchall():
             _inherit(database, trace)
         database.executescript(
-            "CREATE INDEX by_session ON span(session, case_);"
-            "UPDATE span SET case_ = (SELECT min(o.case_) FROM span o WHERE o.session = span.session AND o.case_ <> '')"
-            " WHERE case_ = '' AND session <> ''"
-            " AND 1 = (SELECT count(DISTINCT o.case_) FROM span o WHERE o.session = span.session AND o.case_ <> '');"
+            "CREATE TABLE only_case(session PRIMARY KEY, case_);"
+            "INSERT INTO only_case SELECT session, min(case_) FROM span WHERE session <> '' AND case_ <> ''"
+            " GROUP BY session HAVING count(DISTINCT case_) = 1;"
+            "UPDATE span SET case_ = coalesce((SELECT o.case_ FROM only_case o WHERE o.session = span.session), '')"
+            " WHERE case_ = '' AND session <> '';"
             "CREATE TABLE part AS SELECT seq, CASE WHEN case_ <> '' THEN 'c' || case_ WHEN session <> '' THEN 's' || session ELSE 't' || trace END key FROM span;"
             "CREATE INDEX by_key ON part(key);"
         )
@@ -177,14 +178,16 @@ def _inherit(database: Connection, trace: str) -> None:
             continue
         parents: dict[str, str] = {row[0]: row[1] for row in rows}
         alone = named.pop() if len(named) == 1 else ""
-        for span, told in own.items():
-            above, chain = span, []
-            while above in own and not own[above] and above not in chain:
-                chain.append(above)
+        inherited: dict[str, str] = {}  # each span is passed once, however deep the spans stand in each other
+        for span in own:
+            above, below = span, {}
+            while above in own and not own[above] and above not in inherited and above not in below:
+                below[above] = ""
                 above = parents[above]
-            value = own.get(above) or alone
-            if not told and value:
-                database.execute(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", (value, trace, span))  # noqa: S608  a name of ours
+            value = own.get(above) or inherited.get(above) or alone
+            inherited |= dict.fromkeys(below, value)
+        told = ((value, trace, span) for span, value in inherited.items() if value)
+        database.executemany(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", told)  # noqa: S608  a name of ours
 
 
 # -- from text to spans -------------------------------------------------------------------------

@@ -91,6 +91,8 @@ OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
 _FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
 _NOTES = 20
 _NANO = 1_000_000_000
+#: Tokens and costs beyond it are nonsense.
+_MOST_TOLD = 2**53
 
 
 @dataclass(slots=True)
@@ -364,8 +366,8 @@ class _Reader:
         self._take_time(turn, span)
 
     def _spend(self, turn: SpanTurn, span: Span) -> None:
-        turn.input_tokens = _sum(turn.input_tokens, span.first(_TOKENS_IN))
-        turn.output_tokens = _sum(turn.output_tokens, span.first(_TOKENS_OUT))
+        turn.input_tokens = _sum(turn.input_tokens, span.first(_TOKENS_IN), whole=True)
+        turn.output_tokens = _sum(turn.output_tokens, span.first(_TOKENS_OUT), whole=True)
         turn.cost = _sum(turn.cost, span.first(_COST))
 
     def _take_time(self, turn: SpanTurn, span: Span) -> None:
@@ -620,7 +622,10 @@ def _exact(value: Json) -> Json | Unknown:
         return UNKNOWN
 
 
-def _sum(so_far: float | None, more: Json) -> Any:
-    """Return a sum of figures that are told."""
-    told = isinstance(more, (int, float)) and not isinstance(more, bool) and more >= 0
-    return (so_far or 0) + more if told else so_far
+def _sum(so_far: float | None, more: Json, *, whole: bool = False) -> Any:
+    """Return a sum of figures that are told; a figure that none of its kind can be tells nothing."""
+    if not isinstance(more, (int, float)) or isinstance(more, bool) or not 0 <= more < _MOST_TOLD:
+        return so_far
+    if whole and more != int(more):
+        return so_far
+    return (so_far or 0) + (int(more) if whole else more)

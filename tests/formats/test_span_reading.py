@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -264,3 +265,32 @@ def test_a_value_beyond_the_limit_is_refused(tmp_path, monkeypatch) -> None:
     path.write_text("\n".join(json.dumps(otlp(one)) for one in genai()), encoding="utf-8")
     with pytest.raises(SuiteError, match=r"the conversation of span '[0-9a-f]+' holds more than 3000 characters"):
         list(read_spans(path))
+
+
+def test_time_grows_with_the_number_of_spans_in_chains_and_in_sessions(tmp_path) -> None:
+    told = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([text("user", QUERY)])}
+    told |= {"gen_ai.output.messages": json.dumps([text("assistant", REPLY)])}
+    chain = [span(number, "agent", {}, parent=number - 1) for number in range(2, 2000)]
+    session = {"gen_ai.conversation.id": "long"}
+    flat = [span(number, "step", session, trace=number) for number in range(5000, 11_000)]
+    spans = write(
+        tmp_path / "spans.json",
+        span(1, "agent", {"mapsat.case": "first"}),
+        *chain,
+        span(2000, "chat", told, parent=1999),
+        span(3000, "agent", {"mapsat.case": "second"}),
+        *flat,
+        span(12_000, "chat", {**told, **session, "mapsat.case": "third"}, trace=12_000),
+    )
+    begun = time.process_time()
+    assert [dialogue.case for dialogue in read_spans(spans)] == ["first", "third"]
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("figure", [1e308, 10.5, -1, 2**62])
+def test_figures_that_no_count_of_tokens_can_be_tell_nothing(figure, tmp_path) -> None:
+    told = {"gen_ai.input.messages": json.dumps([text("user", QUERY)]), "gen_ai.usage.input_tokens": figure}
+    told |= {"gen_ai.output.messages": json.dumps([text("assistant", REPLY)]), "gen_ai.usage.output_tokens": 7.0}
+    told["gen_ai.operation.name"] = "chat"
+    turn = only(write(tmp_path / "spans.json", span(1, "chat", told))).turns[-1]
+    assert (turn.text, turn.input_tokens, turn.output_tokens) == (REPLY, None, 7)

@@ -152,7 +152,8 @@ def _of_queries(name: str, queries: list[Json], around: JsonObject) -> JsonObjec
     conversation = []
     for query in queries:
         query = query if isinstance(query, dict) else {}  # noqa: PLW2901  what is no query has no words, and is told so
-        uses = [use for use in query.get("expected_tool_use") or () if isinstance(use, dict)]
+        listed = query.get("expected_tool_use")
+        uses = [use for use in listed if isinstance(use, dict)] if isinstance(listed, list) else []
         between = {
             "tool_uses": [{"name": use.get("tool_name"), "args": use.get("tool_input")} for use in uses],
             "tool_responses": [

@@ -119,7 +119,7 @@ _CALLED = re.compile(
     r"""(?:return\s+)?output(?P<lower>\.toLowerCase\(\))?\.(?P<call>includes|startsWith|endsWith)\((?P<quote>['"])(?P<text>[^'"\\]+)(?P=quote)\);?"""
 )
 _FIELD = re.compile(
-    r"""(?:return\s+)?JSON\.parse\(output\)\.(?P<path>\w+(?:\.\w+)*)\s*===?\s*(?P<value>'[^'\\]*'|"[^"\\]*"|true|false|-?\d+(?:\.\d+)?);?"""
+    r"""(?:return\s+)?JSON\.parse\(output\)\.(?P<path>\w+(?:\.\w+)*)\s*===?\s*(?P<value>'[^'\\]*'|"[^"\\]*"|true|false|-?\d{1,30}(?:\.\d{1,30})?);?"""
 )
 _CALLS = {"includes": "icontains", "startsWith": "starts-with", "endsWith": "ends-with"}
 

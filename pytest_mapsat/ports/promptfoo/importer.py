@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count, islice, product
+from itertools import islice, product
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +59,10 @@ _MOST = 10_000
 _ROUNDING = 1e-9
 #: How often a variable may stand in another one.
 _DEPTH = 5
-_TEMPLATE = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
+#: An expression ends before the next one begins, so that braces that are never closed take linear time.
+_TEMPLATE = re.compile(r"\{\{((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
+#: Characters that one text may come to with its variables.
+_MOST_FILLED = 2_000_000
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _TRIAL = re.compile(r"-t\d+$")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -193,7 +196,7 @@ class _Config:
                 leaves=key,
             )
         prompts = list(self._prompts())
-        names: set[str] = set()
+        names: dict[str, int] = {}
         made = 0
         for test in self._tests():
             for prompt in prompts:
@@ -292,12 +295,12 @@ class _Config:
     def _value(self, value: Json, given: JsonObject) -> Json:
         """Return the value of an assertion, its file read and its variables filled in."""
         if isinstance(value, str) and value.startswith("file://"):
-            value = self._file_value(value)
-        if isinstance(value, str):
-            return _filled(value, given)
+            return _all_filled(self._file_value(value), given)  # files that it names are not read: it may name itself
         if isinstance(value, list):
             return [self._value(member, given) for member in value]
-        return {key: self._value(member, given) for key, member in value.items()} if isinstance(value, dict) else value
+        if isinstance(value, dict):
+            return {key: self._value(member, given) for key, member in value.items()}
+        return _all_filled(value, given)
 
     # -- tests
 
@@ -443,10 +446,14 @@ class _Config:
     def _beside(self, name: str) -> Path:
         """Return a file that the configuration names, which stands in its folder or below. Raises RefusedError."""
         place = name.removeprefix("file://").partition("?")[0]
-        path = (self._root / place).resolve()
-        if not place or "\0" in place or not path.is_relative_to(self._root):
+        try:
+            path = (self._root / place).resolve()
+            is_file = path.is_file()
+        except (OSError, ValueError, RuntimeError):  # too long, no name of a file, links in a circle
+            raise RefusedError(f"names {shown(name)}, which is no name of a file") from None
+        if not place or not path.is_relative_to(self._root):
             raise RefusedError(f"names {shown(name)}, which is not in the folder of the configuration")
-        if not path.is_file():
+        if not is_file:
             raise RefusedError(f"names {shown(name)}, which is no file; patterns and addresses are not read")
         return path
 
@@ -494,12 +501,15 @@ def _with_field(schema: JsonObject, path: str) -> JsonObject:
     return {**schema, "properties": {**properties, head: _with_field(_object(properties.get(head)), rest)}}
 
 
-def _unused(words: str, names: set[str]) -> str:
-    """Return an id of a case that no other has, made of a description."""
+def _unused(words: str, names: dict[str, int]) -> str:
+    """Return an id of a case that no other has, made of a description; ``names`` keeps the last number of each."""
     name = _UNSAFE.sub("-", words).strip("-.")[:50] or "test"
-    tries = (f"{name}-{number}" for number in count(2))
-    unused = next(id_ for id_ in chain([] if _TRIAL.search(name) else [name], tries) if id_ not in names)
-    names.add(unused)
+    unused, number = name, names.get(name, 1)
+    while unused in names or _TRIAL.search(unused):
+        number += 1
+        unused = f"{name}-{number}"
+    names[name] = number
+    names.setdefault(unused, 1)
     return unused
 
 
@@ -556,21 +566,44 @@ def _chat(text: str, label: str) -> _Prompt:
     return _Prompt(label, said[users[-1]][1], system, history)
 
 
-def _filled(template: str, given: JsonObject, depth: int = 0) -> str:
-    """Return a text with its variables filled in, in those too. Raises RefusedError for what is more than a variable."""
-    if "{%" in template or "{#" in template:
-        raise RefusedError("has a loop, a condition or a comment of a template")
-    if depth > _DEPTH:
-        raise RefusedError("has variables that lead to each other")
+def _all_filled(value: Json, given: JsonObject) -> Json:
+    """Return data with the variables of its texts filled in."""
+    if isinstance(value, str):
+        return _filled(value, given)
+    if isinstance(value, list):
+        return [_all_filled(member, given) for member in value]
+    return {key: _all_filled(member, given) for key, member in value.items()} if isinstance(value, dict) else value
 
-    def value(match: re.Match[str]) -> str:
-        if not _PATH.fullmatch(match[1]):
+
+def _filled(template: str, given: JsonObject) -> str:
+    """Return a text with its variables filled in, in those too. Raises RefusedError for what is more than a variable."""
+    characters = 0
+
+    def filled(text: str, depth: int) -> str:
+        nonlocal characters
+        if "{%" in text or "{#" in text:
+            raise RefusedError("has a loop, a condition or a comment of a template")
+        if depth > _DEPTH:
+            raise RefusedError("has variables that lead to each other")
+        characters += len(text)
+        if characters > _MOST_FILLED:
+            raise RefusedError(f"has variables that come to more than {_MOST_FILLED:,} characters")
+        return _TEMPLATE.sub(lambda match: value(match, depth), text)
+
+    def value(match: re.Match[str], depth: int) -> str:
+        nonlocal characters
+        name = match[1].removeprefix("-").removesuffix("-").strip()
+        if not _PATH.fullmatch(name):
             raise RefusedError(f"has {shown(match[0])}: only names of variables are filled in")
         here: Json = given
-        for key in match[1].split("."):
+        for key in name.split("."):
             if not isinstance(here, dict) or key not in here:
                 raise RefusedError(f"has {shown(match[0])}, which no variable fills in")
             here = here[key]
-        return _filled(here, given, depth + 1) if isinstance(here, str) else json.dumps(here, ensure_ascii=False)
+        if isinstance(here, str):
+            return filled(here, depth + 1)
+        text = json.dumps(here, ensure_ascii=False)
+        characters += len(text)
+        return text
 
-    return _TEMPLATE.sub(value, template)
+    return filled(template, 0)

@@ -170,3 +170,12 @@ def test_what_gives_no_case_is_refused_with_the_reason(tmp_path, data, message) 
 def test_the_command_tells_what_came_over(tmp_path, capsys) -> None:
     assert main(["import", "adk", str(GARDEN), str(tmp_path / "suite")]) == 0
     assert "4 cases, 4 tools, 3 recordings" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("uses", [True, 3, {"tool_name": "look"}])
+def test_expected_calls_that_are_no_list_are_none(uses, tmp_path) -> None:
+    (tmp_path / "old.test.json").write_text(
+        json.dumps([{"query": "hi", "expected_tool_use": uses, "reference": "Hello."}]), encoding="utf-8"
+    )
+    report = import_adk(tmp_path / "old.test.json", tmp_path / "suite")
+    assert (report.cases, report.tools) == (1, 0)

@@ -205,3 +205,51 @@ def test_the_command_tells_what_came_over(tmp_path, capsys) -> None:
     told = capsys.readouterr().out
     assert "25 cases, 3 tools" in told
     assert "not carried over: 6 assertions" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("a" * 5000, "is no name of a file"), ("a\\0b", "is no name of a file"), ("circle", "is no name of a file")],
+    ids=["too long", "null byte", "link to itself"],
+)
+def test_a_name_that_no_file_can_have_is_refused_in_prompts_variables_and_tests(name, why, tmp_path) -> None:
+    (tmp_path / "circle.txt").symlink_to("circle.txt")
+    asserted = 'assert: [{type: contains, value: "x"}]'
+    write(
+        tmp_path,
+        f'prompts: ["file://{name}.txt", "Ask {{{{q}}}}"]\n'
+        f'tests:\n  - {{vars: {{q: "file://{name}.txt"}}, {asserted}}}\n  - "file://{name}.txt"\n  - {{vars: {{q: hi}}, {asserted}}}\n',
+    )
+    report = import_promptfoo(tmp_path, tmp_path / "suite")
+    assert report.cases == 1
+    assert sum(why in note.message for note in report.notes) == 3
+
+
+def test_variables_that_multiply_are_refused_before_they_fill_the_memory(tmp_path) -> None:
+    tenfold = {chr(97 + step): f"{{{{{chr(98 + step)}}}}}" * 1000 for step in range(4)}
+    test = {"vars": {**tenfold, "e": "x"}, "assert": [{"type": "contains", "value": "x"}]}
+    write(tmp_path, json.dumps({"prompts": ["{{a}}"], "tests": [test]}))
+    with pytest.raises(SuiteError, match="variables that come to more than 2,000,000 characters"):
+        import_promptfoo(tmp_path, tmp_path / "suite")
+    assert not (tmp_path / "suite").exists()
+
+
+def test_a_file_of_values_that_names_itself_is_read_once(tmp_path) -> None:
+    test = {"vars": {"q": "hi"}, "assert": [{"type": "contains-any", "value": "file://values.json"}]}
+    write(
+        tmp_path,
+        json.dumps({"prompts": ["{{q}}"], "tests": [test]}),
+        **{"values.json": '["file://values.json", "{{q}}"]'},
+    )
+    import_promptfoo(tmp_path, tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    (case,) = (suite.load(entry) for entry in suite.readable())
+    assert [check["pattern"] for check in checks(case)[0]["checks"]] == ["file\\:\\/\\/values\\.json", "hi"]
+
+
+def test_odd_numbers_and_open_braces_cost_no_time_and_no_traceback(tmp_path) -> None:
+    code = f"JSON.parse(output).a === {'1' * 5000}"
+    test = {"assert": [{"type": "javascript", "value": code}, {"type": "contains", "value": "x"}]}
+    write(tmp_path, json.dumps({"prompts": ["{{" * 20_000, "{{" + " " * 20_000], "tests": [test]}))
+    report = import_promptfoo(tmp_path, tmp_path / "suite")
+    assert (report.cases, report.not_carried) == (2, {"assertions": 1})
