@@ -23,7 +23,7 @@ COMMANDS = {
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
     "serve": "serve the tools of a case over MCP, to try them by hand",
-    "import": "make a suite from the published files of another benchmark",
+    "import": "make a suite from the files of another benchmark or tool",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",

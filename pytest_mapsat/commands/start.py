@@ -94,7 +94,7 @@ class _Formats:
 
 def _import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", metavar="FORMAT", choices=_Formats(), help="one of: %(choices)s")
-    parser.add_argument("src", metavar="SRC", type=Path, help="the folder with the published files, or the table")
+    parser.add_argument("src", metavar="SRC", type=Path, help="the folder or the file to read")
     parser.add_argument("dest", metavar="DEST", type=Path, help="the suite's folder; must not exist, or be empty")
     parser.add_argument("--json", action="store_true", help="print the import report as JSON")
 

@@ -251,6 +251,8 @@ class _Config:
                 "text": f"{name}: {text}" if isinstance(name, str) else text,
             }
             requirements.append(requirement | ({} if check is None else {"check": check}))
+        for requirement in requirements if schema else ():
+            schema = _with_field(schema, str(_object(requirement.get("check")).get("path", "")))
         return requirements, schema, refused
 
     def _requirement(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject | None]:
@@ -481,6 +483,15 @@ class _Config:
         if (place, message) not in self._refused:  # an assertion of several cases is told once
             self._refused.add((place, message))
             self._log.note("refused", place, f"{message}; left out", leaves=what)
+
+
+def _with_field(schema: JsonObject, path: str) -> JsonObject:
+    """Return a schema that names the field at a path, of which an assertion asks; the agent is shown the schema."""
+    head, _, rest = path.partition(".")
+    properties = schema.get("properties")
+    if not head or not isinstance(properties, dict):
+        return schema
+    return {**schema, "properties": {**properties, head: _with_field(_object(properties.get(head)), rest)}}
 
 
 def _unused(words: str, names: set[str]) -> str:

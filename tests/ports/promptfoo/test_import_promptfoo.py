@@ -146,6 +146,16 @@ def test_messages_and_several_prompts(tmp_path) -> None:
     assert report.not_carried == {"prompts": 1}
 
 
+def test_a_field_that_an_assertion_asks_for_stands_in_the_schema_that_is_shown(tmp_path) -> None:
+    schema = "{type: object, properties: {a: {type: object, properties: {}}}}"
+    asserts = f"[{{type: is-json, value: {schema}}}, {{type: javascript, value: JSON.parse(output).a.b === 'x'}}]"
+    import_promptfoo(write(tmp_path, f"tests: [{{vars: {{prompt: x}}, assert: {asserts}}}]"), tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    (case,) = [suite.load(entry) for entry in suite.readable()]
+    assert case.visible.output_schema["properties"] == {"a": {"type": "object", "properties": {"b": {}}}}
+    assert not [finding for finding in lint(suite) if finding.severity == "error"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
