@@ -191,7 +191,6 @@ class HttpConversation(Conversation):
     ) -> None:
         self._source = source
         self._session = session
-        self._context = context
         self._cancelled = Event()
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
@@ -219,7 +218,7 @@ class HttpConversation(Conversation):
         """Send the message and return the answer; see ``Conversation.reply``."""
         self._tools.used = False
         try:
-            return self._with_data(checked(self._form.reply(message, form=form), form=form), form=form)
+            return checked(self._form.reply(message, form=form), form=form)
         except ServiceFault as fault:
             place = urlsplit(self._source.url)
             words = redacted(f"the service {place.scheme}://{place.netloc}{place.path}: {fault.message}")
@@ -236,19 +235,6 @@ class HttpConversation(Conversation):
     def close(self) -> None:
         """Take the tools away from the service."""
         self._held.close()
-
-    def _with_data(self, reply: Reply, *, form: bool) -> Reply:
-        """Take a text that is one JSON object for data, where the case asks for data."""
-        if form or reply.output is not None or not reply.text.lstrip().startswith("{"):
-            return reply
-        if not self._context().get("output_schema"):
-            return reply
-        try:
-            data = parse_json(reply.text)
-        except ValueError:
-            return reply
-        whole = checked(data)
-        return Reply(whole.text, usage=reply.usage, output=whole.output)
 
     # -- one request -----------------------------------------------------------------------
 
