@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +17,7 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .service_file import ServiceFile, filled, placeholders
-from .source import AgentContext, Session
+from .source import AgentContext, FormName, Session
 
 #: Answers with tool calls in one reply; a reply may make fewer calls, but those with arguments that are no JSON are not counted there.
 MOST_ROUNDS = 200
@@ -28,11 +29,13 @@ class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which nam
     Attributes:
         message: what was observed, and what to do.
         blame: whose fault it is.
+        speaks: the form that the answer seems to be in, where that is another one than was asked for.
     """
 
-    def __init__(self, message: str, blame: Blame = "infrastructure") -> None:
+    def __init__(self, message: str, blame: Blame = "infrastructure", speaks: FormName = "json") -> None:
         self.message = message
         self.blame: Blame = blame
+        self.speaks: FormName = speaks
         super().__init__(message)
 
 
@@ -142,6 +145,20 @@ def told_error(error: Json) -> ServiceFault:
     return ServiceFault(f"the agent reports an error: {words}", "agent")
 
 
+def form_of_answer(answer: Json) -> FormName:
+    """Return the form that an answer, or the first event of one, is in as far as its fields show; ``json`` where they show none."""
+    if not isinstance(answer, Mapping):
+        return "json"
+    kind = str(answer.get("type", ""))
+    if isinstance(answer.get("choices"), list):
+        return "openai-chat"
+    if answer.get("object") == "response" or kind.startswith("response."):
+        return "openai-responses"
+    if "jsonrpc" in answer:
+        return "a2a"
+    return "ag-ui" if kind.startswith(("RUN_", "TEXT_MESSAGE_")) else "json"
+
+
 def texts_of(parts: Json, key: str = "text") -> str:
     """Return the text of content that is a text or a list of parts."""
     if isinstance(parts, str):
@@ -218,12 +235,16 @@ class JsonForm(WireForm):
         request = exchange.file.request
         answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message), {})
         if answer.events is not None:
-            raise ServiceFault("it answers with a stream of events; the form json reads one JSON answer")
+            data: Json = None
+            with suppress(ServiceFault):  # the first event is none: that it is a stream is what matters
+                data = next(answer.events, None)
+            wrong = "it answers with a stream of events; the form json reads one JSON answer"
+            raise ServiceFault(wrong, speaks=form_of_answer(data))
         data = answer.data
         if isinstance(data, str):
             return Reply(data)
         error = self._at(data, paths.error or "error")
-        if error:
+        if error and form_of_answer(data) != "a2a":
             raise told_error(error)
         if paths.session:
             exchange.values["session"] = self._at(data, paths.session) or exchange.values["session"]
@@ -248,9 +269,11 @@ class JsonForm(WireForm):
                 return text
         keys = sorted(data) if isinstance(data, Mapping) else []
         expected = f"a text at {path!r} (response.text)" if path else f"a text under {', '.join(self._TEXTS)}"
+        speaks: FormName = "json" if path else form_of_answer(data)
         hint = did_you_mean(path.partition(".")[0], keys) if path else "say where with response: {text: PATH}"
         content = f"an object with {', '.join(map(shown, keys))}" if keys else shown(data)
-        raise ServiceFault(f"expected {expected}, found {content}" + (f" ({hint})" if hint else ""))
+        hint = f" ({hint})" if hint and speaks == "json" else ""
+        raise ServiceFault(f"expected {expected}, found {content}{hint}", speaks=speaks)
 
 
 class Call(NamedTuple):

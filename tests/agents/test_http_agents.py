@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from http_services import Service, answers, case, play, said, source, texted
+from http_services import Service, answers, case, events, play, said, source, texted
 
 from pytest_mapsat.agents.tool_server import missing_extra
 from pytest_mapsat.model import SuiteError, UsageError
@@ -147,6 +147,34 @@ class TestServiceFile:
     def test_an_answer_without_a_usual_name_says_what_to_write(self, talk):
         fault = talk(lambda _: answers({"answer": "Here."}))[0].fault
         assert "found an object with 'answer' (say where with response: {text: PATH})" in fault.message
+
+    @pytest.mark.parametrize(
+        ("answer", "form"),
+        [
+            (answers({"id": "c1", "choices": [{"message": {"content": "Here."}}]}), "openai-chat"),
+            (answers({"id": "r1", "object": "response", "output": []}), "openai-responses"),
+            (answers({"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "bad request"}}), "a2a"),
+            (events({"type": "RUN_STARTED", "threadId": "t"}), "ag-ui"),
+            (events({"object": "chat.completion.chunk", "choices": []}), "openai-chat"),
+            (events({"type": "response.created"}), "openai-responses"),
+        ],
+    )
+    def test_an_answer_in_another_form_says_how_to_name_it(self, service, tmp_path, answer, form):
+        url = service.at(lambda _: answer)
+        trajectory = play(source(url, tmp_path))
+        assert trajectory.fault.blame == "infrastructure"
+        assert re.search(
+            rf"this looks like the [\w -]+ protocol: --mapsat-agent={form}:{url}", trajectory.fault.message
+        )
+        assert "response: {text" not in trajectory.fault.message
+
+    def test_an_answer_in_another_form_says_what_to_write_into_the_service_file(self, talk):
+        fault = talk(lambda _: answers({"choices": []}), "request: {m: $message}")[0].fault
+        assert "this looks like the OpenAI chat protocol: form: openai-chat in the service file" in fault.message
+
+    def test_a_stream_of_another_kind_is_told(self, talk):
+        fault = talk(lambda _: events({"delta": "He"}))[0].fault
+        assert fault.message.endswith("it answers with a stream of events; the form json reads one JSON answer")
 
     def test_the_files_of_the_page_are_read(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MY_TOKEN", "my-token-1234")
