@@ -70,7 +70,7 @@ class Exchange:
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
-        named = {name for _, name, _ in placeholders(template)}
+        named = {name.partition(".")[0] for _, name, _ in placeholders(template)}
         makers: Mapping[str, Callable[[], Json]] = {
             "message": lambda: message,
             "messages": lambda: self.session.messages,
