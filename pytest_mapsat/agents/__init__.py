@@ -13,7 +13,17 @@ from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed, with_data
-from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Conversation, Session, Source, context_of, session_id
+from .source import (
+    MODEL_KINDS,
+    SERVICE_SCHEMES,
+    AgentSource,
+    Conversation,
+    Session,
+    Source,
+    SourceElsewhere,
+    context_of,
+    session_id,
+)
 
 if TYPE_CHECKING:
     from .tool_server import ToolServer, serve_stdio, serve_tools
@@ -34,6 +44,7 @@ __all__ = [
     "Reply",
     "Session",
     "Source",
+    "SourceElsewhere",
     "ToolServer",
     "as_json",
     "context_of",

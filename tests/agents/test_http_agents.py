@@ -116,6 +116,25 @@ class TestServiceFile:
         assert body["all"][1][0]["function"]["name"] == "find"
         assert re.fullmatch(r"[0-9a-f]{16}-[0-9a-f]{8} says: Find a cafe", body["line"])
 
+    def test_a_request_may_take_fields_of_the_context(self, talk):
+        file = """
+            request:
+              user: $context.uid
+              lat: $context.location.lat
+              seat: $context.details.seats.1
+              spare: $context.details.none
+              line: "$context.uid in $context.city. Says: $message.Then"
+        """
+        context = {"uid": "u1", "city": "Lindenau", "location": {"lon": 1, "lat": 2}, "details": {"seats": [4, 5]}}
+        _, (body,) = talk(lambda _: answers({"text": "x"}), file, case(context=context))
+        assert body == {
+            "user": "u1",
+            "lat": 2,
+            "seat": 5,
+            "spare": None,
+            "line": "u1 in Lindenau. Says: Find a cafe.Then",
+        }
+
     def test_what_stands_in_a_message_is_no_placeholder(self, talk):
         _, (body,) = talk(
             lambda _: answers({"text": "x"}), 'request: {m: "> $message"}', case(query="pay $session ${HOME}")
@@ -198,6 +217,25 @@ class TestServiceFile:
         [
             ("request: {m: $mesage}", "s.yaml:1: found $mesage in request, expected $message,"),
             ("request:\n  m: $mesage", "did you mean 'message'?"),
+            (
+                "request:\n  m: $context.uuid",
+                "s.yaml:2: found $context.uuid in request, but $context has only now, location, city,",
+            ),
+            ("request: {m: $context.uuid}", "did you mean 'uid'?"),
+            (
+                "request: {m: $context.location.lot}",
+                "$context.location has only lon, lat, name (did you mean 'lon'?)",
+            ),
+            ("request: {m: $context.uid.x}", "found $context.uid.x in request, but $context.uid has no fields"),
+            (
+                "request:\n  m: 'x ${context.uid}'",
+                "s.yaml:2: found ${context.uid} in request, expected the name of a variable in the braces; $$ is a dollar",
+            ),
+            (
+                "request: {m: '${context.uid}'}",
+                "(did you mean '$context.uid'?)",
+            ),
+            ("headers: {A: $context.uid}", "found $context.uid in headers, expected $session,"),
             ("headers: {A: '${NOT_SET_ANYWHERE}'}", "s.yaml:1: the environment has no variable NOT_SET_ANYWHERE"),
             ("headers: {A: $message}", "found $message in headers, expected $session,"),
             ("headers: {'A B': x}", "'A B' is no header of HTTP"),
