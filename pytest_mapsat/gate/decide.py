@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_mapsat.metrics import LEVEL, summarise
+from pytest_mapsat.metrics import LEVEL, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
 from pytest_mapsat.model import (
     UNDECIDED,
@@ -118,6 +118,7 @@ def decide(
     baseline: Side | None = None,
     agent: str = "",
     uncertified: Sequence[str] = (),
+    pass_rule: str = "",
 ) -> Gate:
     """Return the decision of a run.
 
@@ -133,6 +134,7 @@ def decide(
         baseline: the earlier run, of whose spending relative ceilings are multiples.
         agent: the spec of the run's agent.
         uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
+        pass_rule: how many trials of a case must pass, as ``3/4``; empty: all. What its other trials settle is not undecided.
 
     Returns:
         The gravest of: ``invalid`` (a file or case that could not be read, a lost case, an earlier run of another kind), ``failed`` (a
@@ -151,6 +153,7 @@ def decide(
     findings += _held(thresholds, cards, allowed, coverage, ceiling)
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
+    open_cases = _unsettled(open_cases, cards, pass_rule)
     if open_cases:
         told = _undecided_told(open_cases, cards, cases, allowed_undecided)
         findings.append(Finding("inconclusive" if open_cases.keys() - allowed else "passed", told, open=True))
@@ -278,6 +281,15 @@ def _unevaluated(
         elif blame is not None:
             lost.setdefault(card.id, blame)
     return lost, {case: blame for case, blame in undecided.items() if case not in lost}
+
+
+def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_rule: str) -> dict[str, str]:
+    """Return the undecided cases without those that the pass rule decides, whatever an open trial of theirs comes to."""
+    trials = [card for card in cards if card.id in open_cases]
+    rows = [row for row in case_rows(trials, pass_rule) if any(card.unknown for card in row.cards)]
+    still_open = {row.id for row in rows if row.outcome == "unevaluated"}
+    settled = {row.id for row in rows} - still_open
+    return {case: blame for case, blame in open_cases.items() if case not in settled}
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:

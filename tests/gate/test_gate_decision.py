@@ -1,5 +1,7 @@
 """The gate of a run: passed, failed, inconclusive, invalid, and the reasons it prints."""
 
+from functools import partial
+
 import pytest
 from gate_runs import side
 from generated import generated
@@ -244,6 +246,29 @@ def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
 def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     card = undecided_card("x", outcome="failed", blame="agent")
     assert judge_run([*cards_of(0.9), card]).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("ended", "pass_rule", "outcome"),
+    [
+        ("pppu", "3/4", "passed"),
+        ("ppfu", "3/4", "inconclusive"),
+        ("pffu", "3/4", "passed"),  # the item failed, which the gate leaves to it
+        ("pppu", "", "inconclusive"),
+        ("pfuu", "", "passed"),
+    ],
+)
+def test_an_open_trial_that_the_pass_rule_does_not_need_is_not_counted(ended, pass_rule, outcome):
+    end = {
+        "p": partial(make_card, "x", 0.9),
+        "f": partial(make_card, "x", 0.9, outcome="failed", blame="agent"),
+        "u": partial(undecided_card, "x"),
+    }
+    cards = [
+        end[letter](trial=trial, trajectory=Trajectory(case="x", trial=trial, turns=()))
+        for trial, letter in enumerate(ended, 1)
+    ]
+    assert decide(cards, (), coverage=Coverage(1), pass_rule=pass_rule).outcome == outcome
 
 
 def test_an_allowance_of_undecided_cases_lets_no_lost_one_pass():
