@@ -278,7 +278,17 @@ def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -
         status = getattr(status, name, None)
     if not isinstance(status, int):
         return None
-    return status in _UNAVAILABLE or status in _SERVER_ERRORS or (status == _FORBIDDEN and package in _MODELS)
+    return is_unavailable(status, of_models=package in _MODELS)
+
+
+def is_unavailable(status: int, *, of_models: bool) -> bool:
+    """Return whether an HTTP status says that a service is down or lets no request in.
+
+    Args:
+        status: the status of its answer.
+        of_models: whether the service only asks models: 403 is then about its key, and not about what the agent asked for.
+    """
+    return status in _UNAVAILABLE or status in _SERVER_ERRORS or (status == _FORBIDDEN and of_models)
 
 
 # -- a reply -----------------------------------------------------------------------------------------------------------

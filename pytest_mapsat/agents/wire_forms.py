@@ -19,7 +19,7 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from .service_file import ServiceFile, filled, placeholders
 from .source import AgentContext, FormName, Session
 
-#: Answers with tool calls in one reply; a reply may make fewer calls, but those with arguments that are no JSON are not counted there.
+#: The most answers with tool calls in one reply. The episode limits calls as well, but does not count those whose arguments are no JSON.
 MOST_ROUNDS = 200
 
 
@@ -92,7 +92,7 @@ _KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 def usage_of(data: Json) -> dict[str, float]:
-    """Return what an object tells of the usage, by our names; what is no number is not known."""
+    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
     if not isinstance(data, Mapping):
         return {}
     amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
@@ -101,12 +101,22 @@ def usage_of(data: Json) -> dict[str, float]:
 
 
 def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of one reply; what one of them does not tell is not known."""
+    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
     return {name: sum(part[name] for part in parts) for name in _SPELLINGS if all(name in part for part in parts)}
 
 
 def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
-    """Return a member of an object, which must be there and of a kind. Raises ServiceFault."""
+    """Return a required member of an object.
+
+    Args:
+        data: the object.
+        key: the name of the member.
+        kind: its type: dict, list or str.
+        what: what the object is, as messages name it.
+
+    Raises:
+        ServiceFault: the member is missing or of another type.
+    """
     value = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(value, kind):
         raise ServiceFault(f"{what} does not fit its form: expected {_KINDS[kind]} under {key!r}, found {shown(data)}")
@@ -114,13 +124,21 @@ def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
 
 
 def text_of(data: Json, key: str, what: str) -> str:
-    """Return a text of an object, empty where it has none. Raises ServiceFault."""
+    """Return a text of an object, empty where it has none.
+
+    Raises:
+        ServiceFault: the member is no text.
+    """
     value = data.get(key) if isinstance(data, Mapping) else None
     return "" if value is None else str(part_of(data, key, str, what))
 
 
 def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
-    """Return a list of objects of an object, empty where it has none. Raises ServiceFault."""
+    """Return a list of objects in an object, empty where it has none.
+
+    Raises:
+        ServiceFault: the member is no list of objects.
+    """
     if isinstance(data, Mapping) and data.get(key) is None:
         return []
     members = part_of(data, key, list, what)
@@ -130,7 +148,15 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
 
 
 def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[Call]:
-    """Return calls, each of an object with its id under a key and of one with name and arguments. Raises ServiceFault."""
+    """Return tool calls.
+
+    Args:
+        calls: for each call the object that holds its id, and the object that holds its name and arguments.
+        key: the name of the id.
+
+    Raises:
+        ServiceFault: an id or a name is missing.
+    """
     what = "a tool call"
     return [
         Call(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
@@ -167,14 +193,14 @@ def texts_of(parts: Json, key: str = "text") -> str:
     return "".join(part[key] for part in members if isinstance(part, Mapping) and isinstance(part.get(key), str))
 
 
-def given(context: AgentContext) -> JsonObject:
-    """Return what of a context a case gives."""
+def filled_fields(context: AgentContext) -> JsonObject:
+    """Return the fields of a context that the case fills."""
     return {key: value for key, value in context.items() if value not in (None, [], {}, "")}
 
 
 def _introduction(context: AgentContext) -> str:
-    """Return what a model is told of the situation: the instructions of the case, and the context as JSON."""
-    situation = given(context)
+    """Return the system message: the instructions of the case, and the context as JSON."""
+    situation = filled_fields(context)
     instructions = situation.pop("instructions", "")
     text = f"The situation, as JSON:\n{json.dumps(situation, ensure_ascii=False)}"
     return f"{instructions}\n\n{text}" if instructions else text
@@ -320,8 +346,8 @@ class ToolForm(WireForm):
             except ValueError:
                 arguments = None
         if not isinstance(arguments, dict):
-            given = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
-            self._exchange.session.think(given)
+            thought = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
+            self._exchange.session.think(thought)
             return {
                 "status": "error",
                 "message": "the arguments are no JSON object; give one, as the tool's schema says",

@@ -177,13 +177,13 @@ def _inherit(database: Connection, trace: str) -> None:
             continue
         parents: dict[str, str] = {row[0]: row[1] for row in rows}
         alone = named.pop() if len(named) == 1 else ""
-        for span, told in own.items():
+        for span, own_value in own.items():
             above, chain = span, []
             while above in own and not own[above] and above not in chain:
                 chain.append(above)
                 above = parents[above]
             value = own.get(above) or alone
-            if not told and value:
+            if not own_value and value:
                 database.execute(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", (value, trace, span))  # noqa: S608  a name of ours
 
 
@@ -231,7 +231,12 @@ def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
 
 
 def _parsed(text: str, name: str, line: int) -> Json:
-    """Return the data of one line. Raises JSONDecodeError for what may go on on the next one, SuiteError for what is refused."""
+    """Return the data of one line.
+
+    Raises:
+        JSONDecodeError: the value may go on in the next line.
+        SuiteError: the value goes beyond a limit.
+    """
     try:
         return parse_json(text, depth=limits.RUN_DEPTH)
     except json.JSONDecodeError:

@@ -238,7 +238,7 @@ class _Reader:
             self._turns.append(SpanTurn("agent", span=span.id, line=span.line))
         return self._turns[-1]
 
-    def _said(self, text: str, span: Span) -> None:
+    def _add_user(self, text: str, span: Span) -> None:
         self._users.append(text)
         last = self._turns[-1] if self._turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
@@ -283,7 +283,7 @@ class _Reader:
             if message.role == "user" and message.text:
                 old -= 1
                 if old < 0:
-                    self._said(message.text, span)
+                    self._add_user(message.text, span)
             elif old < 0:
                 self._retell(message, span)
 
@@ -298,13 +298,13 @@ class _Reader:
 
     def _speak(self, span: Span, *, inner: bool) -> None:
         turn = self._reply(span)
-        said = messages_out(span)
-        for message in said or ():
+        messages = messages_out(span)
+        for message in messages or ():
             turn.calls += [_call_of(call, span) for call in message.calls]
             turn.thoughts += [] if inner else message.thoughts
-        texts = [message.text for message in said or () if message.role == "assistant" and message.text]
-        if not inner and said is not None:
-            reply = texts[-1] if texts else turn.text if any(message.calls for message in said) else ""
+        texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
+        if not inner and messages is not None:
+            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
             turn.text, turn.span, turn.line = reply, span.id, span.line
         elif not inner and self._top_of(span) in self._speaking:
             turn.text = None  # a later reply, which is not told
@@ -341,9 +341,9 @@ class _Reader:
             )
             if turn is None:
                 continue
-            told = messages_out(span) if turn.text is None else ()
+            messages = messages_out(span) if turn.text is None else ()
             turn.text = next(
-                (message.text for message in reversed(told or ()) if message.role == "assistant"), turn.text
+                (message.text for message in reversed(messages or ()) if message.role == "assistant"), turn.text
             )
             if turn.input_tokens is None and turn.output_tokens is None:
                 self._spend(turn, span)
@@ -367,10 +367,10 @@ class _Reader:
             self._turns.append(
                 SpanTurn("user", message.text or "", span=span.id, line=span.line, own=object_of(fields))
             )
-        said = messages_out(span) or ()
-        before.text = "".join(message.text or "" for message in said)
+        messages = messages_out(span) or ()
+        before.text = "".join(message.text or "" for message in messages)
         before.span, before.line, before.own = span.id, span.line, {"role": "agent", **own}
-        before.thoughts = [thought for message in said for thought in message.thoughts]
+        before.thoughts = [thought for message in messages for thought in message.thoughts]
         self._turns.append(before)
         self._spend(before, span)
         before.seconds = (span.end - span.start) / _NANO if span.end > span.start > 0 else None
@@ -382,9 +382,9 @@ class _Reader:
         name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
-        told_in = {(event, key): value for event, body in span.events for key, value in body.items()}
-        if ("gen_ai.choice", "message") in told_in:
-            arguments = told_in.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
+        event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
+        if ("gen_ai.choice", "message") in event_values:
+            arguments = event_values.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
         call = self._pending(call_id, name)
         if call is None:
             call = SpanCall(name, call_id)
@@ -392,16 +392,16 @@ class _Reader:
         call.executed, call.failed, call.span, call.line = True, span.failed, span.id, span.line
         call.own = object_of(span.attributes.get(OWN_CALL))
         if arguments is not None:
-            told = arguments_of(arguments)
-            if isinstance(told, Unknown) and call.arguments is None:
+            values = arguments_of(arguments)
+            if isinstance(values, Unknown) and call.arguments is None:
                 self._note(span, f"the arguments of {name} are cut off, hidden or no object")
-            elif not isinstance(told, Unknown):
-                call.arguments = told
+            elif not isinstance(values, Unknown):
+                call.arguments = values
         results = [span.attributes[name] for name in RESULT if name in span.attributes]
         results += [
             part
             for key in (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content"))
-            if (part := told_in.get(key)) is not None
+            if (part := event_values.get(key)) is not None
         ]
         value = result_of(results[0]) if results else UNKNOWN
         if call.own and results:
@@ -457,5 +457,5 @@ def _exact(value: Json) -> Json | Unknown:
 
 def _sum(so_far: float | None, more: Json) -> Any:
     """Return a sum of figures that are told."""
-    told = isinstance(more, (int, float)) and not isinstance(more, bool) and more >= 0
-    return (so_far or 0) + more if told else so_far
+    is_figure = isinstance(more, (int, float)) and not isinstance(more, bool) and more >= 0
+    return (so_far or 0) + more if is_figure else so_far
