@@ -372,7 +372,11 @@ class HttpConversation(Conversation):
             pass  # what has come so far tells enough
         client = response.status in _CLIENT_ERRORS
         advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
-        return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}")
+        path = urlsplit(self._source.url).path
+        asked_in_json = client and self._source.file.form == "json"
+        meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
+        speaks: FormName = next(meant, "json") if asked_in_json else "json"
+        return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}", speaks=speaks)
 
 
 _FORMS: Mapping[str, Any] = {

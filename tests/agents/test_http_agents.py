@@ -191,6 +191,12 @@ class TestServiceFile:
         fault = talk(lambda _: answers({"choices": []}), "request: {m: $message}")[0].fault
         assert "this looks like the OpenAI chat protocol: form: openai-chat in the service file" in fault.message
 
+    def test_a_refusal_at_the_address_of_a_protocol_says_how_to_name_it(self, service, tmp_path):
+        url = service.at(lambda _: answers({"error": {"message": "model is missing"}}, 400)) + "/chat/completions"
+        fault = play(source(url, tmp_path)).fault
+        assert "it answered 400 Bad Request: model is missing" in fault.message
+        assert fault.message.endswith(f"this looks like the OpenAI chat protocol: --mapsat-agent=openai-chat:{url}")
+
     def test_a_stream_of_another_kind_is_told(self, talk):
         fault = talk(lambda _: events({"delta": "He"}))[0].fault
         assert fault.message.endswith("it answers with a stream of events; the form json reads one JSON answer")
