@@ -36,8 +36,6 @@ RARE = {
     "schema": "print the JSON Schema of a case, run, tools or others",
     "cache": "look at the kept answers of models, drop them, or move them",
 }
-#: Commands that are named in the design and do not exist yet.
-LATER = ("new", "build")
 #: The module of a command, where it is not called like it.
 _MODULES = {
     "init": "start",
@@ -71,8 +69,6 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
         sys.stdout.reconfigure(encoding="utf-8")  # cases and paths are in any script, whatever the locale
     name = arguments[0] if arguments else ""
     commands = COMMANDS | RARE if rare else COMMANDS
-    if name in LATER:
-        return _fail(f"{name}: not in this version yet")
     if name in RARE and not rare:
         return _fail(f"{name}: this is: python -m pytest_mapsat {name}")
     try:

@@ -255,7 +255,7 @@ _TABLE = (
     Option(
         "allow-undecided",
         "N",
-        "cases, or with % their share, that may stay undecided although they could turn a threshold",
+        "cases, or with % their share, that may stay undecided, whatever rules hold",
         default="0",
         changes="run",
     ),

@@ -9,7 +9,8 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 
 
@@ -20,7 +21,12 @@ def get_transit_lines(city: str, origin: str, destination: str) -> dict[str, Any
 
 
 class ScriptedModel(FakeMessagesListChatModel):
-    """Says what it was told to; put your own model in its place."""
+    """Says what it was told to, whichever dialogue it is asked in; put your own model in its place."""
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        said = sum(message.type == "ai" for message in messages)
+        step = self.responses[min(said, len(self.responses) - 1)].model_copy(update={"id": None})
+        return ChatResult(generations=[ChatGeneration(message=step)])
 
     def bind_tools(self, tools: Any, **_: Any) -> ScriptedModel:
         """Return itself: it knows which tool it calls."""

@@ -12,8 +12,18 @@ from .live_spans import EpisodeSpans, spans_heard, told_by_spans
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
-from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed
-from .source import MODEL_KINDS, SERVICE_SCHEMES, AgentSource, Conversation, Session, Source, context_of, session_id
+from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed, with_data
+from .source import (
+    MODEL_KINDS,
+    SERVICE_SCHEMES,
+    AgentSource,
+    Conversation,
+    Session,
+    Source,
+    SourceElsewhere,
+    context_of,
+    session_id,
+)
 
 if TYPE_CHECKING:
     from .tool_server import ToolServer, serve_stdio, serve_tools
@@ -34,6 +44,7 @@ __all__ = [
     "Reply",
     "Session",
     "Source",
+    "SourceElsewhere",
     "ToolServer",
     "as_json",
     "context_of",
@@ -52,4 +63,5 @@ __all__ = [
     "source_of",
     "spans_heard",
     "told_by_spans",
+    "with_data",
 ]

@@ -17,8 +17,8 @@ from .wire_forms import (
     Step,
     ToolForm,
     WireForm,
+    filled_fields,
     function_call,
-    given,
     members_of,
     part_of,
     summed,
@@ -48,7 +48,7 @@ class AgUiForm(ToolForm):
     def _ask(self, tools: list[JsonObject], message: str) -> Step:
         context = [
             {"description": key, "value": value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
-            for key, value in given(self._exchange.context()).items()
+            for key, value in filled_fields(self._exchange.context()).items()
         ]
         body: JsonObject = {
             "threadId": self._exchange.values["session"],
@@ -90,7 +90,7 @@ class AgUiForm(ToolForm):
 
 
 class _Run:
-    """What the events of one run of AG-UI come to."""
+    """The texts, thoughts and calls that the events of one run of AG-UI add up to."""
 
     def __init__(self) -> None:
         self.thought = ""
@@ -100,7 +100,7 @@ class _Run:
         self._open = ""
 
     def take(self, kind: str, event: JsonObject) -> None:
-        """Take an event of a message or a tool call; others say nothing that a reply holds."""
+        """Take an event of a message or a tool call; other events add nothing to a reply."""
         group = next((name for name in ("TEXT_MESSAGE", "TOOL_CALL") if kind.startswith(f"{name}_")), "")
         if kind == "TOOL_CALL_RESULT":
             self._results[part_of(event, "toolCallId", str, f"the event {kind}")] = event
@@ -126,7 +126,7 @@ class _Run:
             raise ServiceFault(f"{place} goes on with {self._open!r:.80}, which was not started")
 
     def text(self, finished: JsonObject) -> str:
-        """Return what the user reads: all texts of the run; failing those, what it was interrupted for."""
+        """Return what the user reads: all texts of the run, else the messages of its interrupts."""
         outcome = finished.get("outcome")
         interrupts = outcome.get("interrupts") if isinstance(outcome, Mapping) else None
         texts = [text for text in self._texts.values() if text]
@@ -194,7 +194,10 @@ class A2AForm(WireForm):
             "messageId": str(uuid4()),
             "role": "user" if old else "ROLE_USER",
             "parts": [{"kind": "text", "text": message} if old else {"text": message}],
-            "metadata": {"context": given(self._exchange.context()), "session": self._exchange.values["session"]},
+            "metadata": {
+                "context": filled_fields(self._exchange.context()),
+                "session": self._exchange.values["session"],
+            },
             **self._ids,
         }
         if old:
@@ -247,8 +250,8 @@ class A2AForm(WireForm):
 
     @staticmethod
     def _parts(task: JsonObject, state: str) -> list[JsonObject]:
-        """Return the parts of what a task came to: its artifacts, else the message of its status; of one that is not completed the other way round."""
+        """Return the parts of a task's result: its artifacts, else the message of its status; the message first where the task is not completed."""
         artifacts = members_of(task, "artifacts", "a task")
-        made = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
-        told = members_of(task["status"].get("message") or {}, "parts", "a message")
-        return (made or told) if state == "completed" else (told or made)
+        results = [part for artifact in artifacts for part in members_of(artifact, "parts", "an artifact")]
+        status = members_of(task["status"].get("message") or {}, "parts", "a message")
+        return (results or status) if state == "completed" else (status or results)

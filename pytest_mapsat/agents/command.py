@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 import selectors
 import shlex
 import shutil
@@ -42,6 +43,18 @@ _SHOWN_LINES = 10
 #: How often a silent process is looked after, and how long one that was killed may need to be gone, seconds.
 _LOOK = 0.2
 _PATIENCE = 5.0
+#: The line of an error as Python, Node and others write it: "NameError: x", "Error [ERR_NOT_FOUND]: y".
+_ERROR = re.compile(r"(?:Uncaught )?[\w.]{0,200}(?:Error|Exception)(?: \[\w+\])?(?::|$)")
+#: What starts a file that is no program itself, by the end of its name.
+_RUNTIMES = {
+    ".py": "python",
+    ".js": "node",
+    ".mjs": "node",
+    ".cjs": "node",
+    ".sh": "sh",
+    ".rb": "ruby",
+    ".jar": "java -jar",
+}
 #: What the agent may write: the keys of each type of message.
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "call": ("id", "name", "arguments"),
@@ -104,10 +117,23 @@ def open_source(spec: Spec) -> CommandSource:
     found = shutil.which(str(spec.root / program) if os.sep in program else program)
     if found is None:
         where = "no such file can be executed" if os.sep in program else "it is not on PATH"
-        raise UsageError(f"agent {spec.text!r}: there is no program {program!r}: {where}")
+        raise UsageError(f"agent {spec.text!r}: there is no program {program!r}: {where}{_meant(spec, program)}")
     named = (spec.root / argument for argument in arguments if os.sep in argument or "." in argument)
     files = tuple(path for path in named if path.is_file())
     return CommandSource(spec.text, (found, *arguments[1:]), spec.root, files)
+
+
+def _meant(spec: Spec, program: str) -> str:
+    """Return how to start a file that was named as if it were a program; empty where there is no such file."""
+    file = spec.root / program
+    if not file.is_file():
+        return ""
+    if runtime := _RUNTIMES.get(file.suffix):
+        return f" (did you mean 'cmd:{runtime} {spec.rest}'?)"
+    command = spec.rest if os.sep in program else f"./{spec.rest}"
+    if os.access(file, os.X_OK):
+        return f" (did you mean 'cmd:{command}'?)"
+    return f" (the file is there, but may not be executed: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
 
 
 class CommandConversation(Conversation):
@@ -137,9 +163,11 @@ class CommandConversation(Conversation):
             return self._reply(process, message, form=form)
         except _LostError as lost:
             process.kill()
-            last = process.print_errors()
-            told = f"; its last words: {last[-1]}" if last else ""
-            raise AgentFault(f"the command {lost}{told}", "\n".join(last)) from None
+            words = [line for line in process.print_errors().splitlines() if line.strip()]
+            # A runtime may write more below the error: Node its version, Python what pydantic says of each field.
+            last = next((line for line in reversed(words) if _ERROR.match(line)), words[-1] if words else "")
+            told = f"; its last words: {scrubbed(last.strip())}" if last else ""
+            raise AgentFault(f"the command {lost}{told}", "\n".join(map(scrubbed, words[-_SHOWN_LINES:]))) from None
         finally:
             if self._process is not None:
                 self._process.print_errors()
@@ -313,15 +341,15 @@ class _Process:
                 self._look()
         return self._lines.popleft()
 
-    def print_errors(self) -> list[str]:
-        """Print what has come on standard error, and return its last lines."""
+    def print_errors(self) -> str:
+        """Print what has come on standard error, and return the end of it."""
         self._serve(0)
         text = self._errors.decode(errors="replace")
         self._errors = b""
         if text:
             with suppress(Exception):  # somebody has closed or replaced the stream
                 sys.stderr.write(text)
-        return [scrubbed(line) for line in text.splitlines() if line.strip()][-_SHOWN_LINES:]
+        return text
 
     def kill(self) -> None:
         """Kill it, with all that it started in its group. One that has ended keeps its number until it is asked for its status."""

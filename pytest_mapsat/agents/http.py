@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from http.client import IncompleteRead
 from secrets import token_hex
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -25,7 +26,7 @@ from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, AgentContext, Conversation, Session, SourceElsewhere, Spec, seconds_left
+from .source import FORM_NAMES, AgentContext, Conversation, FormName, Session, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
     Answer,
     ChatForm,
@@ -191,7 +192,6 @@ class HttpConversation(Conversation):
     ) -> None:
         self._source = source
         self._session = session
-        self._context = context
         self._cancelled = Event()
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
@@ -219,15 +219,26 @@ class HttpConversation(Conversation):
         """Send the message and return the answer; see ``Conversation.reply``."""
         self._tools.used = False
         try:
-            return self._with_data(checked(self._form.reply(message, form=form), form=form), form=form)
+            return checked(self._form.reply(message, form=form), form=form)
         except ServiceFault as fault:
             place = urlsplit(self._source.url)
-            words = redacted(f"the service {place.scheme}://{place.netloc}{place.path}: {fault.message}")
+            address = f"{place.scheme}://{place.netloc}{place.path}"
+            words = redacted(f"the service {address}: {fault.message}{self._advice(fault.speaks, address)}")
             raise AgentFault(scrubbed(words, 2 * _EXCERPT), blame=fault.blame) from None
         except ToolsClosed as error:
             raise AgentFault(f"the agent went on after its reply was over, or did too much in it: {error}") from None
         finally:
             self._drop()
+
+    def _advice(self, speaks: FormName, address: str) -> str:
+        """Return how to name the form that an answer seems to be in; empty where it is in the form that was asked for."""
+        protocol = _PROTOCOLS.get(speaks)
+        if protocol is None:
+            return ""
+        behind = _FORMS[speaks].path
+        goes = "" if address.endswith(behind) else f", where requests go to {behind} behind that address"
+        name = f"form: {speaks} in the service file" if self._source.files else f"--mapsat-agent={speaks}:{address}"
+        return f"; this looks like {protocol}: {name}{goes}"
 
     def cancel(self) -> None:
         """Stop waiting: before the next piece of an answer, or after a pause."""
@@ -236,19 +247,6 @@ class HttpConversation(Conversation):
     def close(self) -> None:
         """Take the tools away from the service."""
         self._held.close()
-
-    def _with_data(self, reply: Reply, *, form: bool) -> Reply:
-        """Take a text that is one JSON object for data, where the case asks for data."""
-        if form or reply.output is not None or not reply.text.lstrip().startswith("{"):
-            return reply
-        if not self._context().get("output_schema"):
-            return reply
-        try:
-            data = parse_json(reply.text)
-        except ValueError:
-            return reply
-        whole = checked(data)
-        return Reply(whole.text, usage=reply.usage, output=whole.output)
 
     # -- one request -----------------------------------------------------------------------
 
@@ -293,7 +291,7 @@ class HttpConversation(Conversation):
         except exceptions.ReadTimeoutError:
             raise ServiceFault("it did not answer before the time was over", "agent") from None
         except (exceptions.HTTPError, ValueError, OSError) as error:
-            raise ServiceFault(f"the connection broke before an answer came: {_words(error)}") from None
+            raise _broken(error, "before an answer came") from None
 
     def _wait_asked(self, response: BaseHTTPResponse) -> float | None:
         """Return how long a service that did nothing asks us to wait; None where the request is not to be sent again."""
@@ -352,7 +350,7 @@ class HttpConversation(Conversation):
                 packed = response.headers.get("Content-Encoding", "")
                 raise ServiceFault(f"its answer cannot be unpacked: it is not {shown(packed)}") from None
             except (exceptions.HTTPError, ValueError, OSError) as error:
-                raise ServiceFault(f"the connection broke within the answer: {_words(error)}") from None
+                raise _broken(error, "within the answer") from None
             if not piece:
                 return
             size += len(piece)
@@ -374,7 +372,11 @@ class HttpConversation(Conversation):
             pass  # what has come so far tells enough
         client = response.status in _CLIENT_ERRORS
         advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
-        return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}")
+        path = urlsplit(self._source.url).path
+        asked_in_json = client and self._source.file.form == "json"
+        meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
+        speaks: FormName = next(meant, "json") if asked_in_json else "json"
+        return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}", speaks=speaks)
 
 
 _FORMS: Mapping[str, Any] = {
@@ -385,9 +387,22 @@ _FORMS: Mapping[str, Any] = {
     "ag-ui": AgUiForm,
 }
 
+#: What users call the forms that an answer may show.
+_PROTOCOLS: Mapping[FormName, str] = {
+    "openai-chat": "the OpenAI chat protocol",
+    "openai-responses": "the OpenAI responses protocol",
+    "a2a": "the Agent2Agent protocol",
+    "ag-ui": "the AG-UI protocol",
+}
 
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:_EXCERPT]
+
+def _broken(error: Exception, when: str) -> ServiceFault:
+    """Return the fault for a connection that a service has closed, or on which it writes what is no HTTP."""
+    # urllib3 has the reason, an exception of http.client or of the system, as its last argument.
+    reason = error.args[-1] if error.args and isinstance(error.args[-1], Exception) else error
+    if isinstance(reason, ConnectionError | IncompleteRead):
+        return ServiceFault(f"the connection was closed {when}; the service's log may say why")
+    return ServiceFault(f"the connection broke {when}: {type(reason).__name__}: {reason}"[:_EXCERPT])
 
 
 def _title(text: str) -> str:

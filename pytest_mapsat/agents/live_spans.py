@@ -20,7 +20,7 @@ from .returned import as_json
 from .span_dialogues import step_of
 
 _heard: ContextVar[list[Any] | None] = ContextVar("mapsat_spans", default=None)
-#: So many spans of one reply are kept.
+#: The most spans of one reply that are kept.
 _MOST = 10_000
 
 
@@ -79,7 +79,7 @@ def spans_heard() -> Iterator[list[Any]]:
 def told_by_spans(
     heard: Sequence[Any], reply: Reply | None, steps: tuple[Step, ...]
 ) -> tuple[Reply | None, tuple[Step, ...]]:
-    """Return a reply with what its spans tell: what was spent, where it does not say so itself, and calls that the sandbox did not see, behind those that it did.
+    """Return a reply and its steps, completed from its spans: usage where the reply has none, and the calls that the sandbox did not see, after those that it did.
 
     Args:
         heard: the spans of the reply, as the SDK has them.
@@ -91,9 +91,9 @@ def told_by_spans(
     turns = [turn for turn in conversation_of(map(_span, heard)).turns if turn.role == "agent"]
     if reply is not None and reply.usage is None:
         spent = {
-            name: sum(told)
+            name: sum(figures)
             for name in ("input_tokens", "output_tokens", "cost")
-            if (told := [value for turn in turns if (value := getattr(turn, name)) is not None])
+            if (figures := [value for turn in turns if (value := getattr(turn, name)) is not None])
         }
         reply = replace(reply, usage=spent) if spent else reply
     seen = Counter(step.tool for step in steps if step.kind == "call")

@@ -41,7 +41,6 @@ _SCHEMES: Mapping[str, Callable[[Spec], Source]] = {
     **dict.fromkeys(SERVICE_SCHEMES, _elsewhere),
 }
 _OUR_OWN = (baselines.BaselineSource, models.ModelSource, recorded.RecordedSource, SourceElsewhere)
-_TO_COME = ("baseline:surface",)
 
 
 def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, http_form: str = "") -> Source:
@@ -55,14 +54,11 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
         http_form: how a service is spoken to that the spec only gives an address of: a form, or a service file.
 
     Raises:
-        UsageError: it names nothing, or nothing of this version.
+        UsageError: it names nothing.
         SuiteError: the recorded file is broken; its problems say where.
     """
     spec = spec.strip()
     scheme, _, rest = spec.partition(":")
-    if spec.startswith(_TO_COME):
-        there = f"module:attr, recorded:PATH and {baselines.NAMES}"
-        raise UsageError(f"agent {spec!r}: not in this version yet; there are {there}")
     if scheme in _SCHEMES:
         return _SCHEMES[scheme](Spec(spec, scheme, rest, root, client, http_form))
     adapter = adapter_named(scheme) if ":" in rest else None
@@ -80,7 +76,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
 
 def names_own_code(spec: str) -> bool:
     """Return whether a spec names an agent of the user's own, ``module:attr``, and none that is built in or recorded."""
-    return spec.partition(":")[0] not in _SCHEMES and not spec.startswith(_TO_COME)
+    return spec.partition(":")[0] not in _SCHEMES
 
 
 def source_of(agent: object, spec: str) -> Source:

@@ -10,7 +10,7 @@ import json
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from math import isfinite
 from pathlib import Path
 from types import FrameType
@@ -278,7 +278,17 @@ def _is_unavailable(error: BaseException, package: str, path: tuple[str, ...]) -
         status = getattr(status, name, None)
     if not isinstance(status, int):
         return None
-    return status in _UNAVAILABLE or status in _SERVER_ERRORS or (status == _FORBIDDEN and package in _MODELS)
+    return is_unavailable(status, of_models=package in _MODELS)
+
+
+def is_unavailable(status: int, *, of_models: bool) -> bool:
+    """Return whether an HTTP status says that a service is down or lets no request in.
+
+    Args:
+        status: the status of its answer.
+        of_models: whether the service only asks models: 403 is then about its key, and not about what the agent asked for.
+    """
+    return status in _UNAVAILABLE or status in _SERVER_ERRORS or (status == _FORBIDDEN and of_models)
 
 
 # -- a reply -----------------------------------------------------------------------------------------------------------
@@ -318,6 +328,25 @@ def checked(value: object, *, form: bool = False) -> Reply:
         _usage(value.usage),
         None if value.output is None else _output(value.output, form=form),
     )
+
+
+def with_data(reply: Reply, schema: JsonObject) -> Reply:
+    """Return a reply whose text is one JSON object as data, where the case asks for data; any other reply as it is.
+
+    Args:
+        reply: what ``checked`` returned; data of its own stay.
+        schema: the case's ``output_schema``, which is that of an object; empty where no data are asked for.
+
+    Raises:
+        AgentFault: a reserved key of the data is not what it should be.
+    """
+    if not schema or reply.output is not None or not reply.text.lstrip().startswith("{"):
+        return reply
+    try:
+        data = parse_json(reply.text)
+    except ValueError:
+        return reply
+    return replace(checked(data), thoughts=reply.thoughts, usage=reply.usage)
 
 
 def _named(value: object) -> str:

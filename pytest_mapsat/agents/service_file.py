@@ -6,19 +6,33 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pydantic import Field
 
 from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
-from pytest_mapsat.model import Json, JsonObject, Noun, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.model import (
+    Context,
+    Json,
+    JsonObject,
+    Location,
+    Noun,
+    Problem,
+    SuiteError,
+    Visible,
+    did_you_mean,
+    shown,
+    values_at,
+)
 from pytest_mapsat.secrets import name_secrets
 
-from .source import FormName, Spec
+from .source import AgentContext, FormName, Spec, context_of
 
 #: What ``request`` and ``headers`` of a service file may take from the episode.
 PLACEHOLDERS = ("message", "messages", "session", "context", "tools", "mcp_url", "mcp_token")
 IN_HEADERS = ("session", "mcp_url", "mcp_token")
-_PLACEHOLDER = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<name>[a-z_]+))")
+#: Only the context has fields: what follows "$message." is text.
+_PLACEHOLDER = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[^{}]*)\}|(?P<name>context(?:\.\w+)+|[a-z_]+))")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -57,7 +71,7 @@ class ServiceFile(Noun):
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
-    """Yield the placeholders of a template: the path to each, its name, and whether it is a variable of the environment."""
+    """Yield the placeholders of a template: the path to each, its name, with the fields behind it, and whether it is a variable of the environment."""
     if isinstance(template, str):
         for match in _PLACEHOLDER.finditer(template):
             if not match["dollar"]:
@@ -73,12 +87,12 @@ def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, b
 
 
 def _named(match: re.Match[str]) -> tuple[str, bool]:
-    name: str = match["braced"] or match["name"]
-    return name, match["braced"] is not None and name not in PLACEHOLDERS
+    braced: str | None = match["braced"]
+    return (match["name"], False) if braced is None else (braced, braced not in PLACEHOLDERS)
 
 
 def filled(template: Json, values: Mapping[str, Json]) -> Json:
-    """Return a template with values in the place of ``$name``, and of ``${VARIABLE}`` that of the environment.
+    """Return a template with values in the place of ``$name`` and ``$name.field``, and of ``${VARIABLE}`` that of the environment.
 
     A placeholder that stands alone becomes JSON, one inside a text becomes text.
     """
@@ -96,7 +110,10 @@ def _value(match: re.Match[str], values: Mapping[str, Json]) -> Json:
     if match["dollar"]:
         return "$"
     name, variable = _named(match)
-    return os.environ.get(name, "") if variable else values[name]
+    if variable:
+        return os.environ.get(name, "")
+    name, _, path = name.partition(".")
+    return next(iter(values_at(values[name], path)), None)
 
 
 def _as_text(value: Json) -> str:
@@ -149,13 +166,33 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
     """Return what is wrong with a placeholder and a hint; empty texts where nothing is."""
+    if variable and not re.fullmatch(r"\w+", name):
+        hint = f"did you mean '${name}'?" if name.startswith("context.") else ""
+        return f"found ${{{name}}} in {place}, expected the name of a variable in the braces; $$ is a dollar", hint
     if variable:
         return ("" if name in os.environ else f"the environment has no variable {name}"), ""
+    if place == "request" and name.startswith("context."):
+        return _unknown_field(name)
     allowed = {"request": PLACEHOLDERS, "headers": IN_HEADERS}.get(place, ())
     if name in allowed:
         return "", ""
     expected = ", ".join([*(f"${word}" for word in allowed), "${VARIABLE}"])
     return f"found ${name} in {place}, expected {expected}; $$ is a dollar", did_you_mean(name, allowed)
+
+
+def _unknown_field(name: str) -> tuple[str, str]:
+    """Return what is wrong with a field of the context and a hint; what a case puts into ``details`` and the like is its own."""
+    part: Any = context_of(Visible(query="?", context=Context(location=Location(lon=0, lat=0))))
+    reached, *fields = name.split(".")
+    for field in fields:
+        if isinstance(part, (dict, list)) and not isinstance(part, AgentContext):
+            return "", ""
+        if not isinstance(part, AgentContext):
+            return f"found ${name} in request, but ${reached} has no fields", ""
+        if field not in part:
+            return f"found ${name} in request, but ${reached} has only {', '.join(part)}", did_you_mean(field, part)
+        reached, part = f"{reached}.{field}", part[field]
+    return "", ""
 
 
 def wants_tools(file: ServiceFile) -> bool:

@@ -79,9 +79,8 @@ class Unplaced:
         """
         named = self.by_session.get(case.id if trial == 1 else f"{case.id}-t{trial}")
         begun = self.by_query.get(" ".join(case.visible.query.split()), ()) if trial == 1 else ()
-        begun = (
-            [one for one in begun if not any(_is_begun_by(other, one) for other in begun)] if len(begun) > 1 else begun
-        )
+        if len(begun) > 1:
+            begun = [shorter for shorter in begun if not any(_is_begun_by(longer, shorter) for longer in begun)]
         if named is None and len(begun) > 1:
             places = " and ".join(conversation.place for conversation in begun[:3])
             raise InfrastructureError(
@@ -96,7 +95,7 @@ class Unplaced:
         return conversation.trajectory.model_copy(update=update)
 
     def told(self) -> str:
-        """Return in words which conversations there are, behind a message that a case has none; nothing where there is none."""
+        """Return the end of the message that a case has no conversation: which conversations name no case. Empty where each names one."""
         every = [conversation for begun in self.by_query.values() for conversation in begun]
         if not every:
             return ""
@@ -108,11 +107,13 @@ class Unplaced:
 
 
 def _is_begun_by(longer: Conversation, shorter: Conversation) -> bool:
-    """Return whether a conversation begins with all of another one: each call of a model was given what came before it."""
-    first, other = ([(turn.role, turn.text) for turn in one.trajectory.turns] for one in (longer, shorter))
-    if other and other[-1] == ("agent", ""):
-        other.pop()  # the model called a tool, and nothing tells what it said then
-    return len(other) < len(first) and first[: len(other)] == other
+    """Return whether a longer conversation begins with the whole of a shorter one, as where each model call is a trace of its own."""
+    whole, start = (
+        [(turn.role, turn.text) for turn in conversation.trajectory.turns] for conversation in (longer, shorter)
+    )
+    if start and start[-1] == ("agent", ""):
+        start.pop()  # the model called a tool, and nothing tells what it said then
+    return len(start) < len(whole) and whole[: len(start)] == start
 
 
 def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory | Conversation]]:
@@ -175,7 +176,15 @@ def _turn(turn: SpanTurn, name: str) -> Turn:
 
 
 def step_of(call: SpanCall, name: str) -> Step:
-    """Return a call as a step; ``name``: how messages name the file. Raises SuiteError for what our own spans could not hold."""
+    """Return a call as a step.
+
+    Args:
+        call: the call.
+        name: how messages name the file.
+
+    Raises:
+        SuiteError: a field of ours (``mapsat.call``) holds what no step can hold.
+    """
     result = as_json(call.result)
     own = {
         part: value for part, value in call.own.items() if part in ("status", "changed", "writes", "unknown", "usage")
@@ -203,7 +212,7 @@ def _checked(noun: type[_NounT], data: JsonObject, name: str, line: int) -> _Nou
 
 
 def status_of(result: object) -> Literal["ok", "miss", "error"]:
-    """Tell our own sandbox's refusals, which a recorded dialogue may hold, from answers."""
+    """Return the status of a call by its result: a recorded dialogue may hold misses and errors of our own sandbox."""
     if result == MISS_RESULT:
         return "miss"
     if isinstance(result, dict) and result.keys() == {"status", "message"} and result["status"] == "error":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,9 +17,9 @@ from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .service_file import ServiceFile, filled, placeholders
-from .source import AgentContext, Session
+from .source import AgentContext, FormName, Session
 
-#: Answers with tool calls in one reply; a reply may make fewer calls, but those with arguments that are no JSON are not counted there.
+#: The most answers with tool calls in one reply. The episode limits calls as well, but does not count those whose arguments are no JSON.
 MOST_ROUNDS = 200
 
 
@@ -28,11 +29,13 @@ class ServiceFault(Exception):  # noqa: N818  # becomes an AgentFault, which nam
     Attributes:
         message: what was observed, and what to do.
         blame: whose fault it is.
+        speaks: the form that the answer seems to be in, where that is another one than was asked for.
     """
 
-    def __init__(self, message: str, blame: Blame = "infrastructure") -> None:
+    def __init__(self, message: str, blame: Blame = "infrastructure", speaks: FormName = "json") -> None:
         self.message = message
         self.blame: Blame = blame
+        self.speaks: FormName = speaks
         super().__init__(message)
 
 
@@ -67,7 +70,7 @@ class Exchange:
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
-        named = {name for _, name, _ in placeholders(template)}
+        named = {name.partition(".")[0] for _, name, _ in placeholders(template)}
         makers: Mapping[str, Callable[[], Json]] = {
             "message": lambda: message,
             "messages": lambda: self.session.messages,
@@ -89,7 +92,7 @@ _KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 def usage_of(data: Json) -> dict[str, float]:
-    """Return what an object tells of the usage, by our names; what is no number is not known."""
+    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
     if not isinstance(data, Mapping):
         return {}
     amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
@@ -98,12 +101,22 @@ def usage_of(data: Json) -> dict[str, float]:
 
 
 def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of one reply; what one of them does not tell is not known."""
+    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
     return {name: sum(part[name] for part in parts) for name in _SPELLINGS if all(name in part for part in parts)}
 
 
 def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
-    """Return a member of an object, which must be there and of a kind. Raises ServiceFault."""
+    """Return a required member of an object.
+
+    Args:
+        data: the object.
+        key: the name of the member.
+        kind: its type: dict, list or str.
+        what: what the object is, as messages name it.
+
+    Raises:
+        ServiceFault: the member is missing or of another type.
+    """
     value = data.get(key) if isinstance(data, Mapping) else None
     if not isinstance(value, kind):
         raise ServiceFault(f"{what} does not fit its form: expected {_KINDS[kind]} under {key!r}, found {shown(data)}")
@@ -111,13 +124,21 @@ def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
 
 
 def text_of(data: Json, key: str, what: str) -> str:
-    """Return a text of an object, empty where it has none. Raises ServiceFault."""
+    """Return a text of an object, empty where it has none.
+
+    Raises:
+        ServiceFault: the member is no text.
+    """
     value = data.get(key) if isinstance(data, Mapping) else None
     return "" if value is None else str(part_of(data, key, str, what))
 
 
 def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
-    """Return a list of objects of an object, empty where it has none. Raises ServiceFault."""
+    """Return a list of objects in an object, empty where it has none.
+
+    Raises:
+        ServiceFault: the member is no list of objects.
+    """
     if isinstance(data, Mapping) and data.get(key) is None:
         return []
     members = part_of(data, key, list, what)
@@ -127,7 +148,15 @@ def members_of(data: Json, key: str, what: str) -> list[JsonObject]:
 
 
 def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[Call]:
-    """Return calls, each of an object with its id under a key and of one with name and arguments. Raises ServiceFault."""
+    """Return tool calls.
+
+    Args:
+        calls: for each call the object that holds its id, and the object that holds its name and arguments.
+        key: the name of the id.
+
+    Raises:
+        ServiceFault: an id or a name is missing.
+    """
     what = "a tool call"
     return [
         Call(part_of(call, key, str, what), part_of(function, "name", str, what), function.get("arguments"))
@@ -142,6 +171,20 @@ def told_error(error: Json) -> ServiceFault:
     return ServiceFault(f"the agent reports an error: {words}", "agent")
 
 
+def form_of_answer(answer: Json) -> FormName:
+    """Return the form that an answer, or the first event of one, is in as far as its fields show; ``json`` where they show none."""
+    if not isinstance(answer, Mapping):
+        return "json"
+    kind = str(answer.get("type", ""))
+    if isinstance(answer.get("choices"), list):
+        return "openai-chat"
+    if answer.get("object") == "response" or kind.startswith("response."):
+        return "openai-responses"
+    if "jsonrpc" in answer:
+        return "a2a"
+    return "ag-ui" if kind.startswith(("RUN_", "TEXT_MESSAGE_")) else "json"
+
+
 def texts_of(parts: Json, key: str = "text") -> str:
     """Return the text of content that is a text or a list of parts."""
     if isinstance(parts, str):
@@ -150,14 +193,14 @@ def texts_of(parts: Json, key: str = "text") -> str:
     return "".join(part[key] for part in members if isinstance(part, Mapping) and isinstance(part.get(key), str))
 
 
-def given(context: AgentContext) -> JsonObject:
-    """Return what of a context a case gives."""
+def filled_fields(context: AgentContext) -> JsonObject:
+    """Return the fields of a context that the case fills."""
     return {key: value for key, value in context.items() if value not in (None, [], {}, "")}
 
 
 def _introduction(context: AgentContext) -> str:
-    """Return what a model is told of the situation: the instructions of the case, and the context as JSON."""
-    situation = given(context)
+    """Return the system message: the instructions of the case, and the context as JSON."""
+    situation = filled_fields(context)
     instructions = situation.pop("instructions", "")
     text = f"The situation, as JSON:\n{json.dumps(situation, ensure_ascii=False)}"
     return f"{instructions}\n\n{text}" if instructions else text
@@ -218,12 +261,16 @@ class JsonForm(WireForm):
         request = exchange.file.request
         answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message), {})
         if answer.events is not None:
-            raise ServiceFault("it answers with a stream of events; the form json reads one JSON answer")
+            data: Json = None
+            with suppress(ServiceFault):  # the first event is none: that it is a stream is what matters
+                data = next(answer.events, None)
+            wrong = "it answers with a stream of events; the form json reads one JSON answer"
+            raise ServiceFault(wrong, speaks=form_of_answer(data))
         data = answer.data
         if isinstance(data, str):
             return Reply(data)
         error = self._at(data, paths.error or "error")
-        if error:
+        if error and form_of_answer(data) != "a2a":
             raise told_error(error)
         if paths.session:
             exchange.values["session"] = self._at(data, paths.session) or exchange.values["session"]
@@ -248,9 +295,11 @@ class JsonForm(WireForm):
                 return text
         keys = sorted(data) if isinstance(data, Mapping) else []
         expected = f"a text at {path!r} (response.text)" if path else f"a text under {', '.join(self._TEXTS)}"
+        speaks: FormName = "json" if path else form_of_answer(data)
         hint = did_you_mean(path.partition(".")[0], keys) if path else "say where with response: {text: PATH}"
         content = f"an object with {', '.join(map(shown, keys))}" if keys else shown(data)
-        raise ServiceFault(f"expected {expected}, found {content}" + (f" ({hint})" if hint else ""))
+        hint = f" ({hint})" if hint and speaks == "json" else ""
+        raise ServiceFault(f"expected {expected}, found {content}{hint}", speaks=speaks)
 
 
 class Call(NamedTuple):
@@ -297,8 +346,8 @@ class ToolForm(WireForm):
             except ValueError:
                 arguments = None
         if not isinstance(arguments, dict):
-            given = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
-            self._exchange.session.think(given)
+            thought = f"{call.name} was to be called with arguments that are no JSON object: {shown(call.arguments)}"
+            self._exchange.session.think(thought)
             return {
                 "status": "error",
                 "message": "the arguments are no JSON object; give one, as the tool's schema says",

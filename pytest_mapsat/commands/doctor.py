@@ -191,7 +191,7 @@ def examine(examination: Examination, plugins: Sequence[str] = ()) -> Iterator[F
     yield _remembers(examination, reference)
     yield _tool_error(examination, reference)
     yield _at_once(examination, reference, steady=steady)
-    yield _usage(first)
+    yield _usage(first, examination.source)
     yield _isolated(examination, reference, steady=steady)
     yield Finding("answers in time", "ok", f"{median(examination.seconds):.2f} s a reply at the median")
 
@@ -298,14 +298,18 @@ def _at_once(examination: Examination, reference: Behaviour, *, steady: bool) ->
     return Finding(check, "ok", f"{seconds:.2f} s for all")
 
 
-def _usage(trajectory: Trajectory) -> Finding:
+def _usage(trajectory: Trajectory, source: Source) -> Finding:
+    from pytest_mapsat.agents import SourceElsewhere
+
     check = "reports its usage"
     usages = [turn.usage for turn in trajectory.turns if turn.role == "agent" and turn.usage is not None]
     told = {name for usage in usages for name, value in usage.model_dump().items() if value is not None}
     if told:
         return Finding(check, "ok", ", ".join(sorted(told)))
-    advice = 'for limits on tokens and cost return Reply(text, usage={"input_tokens": ..., "output_tokens": ..., "cost": ...})'
-    return Finding(check, "warning", "nothing", advice)
+    usage = '{"input_tokens": ..., "output_tokens": ..., "cost": ...}'
+    elsewhere = isinstance(source, SourceElsewhere)
+    way = f'put "usage": {usage} into the JSON of the reply' if elsewhere else f"return Reply(text, usage={usage})"
+    return Finding(check, "warning", "nothing", f"for limits on tokens and cost {way}")
 
 
 def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -> Finding:
@@ -340,7 +344,7 @@ def _isolated(examination: Examination, reference: Behaviour, *, steady: bool) -
 
 def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple[Behaviour | None, Finding]:
     """Have the first case answered by an agent in a new interpreter; nothing in this one can then be the reason why it works."""
-    check = "can be imported in a fresh process"
+    check = "works in a fresh process"
     request = {
         "spec": examination.spec,
         "suite": str(examination.suite.root),
@@ -372,6 +376,8 @@ def _in_fresh_process(examination: Examination, plugins: Sequence[str]) -> tuple
         return None, Finding(check, "failed", status, "start python there, and import the module by hand")
     given = json.loads(last)
     behaviour = Behaviour(tuple(given["replies"]), tuple(given["calls"]), given["fault"])
+    if behaviour.fault:
+        return behaviour, Finding(check, "failed", behaviour.fault)
     return behaviour, Finding(check, "ok", f"{seconds:.1f} s with a first reply")
 
 

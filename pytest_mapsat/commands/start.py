@@ -114,6 +114,10 @@ def _import(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
-    "init": Command("Files that are there are never overwritten.", _init_arguments, _init),
+    "init": Command(
+        "Files that are there are never overwritten. The case of total.yaml wants data (output): an agent that replies with text alone is red there.",
+        _init_arguments,
+        _init,
+    ),
     "import": Command("", _import_arguments, _import),
 }

@@ -20,6 +20,7 @@ from pytest_mapsat.agents import (
     session_id,
     spans_heard,
     told_by_spans,
+    with_data,
 )
 from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
 from pytest_mapsat.model import (
@@ -211,6 +212,7 @@ class _Dialogue:
                 reply: Reply = worker.run(
                     conversation.reply, self._turns[-1].text, timeout=self._deadline - perf_counter()
                 )
+            reply = with_data(reply, self._case.visible.output_schema)
             self._check_size(reply)
         except Overdue:
             return None, self._overdue(conversation)

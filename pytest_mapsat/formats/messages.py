@@ -138,8 +138,8 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message
 
 def _words(data: JsonObject) -> str:
     """Return the words in an input or output of which nothing is a message: one of its texts, else all of it as JSON."""
-    told = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
-    return json.dumps(data, ensure_ascii=False) if told is None else told
+    text = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
+    return json.dumps(data, ensure_ascii=False) if text is None else text
 
 
 def _holds(data: JsonObject, key: str) -> bool:
@@ -207,8 +207,8 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
         elif isinstance(part, dict):
             _take(part, texts, calls, results, thoughts)
     hidden = any(text in HIDDEN for text in texts)
-    told = bool(texts) or content is not None or bool(calls)
-    return None if hidden or not told else "\n".join(texts), calls, results, thoughts
+    tells = bool(texts) or content is not None or bool(calls)
+    return None if hidden or not tells else "\n".join(texts), calls, results, thoughts
 
 
 def _take(

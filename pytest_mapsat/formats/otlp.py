@@ -186,8 +186,8 @@ def _inherit(database: Connection, trace: str) -> None:
                 above = parents[above]
             value = own.get(above) or inherited.get(above) or alone
             inherited |= dict.fromkeys(below, value)
-        told = ((value, trace, span) for span, value in inherited.items() if value)
-        database.executemany(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", told)  # noqa: S608  a name of ours
+        changes = ((value, trace, span) for span, value in inherited.items() if value)
+        database.executemany(f"UPDATE span SET {column} = ? WHERE trace = ? AND id = ?", changes)  # noqa: S608  a name of ours
 
 
 # -- from text to spans -------------------------------------------------------------------------
@@ -234,7 +234,12 @@ def _values(path: Path, name: str) -> Iterator[tuple[int, str, Json]]:
 
 
 def _parsed(text: str, name: str, line: int) -> Json:
-    """Return the data of one line. Raises JSONDecodeError for what may go on on the next one, SuiteError for what is refused."""
+    """Return the data of one line.
+
+    Raises:
+        JSONDecodeError: the value may go on in the next line.
+        SuiteError: the value goes beyond a limit.
+    """
     try:
         return parse_json(text, depth=limits.RUN_DEPTH)
     except json.JSONDecodeError:

@@ -1,8 +1,4 @@
-"""Conversations in spans: what users said, what the agent called, was answered and replied, out of spans of OpenTelemetry's GenAI or OpenInference's conventions.
-
-Neither convention is stable, and each instrumentation tells less or more of it. The names that are read stand in tables here, and in
-docs/how-to/bring-what-you-have.md.
-"""
+"""Conversations in spans: what users said, what the agent called, was answered and replied."""
 
 from __future__ import annotations
 
@@ -15,76 +11,30 @@ from typing import Any, Literal
 from pytest_mapsat.model import Json, JsonObject, shown
 
 from . import limits
+from .conventions import (
+    ARGUMENTS,
+    CALL_ID,
+    COST,
+    RESULT,
+    TOKENS_IN,
+    TOKENS_OUT,
+    TOOL,
+    kind_of,
+    messages_in,
+    messages_out,
+    object_of,
+)
 from .messages import (
     UNKNOWN,
     CallPart,
     Message,
     Unknown,
     arguments_of,
-    data_of,
-    numbered,
-    read_messages,
     result_of,
 )
 from .otlp import Gathered, Span, gather_spans
 from .plain_data import parse_json
 
-Kind = Literal["agent", "chat", "tool", "other"]
-
-#: Attributes that say what a span is of, with their values.
-_KINDS: dict[str, dict[str, Kind]] = {
-    "gen_ai.operation.name": {
-        "chat": "chat", "text_completion": "chat", "generate_content": "chat", "completion": "chat", "responses": "chat",
-        "invoke_agent": "agent", "invoke_workflow": "agent", "execute_tool": "tool",
-    },
-    "openinference.span.kind": {"LLM": "chat", "AGENT": "agent", "TOOL": "tool", "CHAIN": "other"},
-    "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent"},
-    "langfuse.observation.type": {"generation": "chat", "agent": "agent", "tool": "tool"},
-    "langsmith.span.kind": {"llm": "chat", "tool": "tool"},
-    "ai.operationId": {
-        "ai.generateText": "agent", "ai.streamText": "agent", "ai.generateText.doGenerate": "chat", "ai.streamText.doStream": "chat", "ai.toolCall": "tool",
-    },
-    "llm.request.type": {"chat": "chat", "completion": "chat"},
-}  # fmt: skip
-#: Where the parts stand, the first that is there; the last ones are whatever the framework took for input and output.
-_VALUES_IN, _VALUES_OUT = (
-    (
-        "input.value",
-        "ai.prompt",
-        "traceloop.entity.input",
-        "langfuse.observation.input",
-        "gcp.vertex.agent.llm_request",
-    ),
-    ("output.value", "traceloop.entity.output", "langfuse.observation.output", "gcp.vertex.agent.llm_response"),
-)
-_MESSAGES_IN = ("gen_ai.input.messages", "ai.prompt.messages", "gen_ai.prompt")
-_MESSAGES_OUT = ("gen_ai.output.messages", "gen_ai.completion")
-_NUMBERED_IN, _NUMBERED_OUT = ("llm.input_messages", "gen_ai.prompt"), ("llm.output_messages", "gen_ai.completion")
-_TOOL = ("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
-_CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id")
-_ARGUMENTS = (
-    "gen_ai.tool.call.arguments", "tool_call.function.arguments", "tool_arguments", "ai.toolCall.args", "gcp.vertex.agent.tool_call_args", *_VALUES_IN,
-)  # fmt: skip
-_RESULT = (
-    "gen_ai.tool.call.result",
-    "tool_response",
-    "ai.toolCall.result",
-    "gcp.vertex.agent.tool_response",
-    *_VALUES_OUT,
-)
-_TOKENS_IN = (
-    "gen_ai.usage.input_tokens",
-    "gen_ai.usage.prompt_tokens",
-    "llm.token_count.prompt",
-    "ai.usage.promptTokens",
-)
-_TOKENS_OUT = (
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "llm.token_count.completion",
-    "ai.usage.completionTokens",
-)
-_COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 #: What our own spans tell besides: JSON objects of the fields of a step, a turn and a trajectory that no convention has a name for.
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
 #: The tools by which frameworks take an agent's last words: not the agent's own, where what they were given is the reply.
@@ -239,9 +189,9 @@ class _Reader:
                 kind == "agent" and self._top_of(span) == (span.trace, span.id) not in self._speaking
             ):
                 self._chat(span)
-            own = own or _object(span.attributes.get(OWN_EPISODE))
+            own = own or object_of(span.attributes.get(OWN_EPISODE))
         for turn in own.pop("after", ()):
-            self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=_object(turn)))
+            self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
         first = spans[0]
         gathered = self._gathered
@@ -290,7 +240,7 @@ class _Reader:
             self._turns.append(SpanTurn("agent", span=span.id, line=span.line))
         return self._turns[-1]
 
-    def _said(self, text: str, span: Span) -> None:
+    def _add_user(self, text: str, span: Span) -> None:
         self._users.append(text)
         last = self._turns[-1] if self._turns else None
         # Calls of the same answer may have been made before a model tells what the user said.
@@ -335,7 +285,7 @@ class _Reader:
             if message.role == "user" and message.text:
                 old -= 1
                 if old < 0:
-                    self._said(message.text, span)
+                    self._add_user(message.text, span)
             elif old < 0:
                 self._retell(message, span)
 
@@ -350,13 +300,13 @@ class _Reader:
 
     def _speak(self, span: Span, *, inner: bool) -> None:
         turn = self._reply(span)
-        said = messages_out(span)
-        for message in said or ():
+        messages = messages_out(span)
+        for message in messages or ():
             turn.calls += [_call_of(call, span) for call in message.calls]
             turn.thoughts += [] if inner else message.thoughts
-        texts = [message.text for message in said or () if message.role == "assistant" and message.text]
-        if not inner and said is not None:
-            reply = texts[-1] if texts else turn.text if any(message.calls for message in said) else ""
+        texts = [message.text for message in messages or () if message.role == "assistant" and message.text]
+        if not inner and messages is not None:
+            reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
             turn.text, turn.span, turn.line = reply, span.id, span.line
         elif not inner and self._top_of(span) in self._speaking:
             turn.text = None  # a later reply, which is not told
@@ -366,9 +316,9 @@ class _Reader:
         self._take_time(turn, span)
 
     def _spend(self, turn: SpanTurn, span: Span) -> None:
-        turn.input_tokens = _sum(turn.input_tokens, span.first(_TOKENS_IN), whole=True)
-        turn.output_tokens = _sum(turn.output_tokens, span.first(_TOKENS_OUT), whole=True)
-        turn.cost = _sum(turn.cost, span.first(_COST))
+        turn.input_tokens = _sum(turn.input_tokens, span.first(TOKENS_IN), whole=True)
+        turn.output_tokens = _sum(turn.output_tokens, span.first(TOKENS_OUT), whole=True)
+        turn.cost = _sum(turn.cost, span.first(COST))
 
     def _take_time(self, turn: SpanTurn, span: Span) -> None:
         top = self._spans[self._top_of(span)]
@@ -393,13 +343,13 @@ class _Reader:
             )
             if turn is None:
                 continue
-            told = messages_out(span) if turn.text is None else ()
+            messages = messages_out(span) if turn.text is None else ()
             turn.text = next(
-                (message.text for message in reversed(told or ()) if message.role == "assistant"), turn.text
+                (message.text for message in reversed(messages or ()) if message.role == "assistant"), turn.text
             )
             if turn.input_tokens is None and turn.output_tokens is None:
                 self._spend(turn, span)
-            turn.output = _object(span.attributes.get(_FINAL)) or turn.output
+            turn.output = object_of(span.attributes.get(_FINAL)) or turn.output
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: SpanTurn, top: tuple[str, str]) -> bool:
@@ -409,18 +359,20 @@ class _Reader:
 
     def _own_turn(self, span: Span) -> None:
         """Take a turn as our own spans tell it: the calls since the last one, the user's words before them, the reply."""
-        own = _object(span.attributes[OWN_TURN])
+        own = object_of(span.attributes[OWN_TURN])
         before = (
             self._turns.pop()
             if self._turns and self._turns[-1].role == "agent" and not self._turns[-1].own
             else SpanTurn("agent")
         )
         for message, fields in zip(messages_in(span) or (), own.pop("users", ()), strict=False):
-            self._turns.append(SpanTurn("user", message.text or "", span=span.id, line=span.line, own=_object(fields)))
-        said = messages_out(span) or ()
-        before.text = "".join(message.text or "" for message in said)
+            self._turns.append(
+                SpanTurn("user", message.text or "", span=span.id, line=span.line, own=object_of(fields))
+            )
+        messages = messages_out(span) or ()
+        before.text = "".join(message.text or "" for message in messages)
         before.span, before.line, before.own = span.id, span.line, {"role": "agent", **own}
-        before.thoughts = [thought for message in said for thought in message.thoughts]
+        before.thoughts = [thought for message in messages for thought in message.thoughts]
         self._turns.append(before)
         self._spend(before, span)
         before.seconds = (span.end - span.start) / _NANO if span.end > span.start > 0 else None
@@ -429,29 +381,29 @@ class _Reader:
 
     def _execute(self, span: Span) -> None:
         """Take a call that was made: it is the one of a model's message, where that is told, or one more."""
-        name = str(span.first(_TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
-        call_id, arguments = str(span.first(_CALL_ID) or ""), span.first(_ARGUMENTS)
+        name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
+        call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
-        told_in = {(event, key): value for event, body in span.events for key, value in body.items()}
-        if ("gen_ai.choice", "message") in told_in:
-            arguments = told_in.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
+        event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
+        if ("gen_ai.choice", "message") in event_values:
+            arguments = event_values.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
         call = self._pending(call_id, name)
         if call is None:
             call = SpanCall(name, call_id)
             self._reply(span).calls.append(call)
         call.executed, call.failed, call.span, call.line = True, span.failed, span.id, span.line
-        call.own = _object(span.attributes.get(OWN_CALL))
+        call.own = object_of(span.attributes.get(OWN_CALL))
         if arguments is not None:
-            told = arguments_of(arguments)
-            if isinstance(told, Unknown) and call.arguments is None:
+            values = arguments_of(arguments)
+            if isinstance(values, Unknown) and call.arguments is None:
                 self._note(span, f"the arguments of {name} are cut off, hidden or no object")
-            elif not isinstance(told, Unknown):
-                call.arguments = told
-        results = [span.attributes[name] for name in _RESULT if name in span.attributes]
+            elif not isinstance(values, Unknown):
+                call.arguments = values
+        results = [span.attributes[name] for name in RESULT if name in span.attributes]
         results += [
             part
             for key in (("gen_ai.choice", "message"), ("gen_ai.tool.message", "content"))
-            if (part := told_in.get(key)) is not None
+            if (part := event_values.get(key)) is not None
         ]
         value = result_of(results[0]) if results else UNKNOWN
         if call.own and results:
@@ -483,112 +435,6 @@ class _Reader:
             call.result, call.answered = value, True
 
 
-# -- one span -------------------------------------------------------------------------------------
-
-
-def kind_of(span: Span) -> Kind:
-    """Return what a span is of, by the first convention that tells."""
-    for name, kinds in _KINDS.items():
-        kind = kinds.get(str(span.attributes.get(name, "")))
-        if kind is not None:
-            return kind
-    if span.name == "call_llm" or any(
-        name.startswith(("gen_ai.prompt.", "llm.input_messages.")) for name in span.attributes
-    ):
-        return "chat"
-    if span.first(_CALL_ID) or span.name.startswith("execute_tool ") or span.attributes.get("tool_arguments"):
-        return "tool"
-    return "agent" if span.name.startswith("invoke_agent") or "pydantic_ai.all_messages" in span.attributes else "other"
-
-
-def messages_in(span: Span) -> list[Message] | None:
-    """Return the messages that a span of a model or an agent was given; None where they are not told."""
-    for prefix in _NUMBERED_IN:
-        if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "user"), span.first(_VALUES_IN), "user")
-    if (value := span.first(_MESSAGES_IN)) is not None:
-        return read_messages(value, "user")
-    if told := [message for message in _events(span) if message[0] != "choice"]:
-        return [message for _, message in told]
-    value = span.first(_VALUES_IN)
-    return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
-
-
-def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
-    """Return numbered messages; where one of them is empty, those of the whole value if that tells all of them."""
-    if listed is not None and all(map(_tells, listed)):
-        return listed
-    whole = None if value is None else read_messages(value, role, loose=False)
-    return whole if whole and all(map(_tells, whole)) else listed
-
-
-def _tells(message: Message) -> bool:
-    return bool(message.text or message.calls or message.results)
-
-
-def messages_out(span: Span) -> list[Message] | None:
-    """Return what a span of a model or an agent gave; None where it is not told."""
-    for prefix in _NUMBERED_OUT:
-        if listed := numbered(span.attributes, prefix):
-            return _fuller(read_messages(listed, "assistant"), span.first(_VALUES_OUT), "assistant")
-    if (value := span.first(_MESSAGES_OUT)) is not None:
-        return read_messages(value, "assistant")
-    if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        said, calls = span.attributes.get("ai.response.text") or "", _list(span.attributes.get("ai.response.toolCalls"))
-        return read_messages([{"role": "assistant", "content": said, "tool_calls": calls}], "assistant")
-    if told_ := [message for kind, message in _events(span) if kind == "choice"]:
-        return told_
-    value = span.first(_VALUES_OUT)
-    return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
-
-
-_EVENT_ROLES = {
-    "gen_ai.user.message": "user",
-    "gen_ai.system.message": "system",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
-
-
-def _events(span: Span) -> Iterator[tuple[str, Message]]:
-    """Yield the messages of a span's events, as earlier versions of the conventions have them: each is ``choice`` or of a message before it."""
-    listed = [(name, attributes) for name, attributes in span.events]
-    listed += [(str(event.get("event.name", "")), event) for event in _list(span.attributes.get("events"))]
-    for name, attributes in listed:
-        body = {**attributes, **_object(attributes.get("gen_ai.event.content"))}
-        body |= {
-            key: blocks
-            for key in ("content", "message")
-            if isinstance(body.get(key), str) and (blocks := _list(body[key]))
-        }
-        if isinstance(body.get("tool_calls"), str):
-            body["tool_calls"] = _list(body["tool_calls"])
-        if name == "gen_ai.choice":
-            inner = body.get("message")
-            body = _object(inner) or ({"content": inner} if isinstance(inner, (str, list)) else body)
-            yield from (
-                ("choice", message) for message in read_messages([{**body, "role": "assistant"}], "assistant") or ()
-            )
-        elif name in _EVENT_ROLES:
-            yield from (
-                ("before", message) for message in read_messages([{**body, "role": _EVENT_ROLES[name]}], "user") or ()
-            )
-        elif name == "gen_ai.content.prompt":
-            yield from (("before", message) for message in read_messages(attributes.get("gen_ai.prompt"), "user") or ())
-        elif name == "gen_ai.content.completion":
-            yield from (
-                ("choice", message) for message in read_messages(attributes.get("gen_ai.completion"), "assistant") or ()
-            )
-        elif name == "gen_ai.client.inference.operation.details":
-            yield from (
-                ("before", message) for message in read_messages(attributes.get("gen_ai.input.messages"), "user") or ()
-            )
-            yield from (
-                ("choice", message)
-                for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant") or ()
-            )
-
-
 def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
     """Return whether a call is how a framework takes the agent's reply."""
     if not call.name.startswith(_FINAL_TOOLS) or call.arguments is None:
@@ -601,17 +447,6 @@ def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
 def _call_of(call: CallPart, span: Span) -> SpanCall:
     arguments = None if isinstance(call.arguments, Unknown) else call.arguments
     return SpanCall(call.name, call.id, arguments, span=span.id, line=span.line)
-
-
-def _object(value: Json) -> JsonObject:
-    """Return an object, of JSON text too; an empty one where there is none."""
-    data = data_of(value)
-    return dict(data) if isinstance(data, dict) else {}
-
-
-def _list(value: Json) -> list[JsonObject]:
-    data = data_of(value)
-    return [member for member in data if isinstance(member, dict)] if isinstance(data, list) else []
 
 
 def _exact(value: Json) -> Json | Unknown:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_mapsat.metrics import LEVEL, summarise
+from pytest_mapsat.metrics import LEVEL, case_rows, summarise
 from pytest_mapsat.metrics.statistics import mean
 from pytest_mapsat.model import (
     UNDECIDED,
@@ -118,6 +118,7 @@ def decide(
     baseline: Side | None = None,
     agent: str = "",
     uncertified: Sequence[str] = (),
+    pass_rule: str = "",
 ) -> Gate:
     """Return the decision of a run.
 
@@ -133,6 +134,7 @@ def decide(
         baseline: the earlier run, of whose spending relative ceilings are multiples.
         agent: the spec of the run's agent.
         uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
+        pass_rule: how many trials of a case must pass, as ``3/4``; empty: all. What its other trials settle is not undecided.
 
     Returns:
         The gravest of: ``invalid`` (a file or case that could not be read, a lost case, an earlier run of another kind), ``failed`` (a
@@ -142,7 +144,8 @@ def decide(
     decidable = [rule for rule in thresholds if isinstance(rule, Threshold) and coverage.covers(rule.domain)]
     lost, open_cases = _unevaluated(cards, coverage, decidable)
     cases = len({card.id for card in cards} | lost.keys())
-    allowed = _allowed(allowed_undecided, open_cases, cases)
+    # What is too many for the whole suite is too many for a shard of it; the rest is known once the shards are merged.
+    allowed = _allowed(allowed_undecided, open_cases, max(cases, coverage.total or 0) if coverage.shard else cases)
     gates = bool(thresholds or drops)
     findings = list(_collection(coverage, lost))
     findings += [Finding("invalid" if gates else "passed", reason, warns=True) for reason in uncertified]
@@ -150,10 +153,10 @@ def decide(
     findings += _held(thresholds, cards, allowed, coverage, ceiling)
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
+    open_cases = _unsettled(open_cases, cards, pass_rule)
     if open_cases:
         told = _undecided_told(open_cases, cards, cases, allowed_undecided)
-        decides = not gates and bool(open_cases.keys() - allowed)  # where nothing but the items is asked
-        findings.append(Finding("inconclusive" if decides else "passed", told, open=True))
+        findings.append(Finding("inconclusive" if open_cases.keys() - allowed else "passed", told, open=True))
     return _gravest_first(findings, cards, (*map(str, thresholds), *map(str, drops)))
 
 
@@ -278,6 +281,15 @@ def _unevaluated(
         elif blame is not None:
             lost.setdefault(card.id, blame)
     return lost, {case: blame for case, blame in undecided.items() if case not in lost}
+
+
+def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_rule: str) -> dict[str, str]:
+    """Return the undecided cases without those that the pass rule decides, whatever an open trial of theirs comes to."""
+    trials = [card for card in cards if card.id in open_cases]
+    rows = [row for row in case_rows(trials, pass_rule) if any(card.unknown for card in row.cards)]
+    still_open = {row.id for row in rows if row.outcome == "unevaluated"}
+    settled = {row.id for row in rows} - still_open
+    return {case: blame for case, blame in open_cases.items() if case not in settled}
 
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:

@@ -158,15 +158,13 @@ def make_judge(
         UsageError: no judge is named so, or there is no such file.
         SuiteError: the file of recorded verdicts cannot be used.
     """
-    kind, colon, rest = spec.partition(":")
+    kind, _, rest = spec.partition(":")
     if kind == "llm-all":
         raise UsageError(
             f"--mapsat-judge={spec}: this judge is called llm now; use --mapsat-judge=llm:{rest or 'MODEL'}"
         )
     if spec != "checks" and kind not in ("recorded", *MODEL_JUDGES):
         hint = did_you_mean(kind, _KNOWN)
-        if colon and rest and not hint:
-            raise UsageError(f"--mapsat-judge={spec}: judges of your own are not in this version yet; {_EXPECTED}")
         raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
     own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration))
     if spec == "checks":

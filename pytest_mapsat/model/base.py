@@ -91,7 +91,8 @@ class Noun(BaseModel):
         _set(copied, "__dict__", self.__dict__.copy())
         _set(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__.copy())
         _set(copied, "__pydantic_extra__", None)
-        _set(copied, "__pydantic_private__", None)
+        private = self.__pydantic_private__  # what a noun keeps beside its fields
+        _set(copied, "__pydantic_private__", private and private.copy())
         return copied
 
     def to_json(self) -> JsonObject:

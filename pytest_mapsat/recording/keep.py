@@ -29,7 +29,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reports import call_text, printable
 from pytest_mapsat.sandbox import RecordedSandbox, Toolbox, recording_key
-from pytest_mapsat.suite import PlacedRecording, Suite, find_suite, open_suite, write_recordings, write_tool
+from pytest_mapsat.suite import PlacedRecording, Suite, find_suite, is_bare, open_suite, write_recordings, write_tool
 
 from .own_sandbox import RecordingSandbox
 from .own_tools import OwnTools
@@ -157,7 +157,10 @@ class RecordingWarning(UserWarning):
 
 
 def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
-    """Write a spec for each own tool that the suite has none of; return the suite with these tools, and the files that were written.
+    """Write a spec for each own tool of which the suite has none, or one that an importer could tell only the name of.
+
+    Returns:
+        The suite with these tools, and the files that were written.
 
     Raises:
         UsageError: no spec can be made of a tool.
@@ -167,8 +170,10 @@ def describe_tools(own: OwnTools, suite: Suite) -> tuple[Suite, list[Path]]:
     hidden = next((name for name in own.names if name.startswith(".")), None)
     if hidden is not None:
         raise UsageError(f"tools {own.name!r}: the name {hidden!r} begins with a dot, as hidden files do")
-    tools = {suite.root / "tools" / f"{name}.yaml": own.tool(name) for name in own.names if name not in suite.tools}
-    taken = next((path for path in tools if path.exists()), None)
+    places = {name: suite.root / "tools" / f"{name}.yaml" for name in own.names}
+    bare = {name for name, tool in suite.tools.items() if is_bare(tool) and name in places and places[name].exists()}
+    tools = {place: own.tool(name) for name, place in places.items() if name in bare or name not in suite.tools}
+    taken = next((path for path in tools if path.exists() and path.stem not in bare), None)
     if taken is not None:
         raise UsageError(f"{taken} is there and describes no tool {taken.stem!r}; rename the file")
     for path, tool in tools.items():

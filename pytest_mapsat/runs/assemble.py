@@ -94,6 +94,7 @@ def assemble(
             baseline=baselines[0] if baselines else None,
             agent=manifest.agent,
             uncertified=_uncertified(suites, manifest),
+            pass_rule=options.pass_rule,
         ),
         timing=timing,
     )

@@ -118,6 +118,12 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
                 yield _error("never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
 
 
+def tools_named(case: Case) -> Iterator[str]:
+    """Give the tools that a case expects, checks or plays, as often as it names them."""
+    for _, noun in nouns_in(case.truth, ("truth",), _TOOL_NAMERS):
+        yield from (getattr(noun, field) for field in _tool_field(noun))
+
+
 def _tool_field(noun: Noun) -> Iterator[str]:
     """Give the field in which a noun names a tool, if it does."""
     field = _NAMES_TOOL.get(type(noun))

@@ -22,7 +22,7 @@ from pytest_mapsat.model import (
     unknown_types,
 )
 
-from .crosscheck import nouns_in, unfulfillable
+from .crosscheck import nouns_in, tools_named, unfulfillable
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
@@ -183,7 +183,7 @@ class _Linter:
 
     def _about_tools(self) -> None:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
-        expected = {tool.name for case in self._cases.values() for tool in case.truth.tools}
+        expected = {name for case in self._cases.values() for name in tools_named(case)}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
         elsewhere = bool(self._suite.sandboxes or self._suite.manifest.sandbox)  # its answers are its own affair
         for name, tool in sorted(self._suite.tools.items()):

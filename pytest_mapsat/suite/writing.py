@@ -279,8 +279,16 @@ def bare_tool(name: str, parameters: Iterable[str]) -> Tool:
         ValueError: no tool can be called so.
     """
     properties: dict[str, JsonObject] = {parameter: {} for parameter in sorted(set(parameters))}
-    description = f"{name} (the source does not describe this tool)"
+    description = f"{name} {_UNDESCRIBED}"
     return Tool(name=name, description=description, parameters={"type": "object", "properties": properties})
+
+
+_UNDESCRIBED = "(the source does not describe this tool)"
+
+
+def is_bare(tool: Tool) -> bool:
+    """Return whether a tool still has the spec that ``bare_tool`` gave it."""
+    return tool.description.endswith(_UNDESCRIBED)
 
 
 def tools_of(text: str) -> dict[str, Tool]:

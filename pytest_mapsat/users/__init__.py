@@ -69,13 +69,11 @@ def check_user_spec(spec: str) -> None:
     """Do nothing for a spec that names a user.
 
     Raises:
-        UsageError: it names no user of this version.
+        UsageError: it names no user.
     """
-    kind, colon, model = spec.partition(":")
+    kind, _, model = spec.partition(":")
     if kind in ("llm", "scripted+llm"):
         named_model(model, f"--mapsat-user={spec}")
-    elif colon and not did_you_mean(kind, _NAMES):
-        raise UsageError(f"user {spec!r}: a user of your own is not in this version yet; {_EXPECTED}")
     elif spec not in ("scripted", "silent"):
         hint = did_you_mean(kind, _NAMES)
         raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))

@@ -95,6 +95,20 @@ def dies(message):
     sys.exit(3)
 
 
+def dies_in_node(message):
+    stack = "".join(f"    at step{number} (file:///agent.mjs:{number}:3)\n" for number in range(12))
+    cause = "  [cause]: TypeError: x is undefined\n}\n"
+    sys.stderr.write(f"throw error;\n\nError [ERR_NOT_FOUND]: no such place\n{stack}{cause}\nNode.js v20.20.2\n")
+    sys.exit(1)
+
+
+def dies_in_python(message):
+    sys.stderr.write(
+        "Traceback (most recent call last):\n  raise error\nshop.OrderError: 1 wrong field\ntotal is missing\n"
+    )
+    sys.exit(1)
+
+
 def is_killed(message):
     os.kill(os.getpid(), signal.SIGSEGV)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -101,6 +102,8 @@ class TestGroundTruth:
 #: For each program what its fault says.
 FAULTS = {
     "dies": "the command ended with exit status 3 before it replied; its last words: TypeError: x is not a function, key [redacted SERVICE_KEY]",
+    "dies_in_node": "its last words: Error [ERR_NOT_FOUND]: no such place",
+    "dies_in_python": "its last words: shop.OrderError: 1 wrong field",
     "is_killed": "the command was ended by SIGSEGV before it replied",
     "breaks_a_line": """the command ended with exit status 0 in the middle of a line: found '{"type": "rep'""",
     "says_half": """the command wrote what is no JSON (Unterminated string starting at: line 1 column 27 (char 26)): found '{"type": "reply", "text": "H'""",
@@ -168,11 +171,17 @@ class TestProcess:
     [
         ("", "there is no command; expected one as in cmd:node agent.js"),
         ("no-such-program x", "there is no program 'no-such-program': it is not on PATH"),
-        ("./agent.sh", "there is no program './agent.sh': no such file can be executed"),
+        ("./agent.sh", "'./agent.sh': no such file can be executed (did you mean 'cmd:sh ./agent.sh'?)"),
+        ("agent.mjs", "'agent.mjs': it is not on PATH (did you mean 'cmd:node agent.mjs'?)"),
+        ("agent.py -v", "'agent.py': it is not on PATH (did you mean 'cmd:python agent.py -v'?)"),
+        ("built x", "'built': it is not on PATH (did you mean 'cmd:./built x'?)"),
+        ("plain", "(the file is there, but may not be executed: chmod +x plain, and name it as 'cmd:./plain')"),
         ("node 'agent.js", "the command cannot be split: No closing quotation"),
     ],
 )
 def test_a_command_that_cannot_be_started_is_refused_at_once(command, words, tmp_path):
-    (tmp_path / "agent.sh").write_text("echo")
-    with pytest.raises(UsageError, match=words):
+    for name in ("agent.sh", "agent.mjs", "agent.py", "built", "plain"):
+        (tmp_path / name).write_text("echo")
+    (tmp_path / "built").chmod(0o755)
+    with pytest.raises(UsageError, match=re.escape(words)):
         resolve_source(f"cmd:{command}", root=tmp_path)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from http_services import Service, answers, case, play, said, source, texted
+from http_services import Service, answers, case, events, play, said, source, texted
 
 from pytest_mapsat.agents.tool_server import missing_extra
 from pytest_mapsat.model import SuiteError, UsageError
@@ -116,6 +116,25 @@ class TestServiceFile:
         assert body["all"][1][0]["function"]["name"] == "find"
         assert re.fullmatch(r"[0-9a-f]{16}-[0-9a-f]{8} says: Find a cafe", body["line"])
 
+    def test_a_request_may_take_fields_of_the_context(self, talk):
+        file = """
+            request:
+              user: $context.uid
+              lat: $context.location.lat
+              seat: $context.details.seats.1
+              spare: $context.details.none
+              line: "$context.uid in $context.city. Says: $message.Then"
+        """
+        context = {"uid": "u1", "city": "Lindenau", "location": {"lon": 1, "lat": 2}, "details": {"seats": [4, 5]}}
+        _, (body,) = talk(lambda _: answers({"text": "x"}), file, case(context=context))
+        assert body == {
+            "user": "u1",
+            "lat": 2,
+            "seat": 5,
+            "spare": None,
+            "line": "u1 in Lindenau. Says: Find a cafe.Then",
+        }
+
     def test_what_stands_in_a_message_is_no_placeholder(self, talk):
         _, (body,) = talk(
             lambda _: answers({"text": "x"}), 'request: {m: "> $message"}', case(query="pay $session ${HOME}")
@@ -148,6 +167,40 @@ class TestServiceFile:
         fault = talk(lambda _: answers({"answer": "Here."}))[0].fault
         assert "found an object with 'answer' (say where with response: {text: PATH})" in fault.message
 
+    @pytest.mark.parametrize(
+        ("answer", "form"),
+        [
+            (answers({"id": "c1", "choices": [{"message": {"content": "Here."}}]}), "openai-chat"),
+            (answers({"id": "r1", "object": "response", "output": []}), "openai-responses"),
+            (answers({"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "bad request"}}), "a2a"),
+            (events({"type": "RUN_STARTED", "threadId": "t"}), "ag-ui"),
+            (events({"object": "chat.completion.chunk", "choices": []}), "openai-chat"),
+            (events({"type": "response.created"}), "openai-responses"),
+        ],
+    )
+    def test_an_answer_in_another_form_says_how_to_name_it(self, service, tmp_path, answer, form):
+        url = service.at(lambda _: answer)
+        trajectory = play(source(url, tmp_path))
+        assert trajectory.fault.blame == "infrastructure"
+        assert re.search(
+            rf"this looks like the [\w -]+ protocol: --mapsat-agent={form}:{url}", trajectory.fault.message
+        )
+        assert "response: {text" not in trajectory.fault.message
+
+    def test_an_answer_in_another_form_says_what_to_write_into_the_service_file(self, talk):
+        fault = talk(lambda _: answers({"choices": []}), "request: {m: $message}")[0].fault
+        assert "this looks like the OpenAI chat protocol: form: openai-chat in the service file" in fault.message
+
+    def test_a_refusal_at_the_address_of_a_protocol_says_how_to_name_it(self, service, tmp_path):
+        url = service.at(lambda _: answers({"error": {"message": "model is missing"}}, 400)) + "/chat/completions"
+        fault = play(source(url, tmp_path)).fault
+        assert "it answered 400 Bad Request: model is missing" in fault.message
+        assert fault.message.endswith(f"this looks like the OpenAI chat protocol: --mapsat-agent=openai-chat:{url}")
+
+    def test_a_stream_of_another_kind_is_told(self, talk):
+        fault = talk(lambda _: events({"delta": "He"}))[0].fault
+        assert fault.message.endswith("it answers with a stream of events; the form json reads one JSON answer")
+
     def test_the_files_of_the_page_are_read(self, tmp_path, monkeypatch):
         monkeypatch.setenv("MY_TOKEN", "my-token-1234")
         page = (Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-service.md").read_text(encoding="utf-8")
@@ -170,6 +223,25 @@ class TestServiceFile:
         [
             ("request: {m: $mesage}", "s.yaml:1: found $mesage in request, expected $message,"),
             ("request:\n  m: $mesage", "did you mean 'message'?"),
+            (
+                "request:\n  m: $context.uuid",
+                "s.yaml:2: found $context.uuid in request, but $context has only now, location, city,",
+            ),
+            ("request: {m: $context.uuid}", "did you mean 'uid'?"),
+            (
+                "request: {m: $context.location.lot}",
+                "$context.location has only lon, lat, name (did you mean 'lon'?)",
+            ),
+            ("request: {m: $context.uid.x}", "found $context.uid.x in request, but $context.uid has no fields"),
+            (
+                "request:\n  m: 'x ${context.uid}'",
+                "s.yaml:2: found ${context.uid} in request, expected the name of a variable in the braces; $$ is a dollar",
+            ),
+            (
+                "request: {m: '${context.uid}'}",
+                "(did you mean '$context.uid'?)",
+            ),
+            ("headers: {A: $context.uid}", "found $context.uid in headers, expected $session,"),
             ("headers: {A: '${NOT_SET_ANYWHERE}'}", "s.yaml:1: the environment has no variable NOT_SET_ANYWHERE"),
             ("headers: {A: $message}", "found $message in headers, expected $session,"),
             ("headers: {'A B': x}", "'A B' is no header of HTTP"),

@@ -200,16 +200,23 @@ class TestConnection:
     @pytest.mark.parametrize(
         ("behave", "message"),
         [
-            (raw(), "the connection broke before an answer came"),
-            (raw(b"nonsense\r\n\r\n"), "the connection broke before an answer came"),
-            (raw(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"te'), "the connection broke within the answer"),
+            (raw(), "the connection was closed before an answer came; the service's log may say why"),
+            (raw(b"nonsense\r\n\r\n"), "the connection broke before an answer came: BadStatusLine: nonsense"),
+            (
+                raw(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"te'),
+                "the connection was closed within the answer; the service's log may say why",
+            ),
             (
                 raw(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"tex'),
-                "the connection broke within the answer",
+                "the connection was closed within the answer",
+            ),
+            (
+                raw(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{"\r\n'),
+                "the connection was closed within the answer",
             ),
             (
                 raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
-                "the connection broke within the answer",
+                "the connection was closed within the answer",
             ),
         ],
     )

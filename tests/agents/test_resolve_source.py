@@ -106,10 +106,6 @@ class TestModules:
 
 
 class TestSpecsOfOurOwn:
-    @pytest.mark.parametrize("spec", ["baseline:surface"])
-    def test_what_is_to_come_is_refused_as_such(self, spec, tmp_path):
-        assert "not in this version yet" in refusal(spec, tmp_path)
-
     def test_an_unknown_baseline_gets_a_suggestion(self, tmp_path):
         assert "did you mean 'silent'?" in refusal("baseline:silnt", tmp_path)
 

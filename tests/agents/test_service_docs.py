@@ -1,11 +1,13 @@
 """The programs of docs/how-to/connect-a-service.md run as they stand there."""
 
+import asyncio
 import re
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from http_services import Service, answers, case, play, source
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.agents.tool_server import missing_extra
@@ -27,6 +29,12 @@ def played(command):
     return run_episode(CASE, source, make_user("scripted", CASE), sandbox)
 
 
+def python_block(part):
+    """Return the one program of the page that holds a part."""
+    [block] = [block for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if part in block]
+    return block
+
+
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 def test_the_program_for_node(tmp_path):
     [block] = re.findall(r"^```js\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -36,8 +44,21 @@ def test_the_program_for_node(tmp_path):
 
 @pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
 def test_the_program_that_calls_over_mcp(tmp_path):
-    [block] = re.findall(r"^```python\n(.*?MAPSAT_MCP_URL.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    block = python_block("MAPSAT_MCP_URL")
     (tmp_path / "agent.py").write_text(block, encoding="utf-8")
     trajectory = played(f"{sys.executable} {tmp_path}/agent.py")
     assert trajectory.replies[0].text == "Blue Door is close by."
+    assert [step.tool for step in trajectory.calls] == ["find"]
+
+
+@pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "the extra mcp is installed")
+def test_the_service_that_calls_over_mcp_with_what_its_service_file_sends(tmp_path):
+    [request] = re.findall(r"^```yaml\n(request: .*mcp_token.*\n)```", PAGE, re.MULTILINE)
+    (tmp_path / "service.yaml").write_text(request, encoding="utf-8")
+    program = {}
+    exec(python_block('body["mcp_url"]'), program)
+    with Service().running() as service:
+        url = service.at(lambda request: answers(asyncio.run(program["answer"](request.body))))
+        trajectory = play(source(url, tmp_path, http_form="service.yaml"), played=case(query="cafe"))
+    assert [turn.text for turn in trajectory.replies] == ["Blue Door is close by."]
     assert [step.tool for step in trajectory.calls] == ["find"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 
 import pytest
 
@@ -47,6 +49,12 @@ def crossed(message, tools):
     sleep(0.05)
     return "Good day." if "repeat" in message else f"You said: {current['message']}"
 '''
+
+PROGRAM = """
+import sys
+for line in sys.stdin:
+    print('{"type": "reply", "text": "Good day."}', flush=True)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +116,25 @@ def test_an_agent_that_gives_no_reply_is_asked_no_further(tmp_path, monkeypatch,
     assert "failed   takes a message and tools, and replies: the reply is empty" in out
     assert out.endswith("\n1 failed, 0 warnings\n")
     assert "the cases are those of `mapsat init`" in err
+
+
+def test_an_agent_that_breaks_works_in_no_fresh_process(tmp_path, monkeypatch, capsys):
+    (tmp_path / "pytest.ini").touch()
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", f"cmd:{sys.executable} -c {shlex.quote('raise SystemExit(3)')}", "--json"]) == 1
+    checks = found_by(capsys)
+    ended = ("failed", "the command ended with exit status 3 before it replied", "")
+    assert checks == {"works in a fresh process": ended, "takes a message and tools, and replies": ended}
+
+
+def test_a_program_is_told_to_write_its_usage_into_the_reply(tmp_path, monkeypatch, capsys):
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", f"cmd:{sys.executable} -IS program.py", "--json"]) == 0
+    outcome, _, advice = found_by(capsys)["reports its usage"]
+    assert outcome == "warning"
+    assert 'put "usage": {"input_tokens": ..., "output_tokens": ..., "cost": ...} into the JSON of the reply' in advice
 
 
 @pytest.mark.parametrize(

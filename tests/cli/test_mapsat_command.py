@@ -13,7 +13,7 @@ import pytest
 
 import pytest_mapsat
 from pytest_mapsat.cli import COMMANDS as TABLE
-from pytest_mapsat.cli import LATER, RARE, main
+from pytest_mapsat.cli import RARE, main
 from pytest_mapsat.model import Case, Tool
 
 MANIFEST = "name: demo\nversion: '1'\nlicense: MIT\nschema_version: 1\ncoordinates: wgs84\n"
@@ -44,7 +44,7 @@ def test_help_names_the_commands_of_the_page_of_options_in_its_order_with_a_line
     told = re.findall(r"^    ([\w-]+)(?:\n {5})? +(.*)\n", found[1], re.MULTILINE)
     assert [name for name, _ in told] == COMMANDS
     assert dict(told) == TABLE
-    assert not set(COMMANDS) & {*LATER, *RARE}
+    assert not set(COMMANDS) & set(RARE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -65,14 +65,6 @@ def test_a_rarely_used_command_has_help_of_its_own(command, capsys):
 def test_a_rare_command_says_where_it_is(command, capsys):
     assert main([command, "whatever"]) == 2
     assert capsys.readouterr().err == f"mapsat: {command}: this is: python -m pytest_mapsat {command}\n"
-
-
-@pytest.mark.parametrize("command", LATER)
-def test_a_command_that_does_not_exist_yet_says_so(command, capsys):
-    assert main([command, "whatever"]) == 2
-    captured = capsys.readouterr()
-    assert captured.err == f"mapsat: {command}: not in this version yet\n"
-    assert captured.out == ""
 
 
 def test_the_version_is_printed(capsys):

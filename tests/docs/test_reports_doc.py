@@ -4,18 +4,42 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from runs_made import card, run_of
+
 from pytest_mapsat.model import Scorecard, Trajectory
 from pytest_mapsat.ports.mapsatisfybench.figures import figures, profile
-from pytest_mapsat.reports import REPORTS, properties
+from pytest_mapsat.reports import REPORTS, properties, summary_lines
 from pytest_mapsat.reports.markdown import MOST
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-run.md").read_text(encoding="utf-8")
+PAGES = Path(__file__).resolve().parents[2] / "docs"
+PAGE = PAGES.joinpath("how-to", "read-a-run.md").read_text(encoding="utf-8")
 
 
 def test_every_type_of_report_is_described():
     described = set(re.findall(r"^\| `([a-z]+):(?:PATH)?`", PAGE, re.MULTILINE))
     assert described == set(REPORTS)
     assert f"{MOST:,} characters" in PAGE
+
+
+def test_the_lines_of_the_terminal_are_called_what_is_printed():
+    """A run in which everything happens that the table tells of."""
+    broken = {"outcome": "error", "blame": "infrastructure", "reason": "the service is down"}
+    run = run_of(
+        card("nav-1", 0.5, outcome="failed", blame="agent", reason="hard z1 failed"),
+        card("nav-1", 1.0, trial=2),
+        card("nav-2", 0.25, most=1.0, outcome="unevaluated", unknown=("z1",), reason="hard z1 is undecided"),
+        card("nav-3", 0.0, **broken),
+        lost=[("nav-4", 1, "not started")],
+    )
+    printed = {line.text.partition(" ")[0] for line in summary_lines(run, width=100, colour=False)}
+    section = PAGE.partition("## The terminal")[2].partition("\n\n`-qq`")[0]
+    told = {
+        word for row in re.findall(r"^\| (`[^|]+`) \|", section, re.MULTILINE) for word in re.findall("`([^`]+)`", row)
+    }
+    assert {"review", "stopped", "lost"} <= told
+    assert told <= printed
+    messages = PAGES.joinpath("reference", "messages.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"under `([a-z]+)`", messages)) <= printed
 
 
 def test_the_keys_of_the_page_are_those_of_its_script():

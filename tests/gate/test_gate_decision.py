@@ -1,12 +1,14 @@
 """The gate of a run: passed, failed, inconclusive, invalid, and the reasons it prints."""
 
+from functools import partial
+
 import pytest
 from gate_runs import side
 from generated import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.gate import Coverage, decide, parse_allowance, parse_thresholds
+from pytest_mapsat.gate import Coverage, compare, decide, parse_allowance, parse_drops, parse_thresholds
 from pytest_mapsat.model import Label, Lost, Scorecard, Trajectory
 
 
@@ -168,12 +170,49 @@ def undecided_card(case, **fields):
     return open_card(case, 0.5, 0.9, label, **{"outcome": "unevaluated", "unknown": ("h1",), **fields})
 
 
-def test_undecided_cases_do_not_matter_to_a_threshold_that_they_cannot_turn_and_are_told():
-    gate = judge_run([*cards_of(0.9), undecided_card("x")], "ar=0.5")
-    assert gate.outcome == "passed"
-    assert gate.reasons[1:] == (
-        "1 of 2 cases has no verdict, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)",
-    )
+TOLD = "1 of 2 cases has no verdict, allowed: 0 (undecided 1: x; requirement h1: 'the mill' may be either)"
+
+
+@pytest.mark.parametrize("rule", ["ar=0.5", "pass_rate=0.5", "search.ar=0.5", "calls<=9", "case.calls<=9"])
+def test_no_rule_that_holds_makes_up_for_an_item_that_could_not_be_decided(rule):
+    cards = [*cards_of(0.9, domains=("search",)), undecided_card("x")]
+    gate = judge_run(cards, rule)
+    assert (gate.outcome, gate.reasons[0]) == ("inconclusive", TOLD)
+    assert "to decide it" in gate.reasons[-1]
+    assert judge_run(cards, rule, undecided="1").outcome == "passed"
+
+
+def test_a_broken_rule_is_graver_than_an_item_that_could_not_be_decided():
+    gate = judge_run([*cards_of(0.4), undecided_card("x")], "ar=0.9")
+    assert (gate.outcome, TOLD in gate.reasons) == ("failed", True)
+
+
+@pytest.mark.parametrize("drops", [(), ("ar:0.9",)])
+@pytest.mark.parametrize("inconclusive", ["pass", "fail"])
+def test_no_comparison_makes_up_for_an_item_that_could_not_be_decided(drops, inconclusive):
+    cards = [*cards_of(0.9), undecided_card("x")]
+    rules = parse_drops(drops)
+    alike = compare(side(cards), side(cards), rules, inconclusive=inconclusive)
+    for allowed, outcome in (("0", "inconclusive"), ("1", "passed")):
+        gate = decide(
+            cards, (), coverage=Coverage(2), allowed_undecided=allowed, drops=rules, comparisons=[alike, alike]
+        )
+        assert (gate.outcome, TOLD.replace("allowed: 0", f"allowed: {allowed}") in gate.reasons) == (outcome, True)
+
+
+def test_a_rule_that_part_of_the_suite_leaves_open_makes_up_for_no_item_that_could_not_be_decided():
+    cards = [*cards_of(0.9), undecided_card("x")]
+    partly = {"total": 9, "partial": ("deselected by -k",)}
+    assert judge_run(cards, "ar=0.5", origin="ini", **partly).reasons[0] == TOLD
+    assert judge_run(cards, "ar=0.5", origin="ini", undecided="1", **partly).outcome == "passed"
+
+
+@pytest.mark.parametrize("rules", [(), ("ar=0.5",)])
+def test_a_shard_forbids_what_the_whole_suite_cannot_allow_and_leaves_the_rest_to_merge(rules):
+    cards = [*cards_of(0.9), undecided_card("x")]
+    shard = {"total": 8, "shard": "1/4", "partial": ("shard 1/4",)}
+    for undecided, outcome in (("0", "inconclusive"), ("12%", "inconclusive"), ("13%", "passed"), ("1", "passed")):
+        assert judge_run(cards, *rules, undecided=undecided, **shard).outcome == outcome
 
 
 def test_undecided_cases_that_could_turn_a_threshold_need_an_allowance_and_then_the_others_decide():
@@ -209,6 +248,29 @@ def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     assert judge_run([*cards_of(0.9), card]).outcome == "passed"
 
 
+@pytest.mark.parametrize(
+    ("ended", "pass_rule", "outcome"),
+    [
+        ("pppu", "3/4", "passed"),
+        ("ppfu", "3/4", "inconclusive"),
+        ("pffu", "3/4", "passed"),  # the item failed, which the gate leaves to it
+        ("pppu", "", "inconclusive"),
+        ("pfuu", "", "passed"),
+    ],
+)
+def test_an_open_trial_that_the_pass_rule_does_not_need_is_not_counted(ended, pass_rule, outcome):
+    end = {
+        "p": partial(make_card, "x", 0.9),
+        "f": partial(make_card, "x", 0.9, outcome="failed", blame="agent"),
+        "u": partial(undecided_card, "x"),
+    }
+    cards = [
+        end[letter](trial=trial, trajectory=Trajectory(case="x", trial=trial, turns=()))
+        for trial, letter in enumerate(ended, 1)
+    ]
+    assert decide(cards, (), coverage=Coverage(1), pass_rule=pass_rule).outcome == outcome
+
+
 def test_an_allowance_of_undecided_cases_lets_no_lost_one_pass():
     broken = make_card("y", outcome="error", blame="infrastructure", ar_class="error")
     cards = [*cards_of(0.9), undecided_card("x"), broken]
@@ -225,8 +287,8 @@ def test_an_asserted_label_for_want_of_a_recording_is_undecided_and_laid_to_the_
 
 def test_an_open_pass_rate_is_held_at_its_bounds():
     cards = [*cards_of(0.9, 0.9, 0.9), undecided_card("x")]
-    assert judge_run(cards, "pass_rate=0.75").outcome == "passed"
-    assert judge_run(cards, "pass_rate=0.76").outcome == "inconclusive"
+    for minimum, reason in (("0.75", "pass_rate 0.7500-1.0000 >="), ("0.76", "pass_rate 0.7500-1.0000 may be below")):
+        assert any(told.startswith(reason) for told in judge_run(cards, f"pass_rate={minimum}").reasons)
     assert judge_run(cards, "pass_rate=0.76", undecided="1").outcome == "passed"
 
 

@@ -47,6 +47,17 @@ def test_what_changed_is_told_in_the_same_words_as_of_whole_runs(tmp_path, diges
     assert found.cases[0].requirements[0].new_quotes[0].text == "Old Mill"
 
 
+def test_a_run_that_failed_other_kinds_of_requirements_keeps_the_words_of_its_labels(tmp_path):
+    paths = [
+        saved(tmp_path / name, cards(*ended, digest="told"))
+        for name, ended in (("baseline", ("passed", 1.0)), ("new", ("failed", 0.0)))
+    ]
+    baseline, new = (read_baseline(path).asserting(frozenset({"soft"})) for path in paths)
+    comparison = compare(baseline, new, parse_drops(["ar:0.02"]))
+    assert [card.outcome for card in new.cards] == ["passed"] * 8
+    assert comparison.cases[0].requirements[0].new_why == "because of 0"
+
+
 def test_an_accepted_run_keeps_the_words_of_its_labels(tmp_path):
     accept(saved(tmp_path / "new", cards("failed", 0.0)), tmp_path / "anchor")
     kept = read_run(tmp_path / "anchor").cases

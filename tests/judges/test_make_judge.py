@@ -22,7 +22,7 @@ def test_checks_and_recorded_are_judges(tmp_path):
     [
         ("llm:", "names no model"),
         ("llms:some-model", "did you mean 'llm'?"),
-        ("mine:judge", "not in this version yet"),
+        ("mine:judge", "is no judge; use checks"),
         ("check", "did you mean 'checks'?"),
         ("record:x.json", "did you mean 'recorded'?"),
         ("", "is no judge"),

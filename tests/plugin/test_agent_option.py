@@ -1,6 +1,13 @@
 """--mapsat-agent: what runs, and what a spec that cannot be resolved says."""
 
+import sys
+from pathlib import Path
+from types import ModuleType
+
 import pytest
+
+import pytest_mapsat
+from pytest_mapsat.runs.request import project_files
 
 
 def test_the_cases_of_the_default_suite_become_items_that_pass(project: pytest.Pytester) -> None:
@@ -79,3 +86,27 @@ def test_the_directory_pytest_was_started_in_is_searched(project: pytest.Pyteste
     os.chdir(below)
     result = project.runpytest("--mapsat-agent=near:agent", "--rootdir", str(project.path))
     result.assert_outcomes(passed=3)
+
+
+def test_the_source_of_an_agent_is_what_its_project_has_loaded_but_for_tests_and_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "shop"
+    places = {
+        "agents": root / "agents.py",
+        "agents.prompts": root / "agents" / "prompts.py",
+        "agents.test_prompts": root / "agents" / "test_prompts.py",
+        "fast": root / "fast.so",
+        "installed": root / ".venv" / "lib" / "site-packages" / "installed.py",
+        "neighbour": tmp_path / "shop-2" / "neighbour.py",
+        "above": tmp_path / "above.py",
+    }
+    for name, place in places.items():
+        module = ModuleType(name)
+        module.__file__ = str(place)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "built_in", ModuleType("built_in"))
+    assert project_files(root) == [places["agents"], places["agents.prompts"]]
+    own = Path(pytest_mapsat.__file__).parent
+    assert not [path for path in project_files(own.parent) if path.is_relative_to(own)]
+    assert set(project_files(root)) <= set(project_files(Path(root.anchor)))

@@ -104,7 +104,7 @@ RETURNED = {
 
 def play(project: pytest.Pytester, agent: str, *options: str, paths: dict[str, str] | None = None) -> pytest.RunResult:
     """Run an agent on a case by each name, whose query ends with it, that asks for Blue Bay at a path of the output."""
-    project.makepyfile(agents=AGENTS)
+    project.makepyfile(returning=AGENTS)
     cases = []
     for name, path in (paths or {"data": "place"}).items():
         case = tiny_suite.case(name.replace("_", "-"))
@@ -114,7 +114,7 @@ def play(project: pytest.Pytester, agent: str, *options: str, paths: dict[str, s
         cases.append(case)
     (project.path / "benchmark_cases" / "nav" / "data.yaml").write_text(json.dumps(cases))
     return project.runpytest(
-        f"--mapsat-agent=agents:{agent}", "benchmark_cases/nav/data.yaml", "--mapsat-save=run.json", *options
+        f"--mapsat-agent=returning:{agent}", "benchmark_cases/nav/data.yaml", "--mapsat-save=run.json", *options
     )
 
 

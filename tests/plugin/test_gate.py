@@ -122,7 +122,11 @@ def test_a_case_that_no_check_can_judge_is_skipped_and_undecided_and_not_lost(pr
 def test_undecided_cases_can_be_allowed(project: pytest.Pytester) -> None:
     _without_check(project)
     assert project.runpytest(GOOD, "--mapsat-allow-undecided=1").ret == 0
-    result = project.runpytest(GOOD, "--mapsat-fail-under=ts=1")
+    rules = (GOOD, "--mapsat-fail-under=ts=1,seconds<=30")
+    result = project.runpytest(*rules)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["gate*INCONCLUSIVE, exit status 1: 1 of 4 cases has no verdict, allowed: 0*"])
+    result = project.runpytest(*rules, "--mapsat-allow-undecided=1")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["gate*PASSED*"])
 

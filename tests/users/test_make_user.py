@@ -29,8 +29,8 @@ def test_the_silent_user_never_answers():
     assert isinstance(make_user("silent", CASE), SilentUser)
 
 
-def test_users_to_come_are_refused_as_such():
-    with pytest.raises(UsageError, match="not in this version yet"):
+def test_a_user_of_ones_own_is_refused_with_what_there_is():
+    with pytest.raises(UsageError, match="unknown user 'mymod:user'; expected scripted"):
         make_user("mymod:user", CASE)
 
 

@@ -185,16 +185,22 @@ def comes_from(module: str, package: str) -> bool:
 
 
 class Spent:
-    """What the models of one reply used. What one of them does not tell is not known of the sum."""
+    """What the models of one reply used. A figure that one call does not tell is unknown in the sum."""
 
     def __init__(self) -> None:
         self._parts: list[Usage] = []
 
     def add(self, tokens_in: int | None, tokens_out: int | None, cost: float | None = None) -> None:
-        """Count one call of a model, or several; no tokens at all are tokens that are not known."""
-        known = bool(tokens_in or tokens_out)
+        """Count one call of a model, or several; where no tokens at all are counted, their number is unknown.
+
+        Args:
+            tokens_in: tokens that the model read; None where the framework does not tell.
+            tokens_out: tokens that it wrote; likewise.
+            cost: US dollars; likewise.
+        """
+        counted = bool(tokens_in or tokens_out)
         self._parts.append(
-            Usage(input_tokens=tokens_in if known else None, output_tokens=tokens_out if known else None, cost=cost)
+            Usage(input_tokens=tokens_in if counted else None, output_tokens=tokens_out if counted else None, cost=cost)
         )
 
     def usage(self) -> dict[str, float | None] | None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pytest_mapsat.agents.returned import AgentFault
+from pytest_mapsat.agents.returned import AgentFault, is_unavailable
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.sandbox import Toolbox
 
@@ -16,9 +16,6 @@ from .adapter import Adapter, Episode, Spent, declared, reply_of
 #: Built-in tools that touch nothing outside: they plan, hand over to agents whose tools are asked about as well, and look for tools.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
 _ASK = "AskUserQuestion"
-#: Statuses of the model's service that say that it is down, or lets nobody in.
-_DOWN = {401, 403, 407, 408, 429}
-_SERVER_ERROR = 500
 
 
 def native(tools: Toolbox) -> list[Any]:
@@ -44,15 +41,15 @@ class _Conversation:
         used: dict[str, Any] = {}
         thoughts: list[str] = []
         text, result = "", None
-        async for said in self._client.receive_response():
-            kind = type(said).__name__
+        async for event in self._client.receive_response():
+            kind = type(event).__name__
             if kind == "AssistantMessage":
-                used[getattr(said, "message_id", None) or str(len(used))] = getattr(said, "usage", None)
-                thoughts += [block.thinking for block in said.content if type(block).__name__ == "ThinkingBlock"]
-                words = "".join(block.text for block in said.content if type(block).__name__ == "TextBlock")
-                text = words if words and said.parent_tool_use_id is None else text
+                used[getattr(event, "message_id", None) or str(len(used))] = getattr(event, "usage", None)
+                thoughts += [block.thinking for block in event.content if type(block).__name__ == "ThinkingBlock"]
+                words = "".join(block.text for block in event.content if type(block).__name__ == "TextBlock")
+                text = words if words and event.parent_tool_use_id is None else text
             elif kind == "ResultMessage":
-                result = said
+                result = event
         if result is None:
             raise AgentFault("the agent's program ended without a result")
         _look_for_errors(result)
@@ -77,8 +74,8 @@ class _Conversation:
         hooks = dict(self._options.hooks or {})
         hooks["PreToolUse"] = [HookMatcher(hooks=[self._asked_before]), *hooks.get("PreToolUse", ())]
         fresh = {"resume": None, "continue_conversation": False, "session_id": None, "session_store": None}
-        known = {field.name for field in dataclasses.fields(self._options)}
-        changes = {name: value for name, value in fresh.items() if name in known}
+        fields = {field.name for field in dataclasses.fields(self._options)}
+        changes = {name: value for name, value in fresh.items() if name in fields}
         options = dataclasses.replace(self._options, mcp_servers=servers, hooks=hooks, **changes)
         client = ClaudeSDKClient(options)
         await client.connect()
@@ -115,12 +112,17 @@ class _Conversation:
 
 
 def _look_for_errors(result: Any) -> None:
-    """Raise what a result says that went wrong."""
+    """Raise the error that a result tells, if it tells one.
+
+    Raises:
+        Unavailable: the model's service is down, or refuses the key.
+        AgentFault: the program ended with another error.
+    """
     if not result.is_error:
         return
     words = "; ".join(getattr(result, "errors", None) or ()) or result.result or result.subtype
     status = getattr(result, "api_error_status", None)
-    if status is not None and (status in _DOWN or status >= _SERVER_ERROR):
+    if status is not None and is_unavailable(status, of_models=True):
         raise Unavailable(f"the model's service answered {status}: {words}")
     raise AgentFault(f"the agent's program ended with {result.subtype}: {words}")
 

@@ -21,11 +21,11 @@ def native(tools: Toolbox) -> list[Any]:
     episode = Episode.of(tools)
 
     def shape(tool: dict[str, Any]) -> type[BaseModel]:
-        given, required = tool["parameters"].get("properties", {}), tool["parameters"].get("required", ())
+        properties, required = tool["parameters"].get("properties", {}), tool["parameters"].get("required", ())
         # The sandbox looks at the values; what the model is shown is the schema of each.
         fields: dict[str, Any] = {
             name: (Any, Field(... if name in required else None, json_schema_extra=schema))
-            for name, schema in given.items()
+            for name, schema in properties.items()
         }
         return create_model(tool["name"], **fields)
 
@@ -37,7 +37,7 @@ class _Conversation:
 
     def __init__(self, agent: Any, episode: Episode) -> None:
         self._episode = episode
-        self._said: list[dict[str, str]] = []
+        self._dialogue: list[dict[str, str]] = []
         self._agent = agent.copy()
         self._is_crew = hasattr(agent, "tasks")
         members = [self._agent]
@@ -51,12 +51,12 @@ class _Conversation:
 
     async def reply(self, message: str) -> Reply:
         """Return the agent's answer, or that of the crew's last task."""
-        self._said.append({"role": "user", "content": message})
+        self._dialogue.append({"role": "user", "content": message})
         if self._is_crew:
             result = await self._agent.kickoff_async(inputs=self._inputs(message))
         else:
-            result = await self._agent.kickoff_async(list(self._said))
-        self._said.append({"role": "assistant", "content": result.raw})
+            result = await self._agent.kickoff_async(list(self._dialogue))
+        self._dialogue.append({"role": "assistant", "content": result.raw})
         spent = Spent()
         used = result.token_usage if self._is_crew else result.usage_metrics
         counted: dict[str, Any] = used if isinstance(used, dict) else used.model_dump() if used else {}
@@ -68,11 +68,13 @@ class _Conversation:
 
     def _inputs(self, message: str) -> dict[str, Any]:
         """Return what the placeholders of a crew's tasks stand for."""
-        before = "\n".join(f"{said['role']}: {said['content']}" for said in self._said[:-1])
-        known = {
-            k: v for k, v in self._episode.context.items() if isinstance(v, str | int | float | bool | dict | list)
+        before = "\n".join(f"{entry['role']}: {entry['content']}" for entry in self._dialogue[:-1])
+        context = {
+            name: value
+            for name, value in self._episode.context.items()
+            if isinstance(value, str | int | float | bool | dict | list)
         }
-        return {**known, "message": message, "history": before}
+        return {**context, "message": message, "history": before}
 
 
 def _answered(tool: Any, episode: Episode) -> Any:
@@ -90,7 +92,7 @@ def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode
 
 
 def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without the defaults that the framework fills in: what the model left out, the sandbox is not told."""
+    """Return the arguments without the defaults that the framework fills in: the sandbox gets only what the model gave."""
     defaults = {
         name: member.get_default(call_default_factory=True)
         for name, member in schema.model_fields.items()

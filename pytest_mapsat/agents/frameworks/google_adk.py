@@ -90,11 +90,11 @@ class _Conversation:
             ]
         self._waiting = []
         last, text = None, ""
-        given = Content(role="user", parts=parts)
-        async for event in self._runner.run_async(user_id=_USER, session_id=self._session, new_message=given):
+        content = Content(role="user", parts=parts)
+        async for event in self._runner.run_async(user_id=_USER, session_id=self._session, new_message=content):
             self._waiting += [call for call in event.get_function_calls() if call.name == _CONFIRM]
-            said = _text(event) if event.is_final_response() else ""
-            last, text = (event, said) if said else (last, text)
+            words = _text(event) if event.is_final_response() else ""
+            last, text = (event, words) if words else (last, text)
         if self._waiting:
             asked = [_asked(call.args.get("originalFunctionCall") or {}) for call in self._waiting]
             return Reply(question(asked, self._episode), self._thoughts, self._spent.usage())
@@ -131,8 +131,8 @@ class _Conversation:
 
     def _count(self, response: Any) -> None:
         used = response.usage_metadata
-        made = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-        self._spent.add(used and used.prompt_token_count, made)
+        tokens_out = used and (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+        self._spent.add(used and used.prompt_token_count, tokens_out)
         self._thoughts += [part.text for part in _parts(response) if part.thought and part.text]
 
 

@@ -65,7 +65,7 @@ class _Conversation:
             return reply_of(state if isinstance(state, str) else _text(state) or state, spent)
         messages = state.get("messages") or []
         new, self._heard = messages[self._heard :], len(messages)
-        thoughts = [thought for said in new for thought in _thoughts(said)]
+        thoughts = [thought for answer in new for thought in _thoughts(answer)]
         if self._interrupts:
             asked = "\n".join(_asked(interrupt.value, self._episode) for interrupt in self._interrupts)
             return Reply(asked, thoughts, spent.usage())

@@ -40,7 +40,7 @@ class _Conversation:
         _answer_calls()
         self._agent = agent
         self._episode = episode
-        self._said: list[Any] = []
+        self._dialogue: list[Any] = []
         self._waiting: Any = None
         _underway.begin()
 
@@ -50,9 +50,9 @@ class _Conversation:
 
         _underway.enter(self._episode)  # in this task alone
         waited = self._waiting
-        given = self._decided(message) if waited else [*self._said, {"role": "user", "content": message}]
+        items = self._decided(message) if waited else [*self._dialogue, {"role": "user", "content": message}]
         before = _used(waited)
-        result = await Runner.run(self._agent, given, context=self._episode.context)
+        result = await Runner.run(self._agent, items, context=self._episode.context)
         spent = Spent()
         # A run that goes on counts from where it stopped.
         spent.add(*(now - then for now, then in zip(_used(result), before, strict=True)))
@@ -61,7 +61,7 @@ class _Conversation:
         if self._waiting is not None:
             asked = [(item.name or "a tool", item.arguments or "") for item in result.interruptions]
             return Reply(question(asked, self._episode), thoughts, spent.usage())
-        self._said, self._agent = result.to_input_list(), result.last_agent
+        self._dialogue, self._agent = result.to_input_list(), result.last_agent
         return reply_of(result.final_output, spent, thoughts=thoughts)
 
     def close(self) -> None:

@@ -30,8 +30,8 @@ def native(tools: Toolbox) -> list[Any]:
         def __init__(self, tool: dict[str, Any]) -> None:
             self.name, self.description = tool["name"], tool["description"]
             required = tool["parameters"].get("required", ())
-            given = tool["parameters"].get("properties", {})
-            self.inputs = {name: _input(name, schema, name in required) for name, schema in given.items()}
+            properties = tool["parameters"].get("properties", {})
+            self.inputs = {name: _input(name, schema, name in required) for name, schema in properties.items()}
             super().__init__()
             self.__dict__["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
 

@@ -109,7 +109,7 @@ def _write(folder: Path, first: Path, reader: _Evalsets, log: ImportLog) -> Impo
 
 
 def _with_fields(tool: Tool) -> JsonObject:
-    """Return a tool of which nothing is told of the fields of its results."""
+    """Return a tool whose result fields are all ignored: an evalset does not describe them."""
     return {**tool.to_json(), "fields": {"": "ignored"}}
 
 
@@ -257,27 +257,28 @@ class _Evalsets:
             "visible": {**visible, "context": context},
             "truth": truth,
         }
-        made = self._log.case(data, place)
-        if made is None:
+        added = self._log.case(data, place)
+        if added is None:
             self._log.leave("cases")
             return None
-        self.cases.append(made)
-        for tool in (call for turn in made.truth.oracle for call in turn.calls):
+        self.cases.append(added)
+        for tool in (call for turn in added.truth.oracle for call in turn.calls):
             self.tools.setdefault(tool.tool, set()).update(tool.arguments)
-        for expected in made.truth.tools:
+        for expected in added.truth.tools:
             self.tools.setdefault(expected.name, set()).update(expected.match)
-        return made
+        return added
 
     def _record(self, case: Case, turns: Sequence[Invocation], place: str) -> None:
         """Keep what tools answered as recordings: an answer belongs to the call of its id, else to the next one of its tool."""
         seen: dict[tuple[str, str], Json] = {}
         for turn in turns:
-            open_ = list(turn.responses)
+            waiting = list(turn.responses)
             for call in turn.calls:
-                answer = next((one for one in open_ if call.id and one.id == call.id), None)
-                answer = answer or next(
-                    (one for one in open_ if one.name == call.name and not (one.id and call.id)), None
+                by_id = (response for response in waiting if call.id and response.id == call.id)
+                by_name = (
+                    response for response in waiting if response.name == call.name and not (response.id and call.id)
                 )
+                answer = next(chain(by_id, by_name), None)
                 if answer is None:
                     self._log.note(
                         "unanswered",
@@ -286,7 +287,7 @@ class _Evalsets:
                         leaves="answers of tools",
                     )
                     continue
-                open_.remove(answer)
+                waiting.remove(answer)
                 key = (call.name, json.dumps(call.args, sort_keys=True))
                 data = {"case": case.id, "tool": call.name, "arguments": call.args, "result": answer.response}
                 recording = None if key in seen else self._log.recording(data, place)
@@ -382,8 +383,8 @@ def _expected(calls: Sequence[ToolCall]) -> Iterator[JsonObject]:
 
 
 def _rubrics(rubrics: Sequence[Rubric]) -> list[JsonObject]:
-    told = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
+    texts = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
     return [
         {"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]}
-        for number, text in enumerate(dict.fromkeys(told), 1)
+        for number, text in enumerate(dict.fromkeys(texts), 1)
     ]

@@ -43,10 +43,9 @@ from pytest_mapsat.suite import (
     ImportReport,
     bare_tool,
     new_folder,
-    to_yaml,
-    write_bytes,
     write_cases,
     write_manifest,
+    write_tool,
 )
 
 from .assertions import RefusedError, requirement_of
@@ -124,8 +123,8 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
         write_manifest(folder / "suite.yaml", reader.manifest(len(cases)))
         write_cases(folder / "cases.jsonl", cases)
         tools = list(_tools(cases, log))
-        if tools:
-            write_bytes(folder / "tools.yaml", to_yaml([tool.to_json() for tool in tools]))
+        for tool in tools:
+            write_tool(folder / "tools" / f"{tool.name}.yaml", tool)
         return log.report(folder, FORMAT, cases=len(cases), tools=len(tools), by_tool=Counter())
 
 
@@ -144,7 +143,7 @@ def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
         log.note(
             "tool",
             name,
-            "the configuration tells only its name; its spec has the parameters seen, and nothing answers it",
+            "the configuration tells only its name and parameters seen; mapsat record TOOLS describes it anew and keeps answers",
         )
         yield bare_tool(name, seen[name])
 
