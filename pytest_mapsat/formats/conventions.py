@@ -1,4 +1,4 @@
-"""What spans of agents tell, by the conventions of OpenTelemetry's GenAI group, of OpenInference and of others: what a span is of, its messages, its names.
+"""The kind, the messages and the attributes of spans, by the conventions of OpenTelemetry's GenAI group, of OpenInference and of others.
 
 Neither convention is stable, and each instrumentation tells less or more of it. The names that are read stand in tables here, and in
 docs/how-to/bring-what-you-have.md.
@@ -73,7 +73,7 @@ COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 
 def kind_of(span: Span) -> Kind:
-    """Return what a span is of, by the first convention that tells."""
+    """Return the kind of a span, by the first convention that names one."""
     for name, kinds in _KINDS.items():
         kind = kinds.get(str(span.attributes.get(name, "")))
         if kind is not None:
@@ -88,20 +88,20 @@ def kind_of(span: Span) -> Kind:
 
 
 def messages_in(span: Span) -> list[Message] | None:
-    """Return the messages that a span of a model or an agent was given; None where they are not told."""
+    """Return the messages that a model or an agent was given in a span; None where the span does not tell."""
     for prefix in _NUMBERED_IN:
         if listed := numbered(span.attributes, prefix):
             return _fuller(read_messages(listed, "user"), span.first(_VALUES_IN), "user")
     if (value := span.first(_MESSAGES_IN)) is not None:
         return read_messages(value, "user")
-    if told := [message for message in _events(span) if message[0] != "choice"]:
-        return [message for _, message in told]
+    if messages := [message for kind, message in _events(span) if kind != "choice"]:
+        return messages
     value = span.first(_VALUES_IN)
     return None if value is None else read_messages(value, "user", loose=kind_of(span) != "chat")
 
 
 def _fuller(listed: list[Message] | None, value: Json, role: str) -> list[Message] | None:
-    """Return numbered messages; where one of them is empty, those of the whole value if that tells all of them."""
+    """Return numbered messages; where one of them is empty, those of the whole value if none of these is."""
     if listed is not None and all(map(_tells, listed)):
         return listed
     whole = None if value is None else read_messages(value, role, loose=False)
@@ -113,20 +113,20 @@ def _tells(message: Message) -> bool:
 
 
 def messages_out(span: Span) -> list[Message] | None:
-    """Return what a span of a model or an agent gave; None where it is not told."""
+    """Return the messages that a model or an agent gave in a span; None where the span does not tell."""
     for prefix in _NUMBERED_OUT:
         if listed := numbered(span.attributes, prefix):
             return _fuller(read_messages(listed, "assistant"), span.first(_VALUES_OUT), "assistant")
     if (value := span.first(_MESSAGES_OUT)) is not None:
         return read_messages(value, "assistant")
     if "ai.response.text" in span.attributes or "ai.response.toolCalls" in span.attributes:
-        said, calls = (
+        text, calls = (
             span.attributes.get("ai.response.text") or "",
             objects_of(span.attributes.get("ai.response.toolCalls")),
         )
-        return read_messages([{"role": "assistant", "content": said, "tool_calls": calls}], "assistant")
-    if told_ := [message for kind, message in _events(span) if kind == "choice"]:
-        return told_
+        return read_messages([{"role": "assistant", "content": text, "tool_calls": calls}], "assistant")
+    if choices := [message for kind, message in _events(span) if kind == "choice"]:
+        return choices
     value = span.first(_VALUES_OUT)
     return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
 
