@@ -128,6 +128,8 @@ class Replay:
 
     def _listening(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
         def send(client: Any, request: Any, **options: Any) -> Any:
+            if _goes_to_model(request) and isinstance(request.stream, module.SyncByteStream):
+                request.read()  # a body sent piece by piece is looked up like any other
             call = self._call(request)
             if call is None:
                 return original(client, request, **options)
@@ -143,6 +145,8 @@ class Replay:
 
     def _listening_async(self, module: Any, original: Callable[..., Any]) -> Callable[..., Any]:
         async def send(client: Any, request: Any, **options: Any) -> Any:
+            if _goes_to_model(request) and isinstance(request.stream, module.AsyncByteStream):
+                await request.aread()
             call = self._call(request)
             if call is None:
                 return await original(client, request, **options)
@@ -209,13 +213,25 @@ class Replay:
             calls.missed = calls.missed or str(error)
 
 
+def _may_ask(request: Any) -> bool:
+    """Return whether a request may be one to a model, as far as its head tells; those of our own judges and users are not."""
+    return (
+        request.method == "POST" and "json" in request.headers.get("content-type", "") and current_calls() is not None
+    )
+
+
+def _goes_to_model(request: Any) -> bool:
+    """Return whether the address is one of a model's; what is sent elsewhere piece by piece may have no end."""
+    return _may_ask(request) and _MODEL_PATH.search(request.url.path) is not None
+
+
 def asked_by(request: Any) -> Asked | None:
     """Return what a request of httpx asks of a model; None where it is none to a model.
 
     Args:
-        request: ``httpx.Request``; one whose body is sent piece by piece is none.
+        request: ``httpx.Request``; one whose body was not read is none.
     """
-    if request.method != "POST" or "json" not in request.headers.get("content-type", ""):
+    if not _may_ask(request):
         return None
     try:
         body = parse_json(known_secrets().hidden(request.content.decode()))
