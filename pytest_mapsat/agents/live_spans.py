@@ -1,4 +1,4 @@
-"""Spans of an instrumented agent in this process, read as they end: what it spent, and calls of tools that are its own.
+"""Spans of an instrumented agent in this process, read as they end: its usage, and calls of its own tools.
 
 No package of OpenTelemetry is imported: a processor is an object with the methods that its SDK calls.
 """
@@ -67,7 +67,7 @@ def _key(span: Any) -> tuple[int, int]:
 
 @contextmanager
 def spans_heard() -> Iterator[list[Any]]:
-    """Give the list that fills with the spans that begin here, in this thread or in what it starts, and end before it is read."""
+    """Give a list that collects the ended spans that begin in the block, in this thread or in threads and tasks with its context."""
     heard: list[Any] = []
     token = _heard.set(heard)
     try:

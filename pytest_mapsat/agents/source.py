@@ -71,7 +71,7 @@ class Session:
         self._think(text)
 
     def remember(self, turns: Iterable[Turn], deadline: float = inf) -> None:
-        """Take over what was said, of which only the words cross, and when the episode's time is over, by ``perf_counter``."""
+        """Take over the words of the dialogue, and the moment at which the episode's time is over, by ``perf_counter``."""
         self._deadline = deadline
         self._said = tuple(("user" if turn.role == "user" else "assistant", turn.text) for turn in turns)
 

@@ -34,7 +34,7 @@ _CAPTURE = "let the instrumentation record contents on spans (OTEL_INSTRUMENTATI
 
 
 class Conversation(NamedTuple):
-    """A conversation of which no span names the case: its first span and line, and what it may be known by."""
+    """A conversation whose spans do not name the case, with its session, its query, and its first span and line."""
 
     trajectory: Trajectory
     session: str
@@ -50,7 +50,7 @@ class Conversation(NamedTuple):
 
 @dataclass(frozen=True)
 class Unplaced:
-    """Conversations of which no span names the case: found by their session, else by their query.
+    """Conversations whose spans do not name the case: looked up by their session, else by their query.
 
     Attributes:
         by_session: those with a session.
@@ -72,7 +72,7 @@ class Unplaced:
         return cls(by_session, by_query)
 
     def of_case(self, case: Case, trial: int) -> Trajectory | None:
-        """Return the conversation of a case and trial, with a warning that says by what it was found; None where there is none.
+        """Return the conversation of a case and trial, with a warning that names the session or query it matched; None where there is none.
 
         Raises:
             InfrastructureError: several begin with the case's query.
@@ -145,7 +145,7 @@ def _trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
 
 
 def _fault(dialogue: SpanDialogue) -> Fault | None:
-    """Return what keeps a conversation from being judged: a reply that is not told."""
+    """Return the fault of a conversation that cannot be judged because a reply is missing."""
     replies = [turn for turn in dialogue.turns if turn.role == "agent"]
     untold = next((turn for turn in replies if turn.text is None), None)
     if untold is not None:

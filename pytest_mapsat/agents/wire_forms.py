@@ -165,7 +165,7 @@ def calls_of(calls: Iterable[tuple[JsonObject, JsonObject]], key: str) -> list[C
 
 
 def told_error(error: Json) -> ServiceFault:
-    """Return the fault for an error that the agent itself tells, in the field that its form has for it."""
+    """Return the fault for an error that the agent itself reports in the field of its form."""
     message = error.get("message") if isinstance(error, Mapping) else error
     words = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False)
     return ServiceFault(f"the agent reports an error: {words}", "agent")
@@ -311,7 +311,7 @@ class Call(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One answer of a service that calls tools: what it says, what it calls, and what it cost."""
+    """One answer of a service that calls tools: its text, its calls and its usage."""
 
     text: str
     calls: list[Call]
@@ -403,7 +403,7 @@ class ChatForm(ToolForm):
             self._exchange.session.think(thought)
         made = members_of(assistant, "tool_calls", "its message")
         calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
-        # Sent back with the fields that every service takes, whatever else it has said of them.
+        # The message goes back with those fields only that every service takes.
         self._messages.append({"role": "assistant", "content": text or None})
         if calls:
             self._messages[-1]["tool_calls"] = [function_call(call) for call in calls]

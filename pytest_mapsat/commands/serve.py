@@ -108,7 +108,7 @@ def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
 
 @dataclass
 class _Calls:
-    """The calls of a client, each told on standard error with what answered it."""
+    """The calls of a client: each is printed on standard error with what answered it."""
 
     sandbox: Sandbox
     file: TextIO | None

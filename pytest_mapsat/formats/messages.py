@@ -12,7 +12,7 @@ from pytest_mapsat.model import Json, JsonObject
 from . import limits
 from .plain_data import parse_json, parse_literal
 
-#: What stands in the place of a value that an instrumentation was told to hide.
+#: What an instrumentation writes in the place of a value that it hides.
 HIDDEN = ("__REDACTED__", "<redacted>", "[REDACTED]")
 _ROLES = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool",
@@ -38,7 +38,7 @@ _INPUTS = ("task", "query", "question", "prompt", "input", "message", "text", "c
 
 
 class Unknown:
-    """The value of what is not told."""
+    """The value of what a span does not hold."""
 
 
 UNKNOWN = Unknown()
@@ -46,7 +46,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class CallPart:
-    """A call in a message: ``arguments`` is UNKNOWN where they are not told, or are no object."""
+    """A call in a message: ``arguments`` is UNKNOWN where they are missing, or are no object."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """A result in a message: ``value`` is UNKNOWN where it is not told."""
+    """A result in a message: ``value`` is UNKNOWN where it is missing."""
 
     id: str
     name: str
@@ -64,7 +64,7 @@ class ResultPart:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: ``role`` is user, assistant, tool or system; ``text`` is None where it is not told."""
+    """One message: ``role`` is user, assistant, tool or system; ``text`` is None where it is missing."""
 
     role: str
     text: str | None
@@ -110,7 +110,7 @@ def arguments_of(value: Json) -> JsonObject | Unknown:
 
 
 def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message] | None:
-    """Return the messages of a value; None where it is not told, or was cut off.
+    """Return the messages of a value; None where it is missing or was cut off.
 
     Args:
         value: JSON text, a list of messages, one of them, an object that holds such a list, or the words of one.
@@ -137,7 +137,7 @@ def read_messages(value: Json, role: str, *, loose: bool = True) -> list[Message
 
 
 def _words(data: JsonObject) -> str:
-    """Return the words in an input or output of which nothing is a message: one of its texts, else all of it as JSON."""
+    """Return the words of an input or output that holds no message: one of its texts, else the whole as JSON."""
     text = next((data[key] for key in _INPUTS if isinstance(data.get(key), str)), None)
     return json.dumps(data, ensure_ascii=False) if text is None else text
 
@@ -161,7 +161,7 @@ def _message(data: Json, role: str) -> Iterator[Message]:
     if isinstance(data.get("parts"), list) and kind in (
         "request",
         "response",
-    ):  # a message of which each part has a role
+    ):  # a message whose parts have roles
         for part in data["parts"]:
             yield from (
                 _message({"role": _PARTS_OF.get(str(part.get("part_kind")), "system"), **part}, role)
@@ -186,7 +186,7 @@ _PARTS_OF = {
 
 
 def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPart], list[str]]:
-    """Return what stands in a message: its text, None where it tells none, and its other parts."""
+    """Return the text of a message, None where it has none, and its calls, results and thoughts."""
     content = next((data[key] for key in ("parts", "content", "contents", "text") if data.get(key) is not None), None)
     if isinstance(content, dict):
         content = content.get("parts", [content])

@@ -32,7 +32,7 @@ _SPAN_ID = re.compile(r'"span_?id"\s*:\s*"(?:0x)?([^"]*)"', re.IGNORECASE)
 _LOOKS_LIKE_SPANS = re.compile(r'"(?:resource_?spans|scope_?spans|batches|trace_?id)"\s*:', re.IGNORECASE)
 _CUT_OFF = "the file may be cut off: export the spans again, or take the broken end away"
 _EXPECTED = "expected OTLP JSON (resourceSpans, one document or JSON lines), or spans as a console exporter prints them"
-#: Attributes of other names say nothing of a conversation, and are not kept.
+#: Only attributes whose names begin so are kept.
 _KEPT = (
     "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
     "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost",
@@ -324,7 +324,7 @@ def _is_error(data: JsonObject) -> bool:
 
 
 def _nanoseconds(data: JsonObject, names: Iterable[str]) -> int:
-    """Return a time, however it is written; 0 where it is not told or makes no sense."""
+    """Return a time in nanoseconds since 1970, however it is written; 0 where it is missing or makes no sense."""
     value = next((data[name] for name in names if data.get(name)), 0)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int) for part in value):  # noqa: PLR2004  seconds, nanoseconds
         value = value[0] * _SECOND + value[1]

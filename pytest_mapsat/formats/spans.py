@@ -1,4 +1,4 @@
-"""Conversations in spans: what users said, what the agent called, was answered and replied."""
+"""Conversations in spans: the users' words, the agent's calls with their results, and its replies."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class SpanDialogue:
 
     @property
     def query(self) -> str | None:
-        """What the user said first; None where it is not told."""
+        """The user's first words; None where no span has them."""
         return next((turn.text for turn in self.turns if turn.role == "user"), None)
 
 
@@ -169,7 +169,7 @@ class _Reader:
         self._users: list[str] = []
         self._top = ("", "")
         self._notes: list[str] = []
-        #: The outermost agents of which a span of a model tells what it gave.
+        #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
 
     def read(self) -> SpanDialogue:
@@ -250,7 +250,7 @@ class _Reader:
         self._turns.insert(len(self._turns) - early, SpanTurn("user", text, span=span.id, line=span.line))
 
     def _chat(self, span: Span) -> None:
-        """Take what a call of a model tells: new words of the user, results of earlier calls, the reply and new calls."""
+        """Take from a call of a model the new words of the user, the results of earlier calls, the reply and new calls."""
         inner = self._below_tool(span)
         heard = messages_in(span) or []
         if not inner:
@@ -309,7 +309,7 @@ class _Reader:
             reply = texts[-1] if texts else turn.text if any(message.calls for message in messages) else ""
             turn.text, turn.span, turn.line = reply, span.id, span.line
         elif not inner and self._top_of(span) in self._speaking:
-            turn.text = None  # a later reply, which is not told
+            turn.text = None  # a later reply, whose words are missing
         turn.span, turn.line = turn.span or span.id, turn.line or span.line
         if self._kinds[span.trace, span.id] == "chat":
             self._spend(turn, span)
@@ -353,7 +353,7 @@ class _Reader:
             turn.calls = [call for call in turn.calls if not _is_reply(call, turn)]
 
     def _belongs(self, turn: SpanTurn, top: tuple[str, str]) -> bool:
-        """Return whether a turn was told by a span within an outermost one."""
+        """Return whether a turn comes from a span within an outermost one."""
         span = self._spans.get((top[0], turn.span))
         return span is not None and self._top_of(span) == top
 
@@ -380,7 +380,7 @@ class _Reader:
     # -- calls
 
     def _execute(self, span: Span) -> None:
-        """Take a call that was made: it is the one of a model's message, where that is told, or one more."""
+        """Take a call that was made: the open call of a model's message, where there is one, else a further call."""
         name = str(span.first(TOOL) or span.name.removeprefix("execute_tool ").removeprefix("running tool: "))
         call_id, arguments = str(span.first(CALL_ID) or ""), span.first(ARGUMENTS)
         # Where a span of a tool has an event for each, the first one is what the tool was given.
@@ -417,14 +417,14 @@ class _Reader:
         return (call for turn in self._turns for call in turn.calls)
 
     def _pending(self, call_id: str, name: str) -> SpanCall | None:
-        """Return the call of a message that no span of a tool has told yet."""
+        """Return the call of a message that has had no span of a tool so far."""
         open_ = [call for call in self._calls() if not call.executed]
         if call_id:
             return next((call for call in open_ if call.id == call_id), None)
         return next((call for call in open_ if call.name == name), None)
 
     def _answer(self, call_id: str, name: str, value: Json | Unknown) -> None:
-        """Take the result of a call out of a message to the model, where no span of the tool tells it."""
+        """Take the result of a call from a message to the model, where no span of the tool has it."""
         if isinstance(value, Unknown):
             return
         calls = [call for call in self._calls() if not call.answered]

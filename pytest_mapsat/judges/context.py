@@ -455,7 +455,7 @@ class Context:
 
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
-        """The tools of calls of which a record made elsewhere does not tell what they changed, and that may have changed something."""
+        """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
         return maybe_writing(self.calls, self.tools)
 
     @cached

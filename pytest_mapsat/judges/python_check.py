@@ -62,7 +62,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _PartlyTold(Call):
-    """A call of which a record made elsewhere does not tell all: to look at what it does not tell leaves a check undecided."""
+    """A call of a record made elsewhere that lacks a part: a check that reads that part is undecided."""
 
     untold: frozenset[str] = frozenset()
 

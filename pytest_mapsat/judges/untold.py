@@ -1,4 +1,4 @@
-"""What a record made elsewhere does not tell of calls: a check that needs it is undecided, whatever came out of the rest."""
+"""Parts of calls that a record made elsewhere lacks: a check that needs one is undecided, whatever the rest shows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .findings import Finding, first_few
 
 
 def left_open(check: Check, finding: Finding, context: Context) -> Finding:
-    """Return the finding of a plain check, undecided where it rests on something that the record does not tell.
+    """Return the finding of a plain check, undecided where it rests on a part that the record lacks.
 
     Args:
         check: what must hold.
-        finding: what it comes to on all that is told.
-        context: the dialogue. Checks on calls see for themselves which of them are not told.
+        finding: the finding on all that was recorded.
+        context: the dialogue. Checks on calls look for missing parts themselves.
     """
     if isinstance(check, EndState | Unchanged | SameEnd):
         part, calls = "changes", [*context.maybe_writing]
@@ -31,7 +31,7 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
 
 
 def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
-    """Return the tools of calls without a result that could turn the finding."""
+    """Return the tools of calls whose missing result could turn the finding."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
     if not untold:
         return []

@@ -42,7 +42,7 @@ _SECOND = 1_000_000_000
 _TIMEOUT = 30
 _ANSWER = 300
 _ERROR = {"code": 2}
-#: The variable by which every exporter of OpenTelemetry is told the headers of its requests: ``name=value,name=value``.
+#: The variable with the headers of requests, for every exporter of OpenTelemetry: ``name=value,name=value``.
 _HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
@@ -91,7 +91,7 @@ def send(run: Run, address: str, dialogues: Dialogues | None = None) -> None:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Sends spans nowhere but where the user said."""
+    """Refuses redirects: spans go to the user's address only."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -116,7 +116,7 @@ def _rejected(answer: bytes) -> str:
 
 
 class _Times(NamedTuple):
-    """The nanoseconds between which something took place; no fields where the run tells no times."""
+    """Start and end of a span, nanoseconds since 1970; both 0 where the run has no times."""
 
     start: int = 0
     end: int = 0
@@ -265,7 +265,7 @@ def _spent(usage: Usage) -> JsonObject:
 
 
 def _messages(turns: Iterable[Turn]) -> str:
-    """Return turns as messages of the conventions, JSON text: thoughts, then what was said."""
+    """Return turns as messages of the conventions, JSON text: thoughts first, then the words."""
     messages = []
     for turn in turns:
         thoughts = [{"type": "reasoning", "content": step.text} for step in turn.steps if step.kind == "thought"]

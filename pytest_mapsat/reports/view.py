@@ -254,7 +254,7 @@ def answered_by(step: Step) -> str:
 
 
 def call_as_made(step: Step) -> str:
-    """Return a call as one would type it; one of which a record made elsewhere tells no arguments says so."""
+    """Return a call as Python; a call whose arguments were not recorded says so."""
     if "arguments" in step.unknown:
         return printable(f"{step.tool}(arguments not recorded)")
     return call_text(step.tool, step.arguments)

@@ -129,7 +129,7 @@ class Ahead:
             return planned.grade(ended)
 
     def drop(self, key: Hashable) -> None:
-        """Forget an episode that will not be asked for. One that is under way goes on and is not heard of."""
+        """Forget an episode that will not be asked for. An episode under way goes on, and its result is dropped."""
         with self._changed:
             planned = self._planned.pop(key, None)
             if planned is not None and planned in self._queue:

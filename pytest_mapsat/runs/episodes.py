@@ -269,7 +269,7 @@ class Ledger:
                 self.lose(nodeid, _REMOVED)
 
     def left_out(self) -> dict[str, Json]:
-        """Return what a worker tells of its items: those that it does not run. Those that it runs are known."""
+        """Return the items that a worker does not run; the controller knows the others."""
         return {
             "any_deselected": self.any_deselected,
             "deselected": [nodeid for nodeid, item in self._items.items() if item.copies and item.deselected],
@@ -277,7 +277,7 @@ class Ledger:
         }
 
     def leave_out(self, told: Mapping[str, Any]) -> None:
-        """Take over what a worker has told by ``left_out``."""
+        """Take over what a worker returned from ``left_out``."""
         self.any_deselected = self.any_deselected or told["any_deselected"]
         self.expect([*told["deselected"], *told["removed"]])
         self.deselect(told["deselected"])

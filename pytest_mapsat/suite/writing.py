@@ -273,7 +273,7 @@ def importer_of(name: str) -> Importer:
 
 
 def bare_tool(name: str, parameters: Iterable[str]) -> Tool:
-    """Return the spec of a tool of which a source tells nothing but its name and the parameters seen in calls.
+    """Return the spec of a tool that is known by its name and the parameters of its calls only.
 
     Raises:
         ValueError: no tool can be called so.

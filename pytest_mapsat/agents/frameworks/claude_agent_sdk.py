@@ -13,7 +13,7 @@ from pytest_mapsat.sandbox import Toolbox
 
 from .adapter import Adapter, Episode, Spent, declared, reply_of
 
-#: Built-in tools that touch nothing outside: they plan, hand over to agents whose tools are asked about as well, and look for tools.
+#: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
 _ASK = "AskUserQuestion"
 
@@ -101,7 +101,7 @@ class _Conversation:
 
     def _spent(self, used: dict[str, Any], result: Any) -> Spent:
         spent = Spent()
-        # The program tells what it has cost since it was started.
+        # The program reports its cost since its start.
         total = result.total_cost_usd
         cost, self._paid = (None, self._paid) if total is None else (max(total - self._paid, 0.0), total)
         parts = [part for part in used.values() if part] if all(used.values()) else []

@@ -105,7 +105,7 @@ class _Conversation:
         await self._runner.close()
 
     def _output(self, event: Any, text: str) -> Any:
-        """Return the last words, as data where the agent that said them has an output schema."""
+        """Return the last words, as data where the agent that spoke them has an output schema."""
         speaker = event and self._agent.find_agent(event.author)
         if getattr(speaker, "output_schema", None) is None:
             return text

@@ -54,7 +54,7 @@ class _Conversation:
         _underway.begin()
 
     async def reply(self, message: str) -> Reply:
-        """Return the graph's answer; where it was interrupted, the message is what it waits for."""
+        """Return the graph's answer; after an interrupt, the message is the value that the graph waits for."""
         _underway.enter(self._episode)  # in this task alone
         spent = Spent()
         config = {**self._config, "callbacks": [_counter(spent)]}

@@ -34,7 +34,7 @@ def native(tools: Toolbox) -> list[Any]:
 
 
 class _Conversation:
-    """One episode with an agent: what was said, who speaks after handoffs, and the run that waits for the user's go-ahead."""
+    """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that waits for the user's go-ahead."""
 
     def __init__(self, agent: Any, episode: Episode) -> None:
         _answer_calls()

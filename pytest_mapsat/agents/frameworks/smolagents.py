@@ -65,7 +65,7 @@ class _Conversation:
         return reply_of(str(output) if isinstance(output, str) else output, self._spent, thoughts=self._thoughts)
 
     def close(self) -> None:
-        """Stop an agent whose time is over after the step that it is in."""
+        """Stop an agent whose time is over; the step under way ends first."""
         self._agent.interrupt()
 
     def _count(self, step: Any) -> None:
@@ -112,7 +112,7 @@ def _answered(name: str, tool: Any, episode: Episode) -> Any:
     if name in _OWN and name not in episode.names:
         return tool
     twin = copy.copy(tool)
-    twin.is_initialized = True  # what it sets up is for the real call
+    twin.is_initialized = True  # its setup is for the real call
     twin.output_type = "string" if tool.output_type in ("image", "audio") else tool.output_type
     twin.forward = _answering(episode, name, list(tool.inputs), twin.output_type)
     return twin

@@ -338,7 +338,7 @@ def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
 
 
 def _asked_for(turn: Invocation) -> list[str]:
-    """Return the words of what a reply asks the user for; where its reference is not told, those of the arguments of its calls."""
+    """Return the words that name what a reply asks the user for; without a reference reply, the words of its calls' arguments."""
     words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
     asked = [
         sentence for sentence in re.split(r"(?<=[.!?？。！])\s*", words) if re.search(r"[?？]|\b[Pp]lease\b", sentence)
