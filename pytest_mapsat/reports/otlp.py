@@ -81,6 +81,8 @@ def send(run: Run, address: str, dialogues: Dialogues | None = None) -> None:
             raise MapsatError(
                 f"{address}: {number} episodes were sent, then the collector answered {error.code}: {words}"
             ) from None
+        except ValueError:  # its words hold the header's value
+            raise MapsatError(f"{address}: {_HEADERS} holds a header that cannot be sent") from None
         except (URLError, HTTPException, OSError) as error:
             why = redacted(str(getattr(error, "reason", None) or error))
             raise MapsatError(

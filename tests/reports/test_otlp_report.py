@@ -142,3 +142,15 @@ def test_what_is_no_address_is_refused(text, message, tmp_path) -> None:
     with pytest.raises(UsageError, match=message) as refused:
         parse_reports([text], tmp_path)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["Bearer%20abc%0Anext", "Bearer%20abc%E2%82%AC"], ids=["line end", "not latin-1"])
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value(value, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization={value}")
+    with (
+        collector() as (address, taken),
+        pytest.raises(MapsatError, match="OTEL_EXPORTER_OTLP_HEADERS holds a header that cannot be sent") as error,
+    ):
+        send(run_of(BROKEN), address, tmp_path)
+    assert "abc" not in str(error.value)
+    assert not taken
