@@ -39,6 +39,8 @@ _MODEL_PATH = re.compile(
 )
 #: Parameters of an address that hold keys, as Gemini's ``key``.
 _KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
+#: Fields of a body in which proxies of models take keys.
+_KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
 _LEAST_ERROR = 400
 _REFUSED = 424
 
@@ -247,7 +249,8 @@ def asked_by(request: Any) -> Asked | None:
     ]
     host = url.netloc.rpartition("@")[2]
     address = urlunsplit((url.scheme, host, url.path, urlencode(query), ""))
-    return Asked(url=known_secrets().hidden(address), body=body)
+    kept = {name: value for name, value in body.items() if name not in _KEY_FIELDS}
+    return Asked(url=known_secrets().hidden(address), body=kept)
 
 
 def _response(module: Any, request: Any, kept: Exchange | str) -> Any:

@@ -54,3 +54,18 @@ def test_a_body_that_is_sent_piece_by_piece_is_kept_and_replayed(tmp_path) -> No
             end()
         assert [reply.json() for reply in replies] == [{"number": 1}, {"number": 1}]
     assert sent == [BODY]
+
+
+def test_a_key_in_body_address_or_header_is_not_kept(tmp_path) -> None:
+    store = Store(tmp_path / "store")
+    end = Replay("auto", store).install()
+    try:
+        with httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json={}))) as client:
+            address = URL.replace("//", f"//user:{SECRET}@") + f"?key={SECRET}"
+            body = {"model": "m", "messages": [], "api_key": SECRET}
+            client.post(address, json=body, headers={"x-api-key": SECRET})
+    finally:
+        end()
+    (kept,) = exchanges(store)
+    assert SECRET not in kept.model_dump_json()
+    assert kept.asked.body == {"model": "m", "messages": []}
