@@ -79,13 +79,13 @@ def models(service: ScriptedModels, project: pytest.Pytester, monkeypatch) -> Sc
     for name, value in service.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MAPSAT_CACHE_DIR", str(project.path / "store"))
-    project.makepyfile(asking=AGENTS)
+    project.makepyfile(model_asking=AGENTS)
     service.answers(SUGGESTED)
     return service
 
 
 def run(project, agent, *options):
-    return project.runpytest(f"--mapsat-agent=asking:{agent}", "--mapsat-model-cache", *options)
+    return project.runpytest(f"--mapsat-agent=model_asking:{agent}", "--mapsat-model-cache", *options)
 
 
 def words_of(result):
@@ -208,13 +208,13 @@ def test_a_damaged_entry_is_told_and_nothing_is_green(project, models):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--mapsat-agent=asking:bare", "--mapsat-cache=off"], "--mapsat-cache=off keeps nothing"),
-        (["--mapsat-agent=asking:bare", "--mapsat-isolate"], "processes of their own"),
+        (["--mapsat-agent=model_asking:bare", "--mapsat-cache=off"], "--mapsat-cache=off keeps nothing"),
+        (["--mapsat-agent=model_asking:bare", "--mapsat-isolate"], "processes of their own"),
         (["--mapsat-agent=baseline:silent"], "baseline:silent is no agent in this process"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_before_anything_runs(project, options, reason):
-    project.makepyfile(asking="def bare(message):\n    return 'x'\n")
+    project.makepyfile(model_asking="def bare(message):\n    return 'x'\n")
     result = project.runpytest("--mapsat-model-cache", *options)
     assert result.ret == 4
     assert reason in result.stderr.str()

@@ -261,22 +261,22 @@ def test_a_tool_of_which_only_the_name_is_told_is_described_by_recording_it(tmp_
     (tmp_path / "p.yaml").write_text(
         f"prompts: ['Where is order 17?']\nproviders: [x]\ntests: [{{assert: {asserted}}}]\n"
     )
-    (tmp_path / "shop_tools.py").write_text(
+    (tmp_path / "promptfoo_shop_tools.py").write_text(
         'def get_order(id: int) -> dict:\n    """Look an order up."""\n    return {"status": "shipped"}\n\ntools = [get_order]\n'
     )
-    (tmp_path / "asking.py").write_text(
+    (tmp_path / "promptfoo_asking.py").write_text(
         "def agent(message, tools):\n    return f\"It is {tools.get_order(id=17)['status']}.\"\n"
     )
     assert main(["import", "promptfoo", "p.yaml", "suite"]) == 0
     assert "mapsat record TOOLS" in (tmp_path / "suite" / "import.json").read_text()
     assert main(["lint", "suite"]) == 0
     assert "the tool get_order has no recording: every call misses" in capsys.readouterr().out
-    assert main(["record", "shop_tools:tools", "--suite", "suite", "--agent", "asking:agent"]) == 0
+    assert main(["record", "promptfoo_shop_tools:tools", "--suite", "suite", "--agent", "promptfoo_asking:agent"]) == 0
     told = capsys.readouterr().out
     assert "suite/tools/get_order.yaml: new, described from its signature" in told
     assert "1 recording added" in told
     assert main(["lint", "suite"]) == 0
     assert "every call misses" not in capsys.readouterr().out
     # What somebody has described, by recording or by hand, stays.
-    assert main(["record", "shop_tools:tools", "--suite", "suite", "--agent", "asking:agent"]) == 0
+    assert main(["record", "promptfoo_shop_tools:tools", "--suite", "suite", "--agent", "promptfoo_asking:agent"]) == 0
     assert "described from its signature" not in capsys.readouterr().out
