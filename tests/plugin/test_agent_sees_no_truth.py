@@ -4,6 +4,9 @@ import json
 
 import pytest
 import tiny_suite
+from http_services import Service, answers
+
+from pytest_mapsat.agents.source import FORM_NAMES
 
 SECRET = "xylophone-{}-secret"
 
@@ -68,3 +71,29 @@ def test_a_miss_says_nothing_of_other_recordings(pytester: pytest.Pytester) -> N
     line = next(line for line in result.stdout.lines if "GOT" in line)
     assert "no_recording" in line
     assert "charger" not in line
+
+
+def test_nothing_of_the_truth_is_sent_to_a_service_in_any_form(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.yaml": [_secretive()]})
+    everything = {
+        name: f"${name}" for name in ("message", "messages", "context", "session", "tools", "mcp_url", "mcp_token")
+    }
+    with Service().running() as service:
+        url = service.at(lambda _: answers({"text": "Blue Bay"}))
+        (pytester.path / "all.yaml").write_text(json.dumps({"url": url, "request": everything}))
+        forms = [url, *(f"{form}:{url}" for form in FORM_NAMES)]
+        for form in forms:
+            pytester.runpytest(f"--mapsat-agent={form}")
+        # In a process of its own: the server of tools is one for a process, and goes on importing on its thread.
+        pytester.runpytest_subprocess("--mapsat-agent=http:all.yaml").assert_outcomes(passed=1)
+        sent = [
+            json.dumps([request.path, {**request.headers}, request.body], ensure_ascii=False)
+            for request in service.heard
+        ]
+    assert len(sent) > len(forms)
+    assert "mcp_token" in sent[-1]
+    for text in sent:
+        assert "Take me to a charger" in text
+        assert "xylophone" not in text
+        assert "case-id-of-its-own" not in text
+        assert str(pytester.path) not in text
