@@ -210,7 +210,7 @@ class Suites:
                 parent, path=file_path, nodeid=printable(place), message=str(error)
             )
             return broken
-        collector: CaseFile = CaseFile.from_parent(parent, path=file_path)
+        collector: CaseFile = CaseFile.from_parent(parent, path=file_path, nodeid=place)
         collector.suite, collector.taken = suite, self._taken
         collector.agent_fixture, collector.load = self._session.agent_fixture, self._session.case
         self.touched.add(root)

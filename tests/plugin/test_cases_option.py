@@ -1,5 +1,7 @@
 """Which cases are collected: paths given, --mapsat-cases, and the default suite."""
 
+import json
+
 import pytest
 import tiny_suite
 
@@ -94,3 +96,19 @@ def test_two_suites_with_a_case_of_the_same_id_are_refused_with_both_places(proj
     result = project.runpytest(AGENT, "benchmark_cases", "other")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*c.yaml:*nav-one*taken*a.yaml:*"])
+
+
+def test_a_suite_outside_of_the_root_of_pytest_is_run_and_no_case_counts_as_lost(project: pytest.Pytester) -> None:
+    (project.path / "elsewhere").mkdir()
+    result = project.runpytest(
+        "benchmark_cases/nav/a.yaml",
+        "--rootdir=elsewhere",
+        "--mapsat-agent=good:agent",
+        "--mapsat-save=run.json",
+        "-rA",
+    )
+    result.assert_outcomes(passed=2)
+    assert result.ret == 0
+    assert "INVALID" not in result.stdout.str()
+    accounting = json.loads((project.path / "run.json").read_text())["accounting"]
+    assert (accounting["collected"], accounting["lost"]) == (2, [])
