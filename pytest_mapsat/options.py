@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: ``flag``: on or off. ``optional``: may stand without a value, which is "on". ``word``: one of ``words``. ``text``: read by the room it is for.
 Kind = Literal["text", "flag", "optional", "whole", "seconds", "dollars", "word", "path"]
-#: ``episode``: what happens in an episode or how it is judged. ``item``: what a scorecard says of it. ``run``: how much is run, and what
-#: the gate makes of it. ``nothing``: the run file is the same, apart from times.
+#: ``episode``: what happens in an episode or how it is judged. ``item``: what its scorecard holds. ``run``: how much is run, and how
+#: the gate decides. ``nothing``: the run file stays the same, apart from times.
 Change = Literal["episode", "item", "run", "nothing"]
 
 _DAY = 86_400

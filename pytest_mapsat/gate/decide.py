@@ -126,9 +126,8 @@ def decide(
         cards: all scorecards of the run.
         thresholds: what must hold.
         coverage: how much of the suite has run.
-        allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: with an asserted label of which the judge cannot say. They count only where
-            they could turn what is asked: a threshold between whose bounds the limit lies, or, without thresholds, the items. Cases that lack
-            a recording are never let pass: an agent could ask for what is not recorded.
+        allowed_undecided: how many cases may stay undecided, as ``3`` or ``20%``: those with an asserted label that the judge cannot decide. More of them make
+            the run inconclusive, whatever else holds. A case that lacks a recording is never allowed: an agent could ask for what is not recorded.
         drops: how much means may fall against an earlier run.
         comparisons: with that run and with an anchor, where there are any.
         baseline: the earlier run, of whose spending relative ceilings are multiples.

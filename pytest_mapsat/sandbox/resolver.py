@@ -444,7 +444,7 @@ def _score(deviation: _Deviation, asked: Call, recorded: Call) -> float | None:
 
 
 class _CannotCutError(Exception):
-    """The recorded result does not say enough to be cut; the message says what is lacking."""
+    """A recorded result cannot be cut to the request; the message names the field that it lacks."""
 
 
 class _Circle(NamedTuple):
