@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_mapsat.formats import Lines, Located, document_of, limits, read_lines, shown_path, validate
 from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.sandbox import Table, rows_meant, unmet
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, rows_meant, unmet
 
 #: The table of a suite whose lines change the others, and no case sees.
 OVERLAYS = "overlays"
@@ -36,6 +37,12 @@ class StateFiles:
 
     def columns(self, table: str) -> Mapping[str, None]:
         """Return the columns of a table, those that overlays give it included, in the order in which they first stand."""
+        rows = self.tables[table].rows
+        if isinstance(rows, FileRows):
+            laid = (line for line, _ in self.placed if line.table == table)
+            return dict.fromkeys(
+                (*rows.columns, *(column for line in laid for row in (line.set, *line.add) for column in row))
+            )
         return dict.fromkeys(column for row, _ in self.rows(table) for column in row)
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
@@ -59,15 +66,26 @@ class StateFiles:
         return tuple(lines)
 
 
-def read_state(paths: Sequence[Path]) -> StateFiles:
-    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines. Raises SuiteError."""
+def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
+    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
+
+    Args:
+        paths: the files.
+        ranked: table that is searched by a ranked tool -> the columns with the id and with the part; it stays in its files where it is large.
+
+    Raises:
+        SuiteError: with the problems of all files, up to a limit.
+    """
     problems: list[Problem] = []
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
+    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(paths, ranked).items()}
     for path in paths:
-        _read(path, rows_of.setdefault(path.name.partition(".")[0], []), problems)
+        if path.name.partition(".")[0] not in large:
+            _read(path, rows_of.setdefault(path.name.partition(".")[0], []), problems)
     lines = rows_of.pop(OVERLAYS, [])
-    tables = {name: Table(name, tuple(row for row, _ in rows_of[name])) for name in sorted(rows_of)}
-    spots = {name: tuple(spot for _, spot in rows_of[name]) for name in tables}
+    rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
+    tables = {name: Table(name, rows[name]) for name in sorted(rows)}
+    spots = {name: Spots(large[name]) if name in large else tuple(spot for _, spot in rows_of[name]) for name in tables}
     overlays: dict[str, list[Overlay]] = {}
     placed: list[tuple[Overlay, Spot]] = []
     for data, (path, line) in lines:
@@ -79,6 +97,23 @@ def read_state(paths: Sequence[Path]) -> StateFiles:
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
     return StateFiles(tables, spots, overlays, placed)
+
+
+def _large(paths: Sequence[Path], ranked: Collection[str]) -> dict[str, list[Path]]:
+    """Return the files of the tables that stay in them: large, and not packed."""
+    files: dict[str, list[Path]] = {}
+    for path in paths:
+        if path.name.partition(".")[0] in ranked:
+            files.setdefault(path.name.partition(".")[0], []).append(path)
+    return {name: listed for name, listed in files.items() if sum(map(_size, listed)) > LARGE_BYTES}
+
+
+def _size(path: Path) -> float:
+    """Return how many bytes a file has, and that it is too small to stay where it is packed or cannot be read."""
+    try:
+        return float("-inf") if path.name.endswith(".gz") else path.stat().st_size
+    except OSError:
+        return float("-inf")
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
