@@ -155,6 +155,10 @@ FigureRole = Literal[
 ]  # fmt: skip
 #: What a clock time is the time of.
 TimeRole = Literal["departure", "arrival", "stop", "opening", "closing", "deadline", "last_service", "now"]
+#: What a figure of a result or of a table is written in.
+FieldUnit = Literal[
+    "m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "people", "year", "count"
+]
 #: A way of travelling.
 Mode = Literal["walking", "cycling", "driving", "taxi", "transit"]
 
