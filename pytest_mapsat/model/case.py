@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from .base import (
+    DATE_PATTERN,
     SOFT_LEVELS,
     Identifier,
     JsonObject,
@@ -35,6 +36,9 @@ Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+
 
 #: A value that the words of a scripted user quote: the name of a call, and the keys that lead into its result.
 QUOTED_VALUE = re.compile(r"\{([A-Za-z0-9_-]+(?:\.[^\s.{}]+)*)\}")
+
+
+Date = Annotated[str, Field(pattern=DATE_PATTERN)]
 
 
 class Location(Noun):
@@ -69,10 +73,39 @@ class Message(Noun):
     text: Text
 
 
+class Behavior(Noun):
+    """Something that a user did outside of dialogues. ``type``: the suite's own word, such as ``order`` or ``search``."""
+
+    type: str = ""
+    content: Text
+
+
+class Utterance(Noun):
+    """What the user or an assistant said in an earlier dialogue."""
+
+    role: Literal["user", "assistant"]
+    content: Text
+
+
+class Interaction(Noun):
+    """What a user did, and talked about with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2)."""
+
+    date: Date
+    behavior: tuple[Behavior, ...] = ()
+    dialogue: tuple[Utterance, ...] = ()
+
+    @model_validator(mode="after")
+    def _tells_something(self) -> Self:
+        if not (self.behavior or self.dialogue):
+            raise ValueError("an interaction has a behavior or a dialogue")
+        return self
+
+
 class Visible(Noun):
     """The half of a case that an agent may see.
 
     ``messages``: what was said before the query, first to last: an agent is given it as the earlier part of the dialogue; no metric counts it.
+    ``interactions``: what passed between the user and the world since the task before (H_i), by date. An agent meets it through its memory alone.
     ``instructions``: how the agent is to go about it, in words, beside the query. ``output_schema``: a JSON Schema (an object) of the structured output that
     its replies are asked for.
     """
@@ -80,6 +113,7 @@ class Visible(Noun):
     messages: tuple[Message, ...] = Field(default=(), max_length=1000)
     query: Text
     context: Context = Context()
+    interactions: tuple[Interaction, ...] = ()
     instructions: str = Field(default="", max_length=100_000)
     output_schema: JsonObject = Field(default_factory=dict)
 
@@ -329,7 +363,7 @@ class OracleTurn(Noun):
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
-    ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``preferences``: what the user likes at this task, in words. ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
     ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
@@ -344,6 +378,7 @@ class Truth(Noun):
 
     intent: str = ""
     persona: str = ""
+    preferences: tuple[Text, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
