@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -78,7 +78,7 @@ def run_episode(
         source: the agent, or the file with its dialogues.
         user: who speaks for the user, fresh for this episode.
         sandbox: the sandbox that answers tool calls.
-        limits: what the episode may use.
+        limits: what the episode may use; how many calls, the case says.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
@@ -86,7 +86,8 @@ def run_episode(
     if source.kind == "recorded":
         return _recorded(case, source, trial)
     identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form).run()
+    limits = replace(limits or Limits(), calls=case.episode.calls)
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:

@@ -46,8 +46,8 @@ else:
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Case Clarification Confirms Context Evidence ExpectedTool LevelRule Location "
-            "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Visible"
+            "Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool LevelRule Location "
+            "OracleTurn PlannedCall Requirement RowsFound ScriptedAnswer Truth UserScript Visible"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "

@@ -13,8 +13,8 @@ from .base import Json, JsonObject, Noun, Text, digest, same, shown
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
-#: ``unknown`` a record made elsewhere does not tell.
-StepStatus = Literal["ok", "miss", "refused", "error", "unknown"]
+#: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
+StepStatus = Literal["ok", "miss", "refused", "error", "over_limit", "unknown"]
 #: What a record made elsewhere may not tell of a call.
 CallPart = Literal["arguments", "result", "changed"]
 
