@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from .base import (
+    DATE_PATTERN,
     SOFT_LEVELS,
     Identifier,
     JsonObject,
@@ -29,6 +30,9 @@ from .schema import schema_problem
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d|Z)?$")]
+
+
+Date = Annotated[str, Field(pattern=DATE_PATTERN)]
 
 
 class Location(Noun):
@@ -56,15 +60,45 @@ class Context(Noun):
     profile: JsonObject = Field(default_factory=dict)
 
 
+class Behavior(Noun):
+    """Something that a user did outside of dialogues. ``type``: the suite's own word, such as ``order`` or ``search``."""
+
+    type: str = ""
+    content: Text
+
+
+class Utterance(Noun):
+    """What the user or an assistant said in an earlier dialogue."""
+
+    role: Literal["user", "assistant"]
+    content: Text
+
+
+class Interaction(Noun):
+    """What a user did, and talked about with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2)."""
+
+    date: Date
+    behavior: tuple[Behavior, ...] = ()
+    dialogue: tuple[Utterance, ...] = ()
+
+    @model_validator(mode="after")
+    def _tells_something(self) -> Self:
+        if not (self.behavior or self.dialogue):
+            raise ValueError("an interaction has a behavior or a dialogue")
+        return self
+
+
 class Visible(Noun):
     """The half of a case that an agent may see.
 
+    ``interactions``: what passed between the user and the world since the task before (H_i), by date. An agent meets it through its memory alone.
     ``instructions``: how the agent is to go about it, in words, beside the query. ``output_schema``: a JSON Schema (an object) of the structured output that
     its replies are asked for.
     """
 
     query: Text
     context: Context = Context()
+    interactions: tuple[Interaction, ...] = ()
     instructions: str = Field(default="", max_length=100_000)
     output_schema: JsonObject = Field(default_factory=dict)
 
@@ -273,7 +307,7 @@ class OracleTurn(Noun):
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
-    ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``preferences``: what the user likes at this task, in words. ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
     ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
@@ -288,6 +322,7 @@ class Truth(Noun):
 
     intent: str = ""
     persona: str = ""
+    preferences: tuple[Text, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import SCALARS, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
+from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
 from .computing import ToolAnswer
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
@@ -107,9 +107,6 @@ FieldKind = Literal[
     "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
 ]  # fmt: skip
 FieldRole = FigureRole | TimeRole
-FieldUnit = Literal[
-    "m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "people", "year", "count"
-]
 #: kind -> the unit it is written in and what it is a figure of, unless the declaration says otherwise.
 _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
     "distance": ("m", "travel_distance"),

@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     OpenNow,
     Overlay,
     ParameterMatch,
+    RankedAnswer,
     Reference,
     Refers,
     RoundAnswer,
@@ -494,6 +495,11 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         if answer.items is None:
             return {**echo, **(answer.otherwise or {}), **told}
         return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [told]}
+    if isinstance(answer, RankedAnswer):
+        columns = answer.show or (answer.id, answer.part.column, *answer.fields)
+        row = _every(rows.get(answer.table, ()))
+        told = {name: row[name] for name in columns if name in row}
+        return {**dict.fromkeys(answer.echo, ""), **({answer.count: 1} if answer.count else {}), answer.items: [told]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
         columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)

@@ -213,6 +213,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    yield from _of_interactions(case)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
     for name, value in case.truth.output.items() if schema else ():
@@ -222,6 +223,25 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("output", place, "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
             yield _error("output", place, wrong, "visible.output_schema says what is asked for")
+
+
+def _of_interactions(case: Case) -> Iterator[Remark]:
+    """Give which interactions are dated before the one before them, or after the task."""
+    last, now = "", case.visible.context.now
+    for index, interaction in enumerate(case.visible.interactions):
+        place: Place = ("visible", "interactions", index, "date")
+        if last and is_before(interaction.date, last):
+            yield _error("sequence", place, f"found {interaction.date} behind {last}: interactions stand by date")
+        if now is not None and is_before(now, interaction.date):
+            message = f"found {interaction.date}, after the task itself, whose context.now is {now}"
+            yield _error("sequence", place, message, "it belongs to a later task")
+        last = interaction.date
+
+
+def is_before(first: str, second: str) -> bool:
+    """Return whether a day or moment is before another, by the local time of each; a day and a moment on it are at the same time."""
+    length = min(len(first), len(second), len("2026-05-02T10:00"))
+    return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
 
 
 def _output_check(check: Output | Matches, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
