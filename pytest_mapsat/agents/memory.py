@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, Request, named_model, prompt
 from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageError, did_you_mean, shown
@@ -109,6 +110,12 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     return _own_source(load(spec, root=root, what="memory"), spec)
 
 
+def memory_asks_model(spec: str) -> bool:
+    """Return whether a memory of this spec asks a model."""
+    kind, _, model = spec.partition(":")
+    return kind in ("agentic", "rag") and bool(model)
+
+
 def _own_source(target: object, spec: str) -> MemorySource:
     """Return the source of memories that a class or a function of the user's makes."""
     option = f"--mapsat-agent-memory={spec}"
@@ -117,7 +124,9 @@ def _own_source(target: object, spec: str) -> MemorySource:
         raise UsageError(f"{option}: {what}; expected a class, or a function that makes a memory")
     lacking = [name for name in MEMORY_METHODS if not callable(getattr(target, name, None))]
     if inspect.isclass(target) and lacking:
-        raise UsageError(f"{option}: the class {target.__name__} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}")
+        raise UsageError(
+            f"{option}: the class {target.__name__} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}"
+        )
     make = cast("Callable[[], Memory]", target)
     return MemorySource(spec, lambda _: make(), own=True)
 
@@ -175,7 +184,7 @@ def latest(lines: Sequence[str], most: int) -> list[str]:
 def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
     """Return a text in pieces of so many tokens, without overlap; the last may be shorter."""
     cuts = [0, *token_ends(text)[size - 1 :: size], len(text)]
-    pieces = (text[start:end].strip() for start, end in zip(cuts, cuts[1:], strict=False))
+    pieces = (text[start:end].strip() for start, end in pairwise(cuts))
     return [piece for piece in pieces if piece]
 
 

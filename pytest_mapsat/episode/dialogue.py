@@ -176,19 +176,17 @@ class _Dialogue:
         blame: Blame = "agent" if memory.own else "infrastructure"
         try:
             with leased() as worker, calls_of(self._model_calls):
-                retrieved: Retrieval = worker.run(
-                    memory.recall, self._case.visible.query, timeout=self._limits.timeout
-                )
-            if len(retrieved.text) > self._limits.max_text:
-                size = f"{len(retrieved.text):,} characters for one task; at most {self._limits.max_text:,} are taken"
-                raise AgentFault(f"the agent's memory gave {size}", blame=blame)
-            self._retrieved = retrieved
+                retrieved: Retrieval = worker.run(memory.recall, self._case.visible.query, timeout=self._limits.timeout)
             self._channel = Channel(memory.beside(self._sandbox), self._limits)
         except Overdue:
             message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
             return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
         except AgentFault as error:
             return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+        if len(retrieved.text) > self._limits.max_text:
+            size = f"{len(retrieved.text):,} characters for one task; at most {self._limits.max_text:,} are taken"
+            return _End("agent_error", Fault(blame=blame, message=f"the agent's memory gave {size}"))
+        self._retrieved = retrieved
         return None
 
     def _talk(self) -> _End:

@@ -53,9 +53,7 @@ class Memories:
         self._lock = Lock()
         self._waiting: OrderedDict[Hashable, _Held] = OrderedDict()
 
-    def of(
-        self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int
-    ) -> EpisodeMemory:
+    def of(self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int) -> EpisodeMemory:
         """Return the memory for one episode; nothing is made or updated before it is asked."""
         owner = (suite, case.group.name if case.group else f"case {case.id}", trial)
         return EpisodeMemory(self, owner, case, histories, trial)
@@ -146,7 +144,9 @@ class EpisodeMemory:
         make = self._memories.source.make
         memory: Any = None if make is None else make(self._trial)
         if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:
-            raise AgentFault(f"the memory {self._memories.source.spec} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}")
+            raise AgentFault(
+                f"the memory {self._memories.source.spec} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}"
+            )
         memory.reset()
         return _Held(memory)
 
