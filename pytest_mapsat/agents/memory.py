@@ -9,8 +9,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, Request, named_model, prompt
