@@ -38,7 +38,7 @@ else:
         "checks": "KINDS leaves",
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
-            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowsAnswer "
+            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "ToolAnswer Words"
         ),
         "tool": (
@@ -46,8 +46,8 @@ else:
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Behavior Case Clarification Confirms Context Evidence ExpectedTool Interaction LevelRule Location "
-            "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Utterance Visible"
+            "Behavior Case Clarification Confirms Context Evidence ExpectedTool Interaction LevelRule Location Message "
+            "OracleTurn PlannedCall QUOTED_VALUE Requirement ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "

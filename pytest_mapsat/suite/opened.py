@@ -275,7 +275,15 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=self.sandboxes is not None)
+        overlays = self.overlays(case.id) if case.world.rows else ()
+        return errors_of(
+            case,
+            self.manifest,
+            self.tools,
+            self.tables,
+            overlays=overlays,
+            all_checks_added=self.sandboxes is not None,
+        )
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the case's recordings, in the order of files and lines.
