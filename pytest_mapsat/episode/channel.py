@@ -7,14 +7,14 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import TIMEOUT_MAX, Lock
 from typing import Any
 
 from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, UsageError, json_size, tool_name
+from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, Tool, UsageError, json_size, tool_name
 from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed
 
 
@@ -69,6 +69,11 @@ class Channel:
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that can be called, by name."""
+        return self._sandbox.tools
 
     def open(self) -> None:
         """Let calls through, for one reply."""

@@ -51,7 +51,7 @@ else:
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
-            "ProvenanceKind RESERVED ReferenceEnd RowChange Step StepStatus Structured Trajectory Turn "
+            "ProvenanceKind RESERVED ReferenceEnd Retrieval RowChange Step StepStatus Structured Trajectory Turn "
             "TurnTiming Usage change_lines total_usage trajectory_digest"
         ),
         "verdict": (

@@ -32,6 +32,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
     metrics = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
     yield from _row([f"{view.metric_word(name)} {text}" for name, text in metrics if text], width)
+    yield from _memory(card, width, full=full)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -47,6 +48,17 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         card.labels, key=lambda label: list(_STATES).index(label.outcome) if label.outcome in _STATES else 9
     ):
         yield from _label(card, label, width, full=full)
+
+
+def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield what the agent's memory gave it for the task, and what that cost."""
+    memory = card.trajectory.memory
+    if memory is not None:
+        yield Line("")
+        text = cut(printable(memory.text), _ALL if full else _RESULT) or "(nothing)"
+        for place, line in enumerate(text.splitlines()):
+            yield from _part("" if place else "memory", line, width)
+        yield from _part("", spent, width) if (spent := view.spent_text(memory.usage)) else ()
 
 
 def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
