@@ -38,6 +38,7 @@ from .layers import (
     SandboxSuite,
     installed_sandboxes,
     make_sandbox,
+    unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
 from .satisfy import fits, same_value, satisfies
@@ -99,5 +100,6 @@ __all__ = [
     "text_similarity",
     "tokens",
     "unknown_table",
+    "unknown_tool",
     "unmet",
 ]
