@@ -39,7 +39,8 @@ class Limits:
     Attributes:
         max_turns: replies of the agent.
         timeout: wall time of the whole episode, seconds.
-        max_calls: tool calls in one reply.
+        max_calls: tool calls in one reply: an agent that makes more has run wild, and its episode ends.
+        calls: tool calls in the whole episode, whatever becomes of them; further ones are answered with an error. None: as many as it likes.
         max_text: characters of one reply, and of the arguments of one call.
 
     Raises:
@@ -50,6 +51,7 @@ class Limits:
     timeout: float = 300.0
     max_calls: int = 200
     max_text: int = 1_000_000
+    calls: int | None = None
 
     @classmethod
     def of(cls, options: RunOptions) -> Limits:
@@ -84,10 +86,16 @@ class Channel:
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
+        self._made = 0
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that the agent may call, by name."""
+        return self._tools
 
     @property
     def user_tools(self) -> Mapping[str, Tool]:
-        """The tools that the user may call."""
+        """Those that the user may call."""
         return self._user_tools
 
     def open(self) -> None:
@@ -165,9 +173,9 @@ class Channel:
         name = tool_name(tools, name)
         self._under_way = name, perf_counter()
         try:
-            answer = self._too_large(arguments) or (
-                self._sandbox.call(name, arguments) if name in tools else unknown_tool(name, tools)
-            )
+            answer = self._too_large(arguments) or (self._used_up() if tools is self._tools else None)
+            if answer is None:
+                answer = self._sandbox.call(name, arguments) if name in tools else unknown_tool(name, tools)
         except RecursionError:
             raise  # the agent has used up the stack: its own fault
         except Exception as error:  # noqa: BLE001  # a sandbox that raises is to blame itself
@@ -177,6 +185,17 @@ class Channel:
             self._under_way = None
         given = arguments if isinstance(arguments, dict) else {}
         return answer.step(name, given, f"c{next(self._numbers)}")
+
+    def _used_up(self) -> Answer | None:
+        """Answer a call of the agent that is one more than it may make in the episode with an error that asks for the answer."""
+        self._made += 1
+        most = self._limits.calls
+        if most is None or self._made <= most:
+            return None
+        used_up = f"this episode allows {most} tool call{'' if most == 1 else 's'}, and none is left"
+        return Answer(
+            {"status": "error", "message": f"{used_up}: answer the user now, with what you have"}, "over_limit"
+        )
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""

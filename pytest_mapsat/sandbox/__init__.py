@@ -29,6 +29,7 @@ from .end import (
     reference_digest,
     tables_of,
 )
+from .hops import ReturnedRow, holds_evidence, hop_calls, id_text, named_items, returned_rows
 from .layers import (
     RecordedSandbox,
     Refused,
@@ -41,7 +42,7 @@ from .layers import (
     unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies
+from .satisfy import fits, same_value, satisfies, values_found
 from .spec import argument_problems, rule_of
 from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
@@ -59,6 +60,7 @@ __all__ = [
     "EndError",
     "RecordedSandbox",
     "Refused",
+    "ReturnedRow",
     "Row",
     "Rows",
     "Sandbox",
@@ -80,9 +82,13 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
+    "holds_evidence",
+    "hop_calls",
+    "id_text",
     "installed_sandboxes",
     "make_sandbox",
     "maybe_writing",
+    "named_items",
     "net_changes",
     "normalise",
     "number",
@@ -91,6 +97,7 @@ __all__ = [
     "point_of",
     "recording_key",
     "reference_digest",
+    "returned_rows",
     "rows_meant",
     "rule_of",
     "same_value",
@@ -102,4 +109,5 @@ __all__ = [
     "unknown_table",
     "unknown_tool",
     "unmet",
+    "values_found",
 ]
