@@ -86,7 +86,7 @@ class Channel:
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
-        self._made = 0
+        self._made = 0  # calls of the agent
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -171,6 +171,7 @@ class Channel:
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
         """Answer a call by one of the caller's tools: whoever calls another's learns nothing of it."""
         name = tool_name(tools, name)
+        self._made += tools is self._tools
         self._under_way = name, perf_counter()
         try:
             answer = self._too_large(arguments) or (self._used_up() if tools is self._tools else None)
@@ -188,7 +189,6 @@ class Channel:
 
     def _used_up(self) -> Answer | None:
         """Answer a call of the agent that is one more than it may make in the episode with an error that asks for the answer."""
-        self._made += 1
         most = self._limits.calls
         if most is None or self._made <= most:
             return None
