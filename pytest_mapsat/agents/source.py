@@ -98,8 +98,8 @@ def seconds_left(session: Session) -> float:
     return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
-def context_of(visible: Visible) -> AgentContext:
-    """Return the context for an agent, new each time: what an agent does to it stays with the agent."""
+def context_of(visible: Visible, memory: str = "") -> AgentContext:
+    """Return the context for an agent, with what its memory has for the task, new each time: what an agent does to it stays with the agent."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -111,6 +111,7 @@ def context_of(visible: Visible) -> AgentContext:
         locale=context.locale,
         details=deepcopy(context.details),
         profile=deepcopy(context.profile),
+        memory=memory,
         instructions=visible.instructions,
         output_schema=deepcopy(visible.output_schema),
     )
