@@ -169,7 +169,7 @@ class Channel:
         return "the sandbox of tools broke" if self.broken else ""
 
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
-        """Answer a call by one of the caller's tools: whoever calls another's learns nothing of it."""
+        """Answer a call by one of the caller's tools; of a call of another tool it says that there is none."""
         name = tool_name(tools, name)
         self._made += tools is self._tools
         self._under_way = name, perf_counter()

@@ -34,7 +34,7 @@ class Stock:
 
 
 def _phrases() -> tuple[dict[str, Stock], dict[str, dict[str, list[str]]], dict[str, re.Pattern[str]]]:
-    """Return the stock phrases by language, what a model is told of its liberties, and the patterns by name."""
+    """Return the stock phrases by language, what a model is told about its liberties, and the patterns by name."""
     text = (files(__package__) / "phrases.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe loader, in C
     patterns = {name: "|".join(parts) for name, parts in data["patterns"].items()}
@@ -53,7 +53,7 @@ def stock_of(language: str) -> Stock:
 
 
 def liberties(language: str, may: Collection[str]) -> dict[str, str]:
-    """Return what a user that is a model is told of each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
+    """Return what a user that is a model is told about each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
     return {name: told[name in may] for name, told in _LIBERTIES[_own_language(language)].items()}
 
 
