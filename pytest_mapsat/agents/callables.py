@@ -23,7 +23,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .frameworks import Adapter, Episode, adapter_for
 from .returned import AgentFault, checked, described
-from .source import AgentContext, Conversation, Session
+from .source import AgentContext, HandedConversation, Session
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -74,16 +74,13 @@ class CallableSource:
         return CallableConversation(self, toolbox, context, session)
 
 
-class CallableConversation(Conversation):
+class CallableConversation(HandedConversation):
     """One episode with a callable."""
 
-    def __init__(
-        self, source: CallableSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
+    _source: CallableSource
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
         self._agent: tuple[Callable[..., Any], Wants] | None = None
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None

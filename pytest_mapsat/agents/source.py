@@ -8,7 +8,7 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
 from pytest_mapsat.reply import Reply
@@ -140,6 +140,16 @@ class Conversation:
         """Give back what the agent holds; called once its episode is over."""
 
 
+class HandedConversation(Conversation):
+    """An agent in one episode, with what ``AgentSource.open`` hands it."""
+
+    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
+
+
 class AgentSource(Protocol):
     """Something that can be talked to.
 
@@ -178,7 +188,31 @@ class AgentSource(Protocol):
 
 
 class SourceElsewhere:
-    """A source whose agent runs outside of this process: a service or a program."""
+    """A source whose agent runs outside of this process: a service, a program, a model.
+
+    Attributes:
+        conversation: makes the agent of one episode.
+    """
+
+    kind: Literal["agent"] = "agent"
+    shared = False
+    waits = True
+    conversation: ClassVar[type[HandedConversation]]
+
+    @property
+    def agent(self) -> object:
+        """The source itself: the agent is no object of this process."""
+        return self
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> HandedConversation:
+        """Return the agent for one episode."""
+        return self.conversation(self, toolbox, context, session)
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"
