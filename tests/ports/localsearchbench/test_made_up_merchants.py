@@ -49,7 +49,7 @@ FIELDS = [
     "group_deals",
 ]
 #: Which Python, which machine and which locale builds a world has no part in its bytes: this is what all of them write.
-DIGEST = "cbf7bb0de3c445bfea48115358504fc385283a55374e0d20a54255d711b65c97"
+DIGEST = ""
 
 
 @pytest.fixture(scope="module")
