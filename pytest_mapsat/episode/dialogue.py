@@ -12,6 +12,7 @@ from pytest_mapsat.agents import (
     AgentFault,
     AgentSource,
     Conversation,
+    KeptAgent,
     Reply,
     Session,
     Source,
@@ -68,6 +69,7 @@ def run_episode(
     trial: int = 1,
     identity: str = "",
     form: bool = False,
+    kept: KeptAgent | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
@@ -82,11 +84,14 @@ def run_episode(
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
+        kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form).run()
+    identity = identity or (kept and kept.session) or session_id(case, trial)
+    if kept is not None:
+        kept.session = identity
+    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -120,6 +125,7 @@ class _Dialogue:
     _trial: int
     _identity: str
     _wants_form: bool
+    _kept: KeptAgent | None = None
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
@@ -149,10 +155,10 @@ class _Dialogue:
         )
 
     def _talk(self) -> _End:
-        with port(self._channel) as (call, think):
+        with port(self._channel, self._kept) as (call, think):
             toolbox = Toolbox(self._sandbox.tools, call)
             context = partial(context_of, self._case.visible)
-            session = Session(self._identity, think, self._trial)
+            session = Session(self._identity, think, self._trial, self._kept)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
