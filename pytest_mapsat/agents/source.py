@@ -8,7 +8,7 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
 from pytest_mapsat.reply import Reply
@@ -131,8 +131,8 @@ def seconds_left(session: Session) -> float:
     return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
-def context_of(visible: Visible) -> AgentContext:
-    """Return the context for an agent, new each time: what an agent does to it stays with the agent."""
+def context_of(visible: Visible, memory: str = "") -> AgentContext:
+    """Return the context for an agent, with what its memory has for the task, new each time: what an agent does to it stays with the agent."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -144,6 +144,7 @@ def context_of(visible: Visible) -> AgentContext:
         locale=context.locale,
         details=deepcopy(context.details),
         profile=deepcopy(context.profile),
+        memory=memory,
         instructions=visible.instructions,
         output_schema=deepcopy(visible.output_schema),
     )
@@ -170,6 +171,16 @@ class Conversation:
 
     def close(self) -> None:
         """Give back what the agent holds; called once its episode is over."""
+
+
+class HandedConversation(Conversation):
+    """An agent in one episode, with what ``AgentSource.open`` hands it."""
+
+    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
 
 
 class AgentSource(Protocol):
@@ -210,7 +221,31 @@ class AgentSource(Protocol):
 
 
 class SourceElsewhere:
-    """A source whose agent runs outside of this process: a service or a program."""
+    """A source whose agent runs outside of this process: a service, a program, a model.
+
+    Attributes:
+        conversation: makes the agent of one episode.
+    """
+
+    kind: Literal["agent"] = "agent"
+    shared = False
+    waits = True
+    conversation: ClassVar[type[HandedConversation]]
+
+    @property
+    def agent(self) -> object:
+        """The source itself: the agent is no object of this process."""
+        return self
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> HandedConversation:
+        """Return the agent for one episode."""
+        return self.conversation(self, toolbox, context, session)
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"

@@ -7,14 +7,14 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import TIMEOUT_MAX, Lock
 from typing import Any
 
 from pytest_mapsat.agents import KeptAgent, as_json
-from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, UsageError, json_size, tool_name
+from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, Tool, UsageError, json_size, tool_name
 from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed
 
 
@@ -25,7 +25,8 @@ class Limits:
     Attributes:
         max_turns: replies of the agent.
         timeout: wall time of the whole episode, seconds.
-        max_calls: tool calls in one reply.
+        max_calls: tool calls in one reply: an agent that makes more has run wild, and its episode ends.
+        calls: tool calls in the whole episode, whatever becomes of them; further ones are answered with an error. None: as many as it likes.
         max_text: characters of one reply, and of the arguments of one call.
 
     Raises:
@@ -36,6 +37,7 @@ class Limits:
     timeout: float = 300.0
     max_calls: int = 200
     max_text: int = 1_000_000
+    calls: int | None = None
 
     @classmethod
     def of(cls, options: RunOptions) -> Limits:
@@ -67,6 +69,11 @@ class Channel:
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that can be called, by name."""
+        return self._sandbox.tools
 
     def open(self) -> None:
         """Let calls through, for one reply."""
@@ -128,15 +135,26 @@ class Channel:
         return "the sandbox of tools broke" if self.broken else ""
 
     def _answered(self, name: str, arguments: JsonObject) -> Step | None:
+        number = next(self._numbers)
         try:
-            answer = self._too_large(arguments) or self._sandbox.call(name, arguments)
+            answer = self._too_large(arguments) or self._used_up(number) or self._sandbox.call(name, arguments)
         except RecursionError:
             raise  # the agent has used up the stack: its own fault
         except Exception as error:  # noqa: BLE001  # a sandbox that raises is to blame itself
             self.broken = error
             return None
         given = arguments if isinstance(arguments, dict) else {}
-        return answer.step(tool_name(self._sandbox.tools, name), given, f"c{next(self._numbers)}")
+        return answer.step(tool_name(self._sandbox.tools, name), given, f"c{number}")
+
+    def _used_up(self, number: int) -> Answer | None:
+        """Answer a call that is one more than the episode may make with an error that asks for the answer."""
+        most = self._limits.calls
+        if most is None or number <= most:
+            return None
+        used_up = f"this episode allows {most} tool call{'' if most == 1 else 's'}, and none is left"
+        return Answer(
+            {"status": "error", "message": f"{used_up}: answer the user now, with what you have"}, "over_limit"
+        )
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""

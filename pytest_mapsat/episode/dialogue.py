@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pytest_mapsat.agents import (
     AgentFault,
@@ -32,6 +32,7 @@ from pytest_mapsat.model import (
     Form,
     InfrastructureError,
     MapsatError,
+    Retrieval,
     Step,
     Trajectory,
     Turn,
@@ -49,6 +50,23 @@ if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
 
 _UNKNOWN = Usage()
+
+
+class Remembering(Protocol):
+    """The memory that an agent has in one episode."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's own code, and so a part of the agent."""
+
+    def recall(self, query: str) -> Retrieval:
+        """Return what it has for a task. Raises AgentFault, InfrastructureError."""
+
+    def beside(self, sandbox: Sandbox) -> Sandbox:
+        """Return a sandbox with the memory's tools, as they are once it was asked, beside its own. Raises AgentFault."""
+
+    def close(self) -> None:
+        """Give it back; called once the episode is over."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,7 @@ def run_episode(
     trial: int = 1,
     identity: str = "",
     form: bool = False,
+    memory: Remembering | None = None,
     kept: KeptAgent | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
@@ -80,10 +99,11 @@ def run_episode(
         source: the agent, or the file with its dialogues.
         user: who speaks for the user, fresh for this episode.
         sandbox: the sandbox that answers tool calls.
-        limits: what the episode may use.
+        limits: what the episode may use; how many calls, the case says.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
+        memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
         kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
     if source.kind == "recorded":
@@ -91,7 +111,8 @@ def run_episode(
     identity = identity or (kept and kept.session) or session_id(case, trial)
     if kept is not None:
         kept.session = identity
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, kept).run()
+    limits = replace(limits or Limits(), calls=case.episode.calls)
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -125,7 +146,9 @@ class _Dialogue:
     _trial: int
     _identity: str
     _wants_form: bool
+    _memory: Remembering | None = None
     _kept: KeptAgent | None = None
+    _retrieved: Retrieval | None = None
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
@@ -152,12 +175,38 @@ class _Dialogue:
             warnings=self._warnings,
             setup=self._sandbox.setup,
             form=self._form,
+            memory=self._retrieved,
         )
 
+    def _recall(self, memory: Remembering) -> _End | None:
+        """Ask the memory, and have its tools beside those of the sandbox; return the end that it brings where it cannot be used."""
+        blame: Blame = "agent" if memory.own else "infrastructure"
+        try:
+            with leased() as worker, calls_of(self._model_calls):
+                retrieved: Retrieval = worker.run(memory.recall, self._case.visible.query, timeout=self._limits.timeout)
+            self._channel = Channel(memory.beside(self._sandbox), self._limits)
+        except Overdue:
+            message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
+            return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
+        except AgentFault as error:
+            return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+        if len(retrieved.text) > self._limits.max_text:
+            size = f"{len(retrieved.text):,} characters for one task; at most {self._limits.max_text:,} are taken"
+            return _End("agent_error", Fault(blame=blame, message=f"the agent's memory gave {size}"))
+        self._retrieved = retrieved
+        return None
+
     def _talk(self) -> _End:
+        if self._memory is None:
+            return self._played()
+        with closing(self._memory):
+            return self._recall(self._memory) or self._played()
+
+    def _played(self) -> _End:
         with port(self._channel, self._kept) as (call, think):
-            toolbox = Toolbox(self._sandbox.tools, call)
-            context = partial(context_of, self._case.visible)
+            toolbox = Toolbox(self._channel.tools, call)
+            remembered = "" if self._retrieved is None else self._retrieved.text
+            context = partial(context_of, self._case.visible, remembered)
             session = Session(self._identity, think, self._trial, self._kept)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.

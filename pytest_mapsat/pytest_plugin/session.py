@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import Source, resolve_source, source_of
+from pytest_mapsat.agents import MemorySource, Source, open_memory, resolve_source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
@@ -135,6 +135,7 @@ class MapsatSession:
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
+        self._memory = self._open_memory()
         self._runner: Runner | None = None
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
@@ -443,9 +444,35 @@ class MapsatSession:
 
         return OwnTools.load(self.settings.tools, root=self.root)
 
+    def _open_memory(self) -> MemorySource | None:
+        """Return where the agent's memories come from; None where it has none.
+
+        Raises:
+            UsageError: there is no such memory, or it is of no use with what else was asked for.
+        """
+        spec, option = self.settings.request.options.agent_memory, "--mapsat-agent-memory"
+        memory = open_memory(spec, root=self.root, client=self._client)
+        if memory is None:
+            return None
+        reasons = {
+            "recorded dialogues are as they are, whatever a memory has": self._source and self._source.kind != "agent",
+            "--mapsat-isolate keeps the agent's code out of this process, in which a memory of its own would be": (
+                self.settings.isolation and memory.own
+            ),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise UsageError(f"{option}={spec}: {reason}: leave one of them out")
+        return memory
+
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
+        memories = None
+        if self._memory is not None:
+            from pytest_mapsat.runs.memories import Memories  # noqa: PLC0415 (only where it is asked for)
+
+            memories = Memories(self._memory)
         return Runner(
             source,
             request,
@@ -454,6 +481,7 @@ class MapsatSession:
             client=self._client,
             own_tools=self._own_tools,
             elsewhere=self._elsewhere(request),
+            memories=memories,
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.recording import Keeping, Kept, OwnTools
 
     from .elsewhere import Elsewhere
+    from .memories import Memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class Runner:
         client: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: there are none.
         elsewhere: has episodes played by other processes; None: they are played here.
+        memories: give agents what their memory has for a task; None: they have none.
         carried: the tasks that were played in suites that carry dialogues.
     """
 
@@ -83,6 +85,7 @@ class Runner:
     client: LiteLLMClient | None = None
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
+    memories: Memories | None = None
     carried: Carried = field(default_factory=Carried)
     _making: Lock = field(default_factory=Lock)
     _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
@@ -172,8 +175,9 @@ class Runner:
                 trajectory = trajectory.model_copy(update={"reference": reference})
             return Played(case, trajectory, seconds)
 
+        histories = () if options.agent_memory == "none" else self._before(suite, case, trial)
         if self.elsewhere is not None and self.source.kind == "agent":
-            return played(self.elsewhere.play(case, suite, self.source, trial=trial))
+            return played(self.elsewhere.play(case, suite, self.source, histories, trial=trial))
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
@@ -181,7 +185,10 @@ class Runner:
             except InfrastructureError as error:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             limits, form = Limits.of(options), options.form
-            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, kept=kept))
+            memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
+            return played(
+                run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
+            )
 
     def _before(self, suite: Suite, case: Case, trial: int) -> tuple[History, ...]:
         """Return what has passed before a case, by task: its suite's interactions and, where they are carried, the agent's own dialogues."""

@@ -29,6 +29,7 @@ from .end import (
     reference_digest,
     tables_of,
 )
+from .hops import ReturnedRow, holds_evidence, hop_calls, id_text, named_items, returned_rows
 from .layers import (
     RecordedSandbox,
     Refused,
@@ -40,7 +41,7 @@ from .layers import (
     make_sandbox,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies
+from .satisfy import fits, same_value, satisfies, values_found
 from .spec import argument_problems, rule_of
 from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
@@ -58,6 +59,7 @@ __all__ = [
     "EndError",
     "RecordedSandbox",
     "Refused",
+    "ReturnedRow",
     "Row",
     "Rows",
     "Sandbox",
@@ -79,9 +81,13 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
+    "holds_evidence",
+    "hop_calls",
+    "id_text",
     "installed_sandboxes",
     "make_sandbox",
     "maybe_writing",
+    "named_items",
     "net_changes",
     "normalise",
     "number",
@@ -90,6 +96,7 @@ __all__ = [
     "point_of",
     "recording_key",
     "reference_digest",
+    "returned_rows",
     "rows_meant",
     "rule_of",
     "same_value",
@@ -100,4 +107,5 @@ __all__ = [
     "tokens",
     "unknown_table",
     "unmet",
+    "values_found",
 ]

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Conversation, Session, kept_of
+from pytest_mapsat.agents.source import AgentContext, HandedConversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -90,12 +90,12 @@ class IsolatedSource:
         kept = kept_of(session)
         if kept is not None and kept.process is not None and not kept.process.has_ended():
             process, kept.process = kept.process, None
-            return IsolatedConversation(self, process, None, toolbox, context, session)
+            return IsolatedConversation(process, None, self, toolbox, context, session)
         process, told = self._brought_up()
         if isinstance(told, Unusable):
             told = self.fault(scrubbed(told.message, _DESCRIBED))
         fault = told if isinstance(told, AgentFault) else None
-        return IsolatedConversation(self, process, fault, toolbox, context, session)
+        return IsolatedConversation(process, fault, self, toolbox, context, session)
 
     def close(self) -> None:
         """End the process that waits, and no longer than a moment later all others."""
@@ -174,24 +174,15 @@ class IsolatedSource:
         return process.ready
 
 
-class IsolatedConversation(Conversation):
+class IsolatedConversation(HandedConversation):
     """One episode with an agent in its process."""
 
-    def __init__(  # noqa: PLR0917  # one caller
-        self,
-        source: IsolatedSource,
-        process: AgentProcess,
-        fault: AgentFault | None,
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> None:
-        self._source = source
+    _source: IsolatedSource
+
+    def __init__(self, process: AgentProcess, fault: AgentFault | None, *handed: Any) -> None:
+        super().__init__(*handed)
         self._process = process
         self._fault = fault
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
         self._turn = 0
         self._killed = False
         self._came_back = Event()
