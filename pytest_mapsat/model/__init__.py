@@ -52,7 +52,7 @@ else:
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
             "ProvenanceKind RESERVED ReferenceEnd Retrieval RowChange Step StepStatus Structured Trajectory Turn "
-            "TurnTiming Usage change_lines total_usage trajectory_digest"
+            "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "

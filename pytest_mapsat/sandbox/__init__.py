@@ -39,6 +39,7 @@ from .layers import (
     SandboxSuite,
     installed_sandboxes,
     make_sandbox,
+    unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
 from .satisfy import fits, same_value, satisfies, values_found
@@ -106,6 +107,7 @@ __all__ = [
     "text_similarity",
     "tokens",
     "unknown_table",
+    "unknown_tool",
     "unmet",
     "values_found",
 ]
