@@ -69,7 +69,15 @@ _LOOKED_AT: frozenset[type[Noun]] = _TOOL_NAMERS | _OF_OUTPUT | {PythonCheck, En
 
 @dataclass(frozen=True)
 class Remark:
-    """Something about a part of a case; an ``error`` of ``errors_of`` keeps the case from being loaded."""
+    """Something about a part of a case; an ``error`` of ``errors_of`` keeps the case from being loaded.
+
+    Attributes:
+        severity: ``error``: no run can learn anything from it; ``warning``: probably a mistake.
+        rule: a short fixed word for the sort of thing.
+        place: where in the case: ``("truth", "tools", 0)``.
+        message: what is wrong, with found and expected in it.
+        hint: what to do; may be empty.
+    """
 
     severity: Severity
     rule: str
