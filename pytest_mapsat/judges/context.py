@@ -321,7 +321,7 @@ class Context:
         told = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         told += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
         if self.visible is not None:
-            told.append(self.visible.model_dump_json())
+            told.append(self.visible.model_dump_json(exclude={"interactions"}))  # no agent has read those
         return "\n".join(map(fold_phrase, told))
 
     def _addressed(self, turn: WhichReply) -> Iterator[tuple[str, tuple[Document, Mention]]]:

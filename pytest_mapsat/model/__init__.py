@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "base": (
-            "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DEFAULT_ASSERTED Family FigureRole InfrastructureError Json "
+            "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DATE_PATTERN DEFAULT_ASSERTED Family FieldUnit FigureRole InfrastructureError Json "
             "JsonObject MapsatError Membership MetricName Mode NotRecordedError Noun Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
             "UsageError canonical_json did_you_mean digest json_size lighten noun_digest same "
             "shown types_of"
@@ -38,16 +38,16 @@ else:
         "checks": "KINDS leaves",
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
-            "Overlay Reference Refers RoundAnswer RoutesAnswer RowFilter RowsAnswer "
+            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "ToolAnswer Words"
         ),
         "tool": (
-            "CutByDistance CutByLabel Entities FieldKind FieldRole FieldUnit Fields ITEM Meaning MeaningTree "
+            "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Case Clarification Confirms Context Evidence ExpectedTool LevelRule Location "
-            "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Visible"
+            "Behavior Case Clarification Confirms Context Evidence ExpectedTool Interaction LevelRule Location Message "
+            "OracleTurn PlannedCall QUOTED_VALUE Requirement ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from .base import JsonObject, Noun
+from .base import FieldUnit, FigureRole, JsonObject, Noun, did_you_mean, shown
 
 Column = Annotated[str, Field(min_length=1, max_length=80)]
 Columns = tuple[Column, ...]
@@ -200,6 +201,141 @@ class RowsAnswer(Noun):
     otherwise: JsonObject | None = None
 
 
+class PartColumn(Noun):
+    """What separates the parts of a large table, cities for instance; a call searches one of them. A column alone may be written as a word.
+
+    ``column``: the column; ``parameter``: the one that names the part, that with the column's name unless it is given.
+    """
+
+    column: Column
+    parameter: Parameter | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, data: Any) -> Any:
+        return {"column": data} if isinstance(data, str) else data
+
+
+class Threshold(Noun):
+    """What a figure is at least, or at most; one of the two, or both."""
+
+    least: float | None = None
+    most: float | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Threshold:
+        if self.least is None and self.most is None:
+            raise ValueError("needs least, most or both")
+        return self
+
+
+#: role of a figure -> the unit that it is in; all others are sums of money.
+_UNITS: dict[str, FieldUnit] = {
+    "rating": "star", "count": "count", "capacity": "people", "age": "year", "temperature": "celsius", "frequency": "min",
+    "travel_time": "min", "wait": "min", "slack": "min", "stay": "min", "travel_distance": "m", "headroom": "m",
+}  # fmt: skip
+_CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d$"
+#: What one phrase may stand for.
+_Says = Annotated[Threshold | StrictBool | StrictInt | StrictFloat | StrictStr, Field(union_mode="left_to_right")]
+
+
+class RankedField(Noun):
+    """What a searched column holds. What it holds alone may be written as a word: ``tags: words``.
+
+    Attributes:
+        holds: ``name``; ``word``: one text, number or truth value; ``words``: a list of these; ``figure``; ``hours``: opening hours; ``text``: running text, which
+            counts for the text score and fulfils no condition.
+        role: what a figure is a figure of, by which a query means it ("rated 4.5").
+        unit: what it is written in, by role unless given.
+        says: phrase -> the condition that it stands for: ``{least: 4.5}`` of a figure, a time of day of hours, a value of words.
+    """
+
+    holds: Literal["name", "word", "words", "figure", "hours", "text"]
+    role: FigureRole | None = None
+    unit: FieldUnit | None = None
+    says: dict[Annotated[str, Field(min_length=1, max_length=80)], _Says] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, data: Any) -> Any:
+        data = {"holds": data} if isinstance(data, str) else data
+        if isinstance(data, dict) and data.get("holds") == "figure" and isinstance(data.get("role"), str):
+            return {"unit": _UNITS.get(data["role"], "yuan"), **data}
+        return data
+
+    @model_validator(mode="after")
+    def _fitting(self) -> RankedField:
+        if (self.holds == "figure") != (self.unit is not None):
+            raise ValueError("a figure needs a role or a unit, and nothing else has one: {holds: figure, role: rating}")
+        for phrase, meant in self.says.items():
+            if self.holds == "figure":
+                fits, expected = isinstance(meant, Threshold), "{least: 4.5} or {most: 40}"
+            elif self.holds == "hours":
+                fits, expected = isinstance(meant, str) and re.match(_CLOCK, meant) is not None, '"23:30"'
+            else:
+                fits = self.holds in ("word", "words") and not isinstance(meant, Threshold)
+                expected = "a value of the column" if self.holds in ("word", "words") else "no phrases here"
+            if not fits:
+                raise ValueError(f"says: {phrase!r} stands for {shown(meant)}, expected {expected}")
+        return self
+
+
+#: The filters that a ranked search has, and what the column of each holds.
+_FILTERS = {"equal": ("name", "word", "words"), "least": ("figure",), "most": ("figure",), "open_at": ("hours",)}
+
+
+class RankedAnswer(Noun):
+    """The rows of one part of a large table that fit a free text best.
+
+    First comes how many of the text's conditions a row fulfils, then a text score, then the id. Conditions are words of the part's own fields, declared
+    synonyms, figures and times of day.
+
+    Attributes:
+        table: the table. A part of it is read when a call first searches it.
+        id: the column with the id, a text that no two rows share.
+        part: what separates the parts. A call searches the one that its parameter names, else one that the text names, else the city of the case's context.
+        fields: column -> what it holds; no other is searched.
+        text: the parameter with the free text.
+        words: the table of words that mean the same (see ``Words``).
+        where: parameter -> how it filters, strictly, as in rows: ``equal``, ``least``, ``most``, ``open_at``.
+        limit: the most rows that are given.
+        page, items, count, show, echo: as for rows.
+    """
+
+    kind: Literal["ranked"]
+    table: str
+    id: Column = "id"
+    part: PartColumn
+    fields: dict[Column, RankedField] = Field(min_length=1)
+    text: Parameter
+    words: str | None = None
+    where: dict[Parameter, RowFilter] = Field(default_factory=dict)
+    limit: int = Field(default=20, ge=1, le=1000)
+    page: Page = Page()
+    items: str = "items"
+    count: str | None = None
+    show: Columns = ()
+    echo: dict[str, Parameter] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _filters(self) -> RankedAnswer:
+        for parameter, rule in self.where.items():
+            kinds = _FILTERS.get(rule.op)
+            if kinds is None or not isinstance(rule, EqualTo | ColumnHolds):
+                raise ValueError(
+                    f"where: {parameter}: a ranked search has no filter {rule.op!r}; it has {', '.join(_FILTERS)}"
+                )
+            field = self.fields.get(rule.column)
+            if field is None:
+                hint = did_you_mean(rule.column, self.fields) or f"there is {', '.join(self.fields)}"
+                raise ValueError(f"where: {parameter}: the column {rule.column!r} is none of fields ({hint})")
+            if field.holds not in kinds:
+                raise ValueError(
+                    f"where: {parameter}: {rule.op} needs a column that holds {' or '.join(kinds)}, and {rule.column} holds {field.holds}"
+                )
+        return self
+
+
 class Local(Noun):
     """What a way by local streets is taken for: by the distance as the crow flies.
 
@@ -292,38 +428,52 @@ class RoundAnswer(Noun):
     ties: Column | None = None
 
 
-ToolAnswer = Annotated[RowsAnswer | RoutesAnswer | RoundAnswer, Field(discriminator="kind")]
+ToolAnswer = Annotated[RowsAnswer | RankedAnswer | RoutesAnswer | RoundAnswer, Field(discriminator="kind")]
 
 
-class Overlay(Noun):
-    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
+class RowPatch(Noun):
+    """How some rows of one table differ from those that all cases start from: they are changed, hidden, or added.
 
     Attributes:
-        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
-        like: other overlays that are laid on first.
         table: the table that is changed.
         where: column -> value, or a list of values of which one: the rows that are changed or hidden.
         set: column -> new value.
         hide: whether the rows are taken out.
         add: rows that are added.
-        note: why; nothing reads it.
     """
 
-    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
-    like: tuple[str, ...] = ()
+    ways: ClassVar[tuple[str, ...]] = ("set", "hide", "add")
+
     table: str = ""
     where: JsonObject = Field(default_factory=dict)
     set: JsonObject = Field(default_factory=dict)
     hide: bool = False
     add: tuple[JsonObject, ...] = ()
-    note: str = ""
 
     @model_validator(mode="after")
-    def _one_thing(self) -> Overlay:
-        if bool(self.like) + bool(self.set) + self.hide + bool(self.add) != 1:
-            raise ValueError("an overlay line has one of like, set, hide, add")
-        if bool(self.table) == bool(self.like):
+    def _one_thing(self) -> Self:
+        given = [way for way in self.ways if getattr(self, way)]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(f"found {found}, expected one of {', '.join(self.ways)}")
+        if bool(self.table) == (given == ["like"]):
             raise ValueError("set, hide and add need a table; like has none")
         if bool(self.where) != (bool(self.set) or self.hide):
             raise ValueError("set and hide need where, which says what rows; add and like have none")
         return self
+
+
+class Overlay(RowPatch):
+    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
+
+    Attributes:
+        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
+        like: other overlays that are laid on first.
+        note: why; nothing reads it.
+    """
+
+    ways: ClassVar[tuple[str, ...]] = ("like", "set", "hide", "add")
+
+    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
+    like: tuple[str, ...] = ()
+    note: str = ""

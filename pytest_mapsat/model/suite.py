@@ -110,6 +110,7 @@ class SuiteManifest(Noun):
     ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
+    ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
     ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
@@ -136,6 +137,7 @@ class SuiteManifest(Noun):
     form: bool = False
     sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
+    carry: Literal["dialogues"] | None = None
     cases: int | None = Field(default=None, ge=0, strict=True)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
     redact: tuple[_Variable, ...] = Field(default=(), max_length=200)

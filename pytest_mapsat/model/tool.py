@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import SCALARS, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
+from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
 from .computing import ToolAnswer
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
@@ -107,9 +107,6 @@ FieldKind = Literal[
     "clock", "hours", "mode", "text", "labelled", "flag", "ignored",
 ]  # fmt: skip
 FieldRole = FigureRole | TimeRole
-FieldUnit = Literal[
-    "m", "km", "s", "min", "h", "d", "yuan", "money", "percent", "celsius", "star", "people", "year", "count"
-]
 #: kind -> the unit it is written in and what it is a figure of, unless the declaration says otherwise.
 _FIGURES: dict[str, tuple[FieldUnit, FieldRole | None]] = {
     "distance": ("m", "travel_distance"),
@@ -203,11 +200,13 @@ class Tool(Noun):
     ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
     ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
     to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
+    ``by``: who may call it: the agent, the simulated user, both, or neither (``world``): then it only prepares a case. An agent learns nothing of a tool that is not its own.
     """
 
     name: Identifier
     aliases: tuple[Identifier, ...] = ()
     strict: bool = False
+    by: Literal["agent", "user", "both", "world"] = "agent"
     description: Text
     effect: Literal["read", "write"] = "read"
     profile: bool = False
@@ -233,6 +232,16 @@ class Tool(Noun):
             if wanted not in properties:
                 raise ValueError(f"about or mode names the parameter {wanted!r}, which parameters does not have")
         return self
+
+    @property
+    def for_agent(self) -> bool:
+        """Whether the agent may call it."""
+        return self.by in ("agent", "both")
+
+    @property
+    def for_user(self) -> bool:
+        """Whether the simulated user may call it."""
+        return self.by in ("user", "both")
 
     @cached_property
     def meanings(self) -> MeaningTree:

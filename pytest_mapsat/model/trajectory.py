@@ -234,7 +234,22 @@ class Trajectory(Noun):
     @property
     def calls(self) -> tuple[Step, ...]:
         """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
-        return tuple([step for turn in self.replies for step in turn.steps if step.kind == "call"])
+        return calls_in(self.replies)
+
+    @property
+    def user_calls(self) -> tuple[Step, ...]:
+        """The tool calls that the user made itself, in order."""
+        return calls_in(turn for turn in self.turns if turn.role == "user")
+
+    @property
+    def all_calls(self) -> tuple[Step, ...]:
+        """The tool calls of agent and user, in order: what the end of the episode follows from."""
+        return calls_in(self.turns)
+
+
+def calls_in(turns: Iterable[Turn]) -> tuple[Step, ...]:
+    """Return the tool calls of some turns, in order."""
+    return tuple([step for turn in turns for step in turn.steps if step.kind == "call"])
 
 
 #: The most things proposed, and the most figures, in one reply.

@@ -25,7 +25,6 @@ from .end import (
     differences,
     end_state,
     maybe_writing,
-    net_changes,
     play_reference,
     reference_digest,
     tables_of,
@@ -43,7 +42,7 @@ from .layers import (
 from .resolver import MISS_RESULT, Answer, recording_key
 from .satisfy import fits, same_value, satisfies
 from .spec import argument_problems, rule_of
-from .state import Row, Rows, State, Table, View, frozen, rows_meant, unknown_table, unmet
+from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:
@@ -72,6 +71,7 @@ __all__ = [
     "UnfitError",
     "View",
     "argument_problems",
+    "as_seen",
     "canonical",
     "day_of",
     "differences",

@@ -13,9 +13,9 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Local,
-    Overlay,
     RoundAnswer,
     RoutesAnswer,
+    RowPatch,
     RowsAnswer,
     Tool,
     did_you_mean,
@@ -46,7 +46,7 @@ class Computed:
     """The computed answers of one case, from the suite's tables with the case's overlays laid on, first to last."""
 
     def __init__(
-        self, tools: Mapping[str, Tool], tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context
+        self, tools: Mapping[str, Tool], tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context
     ) -> None:
         self._tools = tools
         self._ground = Ground(tables, overlays, context)

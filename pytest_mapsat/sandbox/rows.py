@@ -18,12 +18,13 @@ from pytest_mapsat.model import (
     OfRoute,
     OnDay,
     OpenNow,
-    Overlay,
     ParameterMatch,
+    RankedAnswer,
     Reference,
     Refers,
     RoundAnswer,
     RoutesAnswer,
+    RowPatch,
     RowsAnswer,
     Tool,
     Words,
@@ -115,7 +116,7 @@ class Place(NamedTuple):
 class Ground:
     """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
 
-    def __init__(self, tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context) -> None:
+    def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
         self.now = context.now
         self.context = context
         #: The case's own time of day, minutes after midnight; None for a case that stands at no time.
@@ -494,6 +495,11 @@ def shape_of(tool: Tool, rows: Mapping[str, Iterable[JsonObject]]) -> Json:
         if answer.items is None:
             return {**echo, **(answer.otherwise or {}), **told}
         return {**echo, **({answer.count: 1} if answer.count else {}), answer.items: [told]}
+    if isinstance(answer, RankedAnswer):
+        columns = answer.show or (answer.id, answer.part.column, *answer.fields)
+        row = _every(rows.get(answer.table, ()))
+        told = {name: row[name] for name in columns if name in row}
+        return {**dict.fromkeys(answer.echo, ""), **({answer.count: 1} if answer.count else {}), answer.items: [told]}
     if isinstance(answer, RoutesAnswer):
         way = _every(rows.get(answer.ways, ()))
         columns = (answer.name, answer.metres, answer.minutes, *answer.sums, *answer.least)

@@ -10,6 +10,7 @@ from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .people_labels import is_labels, read_answers, read_label_file
 from .recordings import PlacedRecording
+from .sequences import History
 from .writing import (
     Importer,
     ImportLog,
@@ -36,6 +37,7 @@ __all__ = [
     "LABELS",
     "REVIEWED",
     "CaseEntry",
+    "History",
     "ImportLog",
     "ImportReport",
     "Importer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -24,20 +24,23 @@ from pytest_mapsat.model import (
     Noun,
     Number,
     Output,
+    Overlay,
     PlannedCall,
     PythonCheck,
     Recommends,
     SameEnd,
+    ScriptedCall,
     SuiteManifest,
     Tool,
     WithinM,
+    World,
     did_you_mean,
     mismatches,
     shown,
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, unknown_table
+from pytest_mapsat.sandbox import Table, as_seen, unknown_table, unmet
 
 from .impossible import impossible
 from .tables import circle_in
@@ -52,6 +55,7 @@ _NAMES_TOOL: dict[type[Noun], str] = {
     Recommends: "tool",
     Bound: "tool",
     PlannedCall: "tool",
+    ScriptedCall: "tool",
 }
 _TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
 _OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
@@ -76,9 +80,10 @@ def errors_of(
     tools: Mapping[str, Tool],
     tables: Mapping[str, Table],
     *,
+    overlays: Sequence[Overlay] = (),
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases. ``overlays``: what is laid over the tables for it."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -95,10 +100,48 @@ def errors_of(
                     yield _error("currency", (*place, name), message, hint)
         for field in _tool_field(noun):
             name = getattr(noun, field)
-            if name not in tools:
-                hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
-                yield _error("unknown-tool", (*place, field), f"the suite has no tool {shown(name)}", hint)
+            yield from _tool_named(name, (*place, field), tools, _caller(noun, place))
     yield from _expected(case)
+    if case.world != World():
+        changed = {name: tables[name] for name in {overlay.table for overlay in overlays} & tables.keys()}
+        yield from _world(case, tools, {**tables, **as_seen(changed, overlays)})
+
+
+def _caller(noun: Noun, place: Place) -> Literal["agent", "user", "anyone"]:
+    """Return whose call it is that a noun of the truth names a tool for."""
+    if isinstance(noun, ScriptedCall):
+        return "user"
+    return "anyone" if place[:2] == ("truth", "end") else "agent"
+
+
+def _tool_named(
+    name: str, place: Place, tools: Mapping[str, Tool], caller: Literal["agent", "user", "anyone"]
+) -> Iterator[Remark]:
+    """Give that the suite has no tool of a name, or that it is another's to call."""
+    if name not in tools:
+        hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
+        yield _error("unknown-tool", place, f"the suite has no tool {shown(name)}", hint)
+    elif (caller == "agent" and not tools[name].for_agent) or (caller == "user" and not tools[name].for_user):
+        message = f"the {caller} cannot call {shown(name)}: its tool says by: {tools[name].by}"
+        yield _error(
+            "not-its-tool", place, message, f"tools that can be called by both say by: both; its own: by: {caller}"
+        )
+
+
+def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -> Iterator[Remark]:
+    """Give where the beginning of a case is laid over a table or row that is not there, or calls no tool of the suite."""
+    for index, patch in enumerate(case.world.rows):
+        place: Place = ("world", "rows", index)
+        if patch.table not in tables:
+            yield _error("unknown-table", (*place, "table"), unknown_table(patch.table, tables))
+            continue
+        added = [row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add]
+        for column, value in unmet(patch, tables[patch.table], added):
+            yield _error(
+                "no-such-row", (*place, "where", column), f"{patch.table} has no row with {column} {shown(value)}"
+            )
+    for index, call in enumerate(case.world.calls):
+        yield from _tool_named(call.tool, ("world", "calls", index, "tool"), tools, "anyone")
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
@@ -213,6 +256,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    yield from _of_interactions(case)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
     for name, value in case.truth.output.items() if schema else ():
@@ -222,6 +266,25 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("output", place, "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
             yield _error("output", place, wrong, "visible.output_schema says what is asked for")
+
+
+def _of_interactions(case: Case) -> Iterator[Remark]:
+    """Give which interactions are dated before the one before them, or after the task."""
+    last, now = "", case.visible.context.now
+    for index, interaction in enumerate(case.visible.interactions):
+        place: Place = ("visible", "interactions", index, "date")
+        if last and is_before(interaction.date, last):
+            yield _error("sequence", place, f"found {interaction.date} behind {last}: interactions stand by date")
+        if now is not None and is_before(now, interaction.date):
+            message = f"found {interaction.date}, after the task itself, whose context.now is {now}"
+            yield _error("sequence", place, message, "it belongs to a later task")
+        last = interaction.date
+
+
+def is_before(first: str, second: str) -> bool:
+    """Return whether a day or moment is before another, by the local time of each; a day and a moment on it are at the same time."""
+    length = min(len(first), len(second), len("2026-05-02T10:00"))
+    return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
 
 
 def _output_check(check: Output | Matches, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:

@@ -119,6 +119,11 @@ class _Linter:
                     self._cases[case.id] = case
                     self._about_case(case, entry)
 
+        try:
+            self._suite.refuse_broken_sequences()
+        except SuiteError as error:
+            self._findings += errors_of(error, "sequence")
+
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
         remarks = list(unfulfillable(case, self._suite.tools))

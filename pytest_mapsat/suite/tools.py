@@ -16,6 +16,7 @@ from pytest_mapsat.model import (
     NextTimes,
     OfRoute,
     Problem,
+    RankedAnswer,
     Reference,
     Refers,
     RoundAnswer,
@@ -106,6 +107,8 @@ class _Block:
         answer = self._tool.answer
         if isinstance(answer, RowsAnswer):
             yield from self._rows(answer)
+        elif isinstance(answer, RankedAnswer):
+            yield from self._ranked(answer)
         elif isinstance(answer, RoutesAnswer):
             yield from self._routes(answer)
         elif isinstance(answer, RoundAnswer):
@@ -140,6 +143,12 @@ class _Block:
                 yield from self._knows_routes(field.routes, field.mode)
             else:
                 yield from self._columns(answer.table, (field.column,))
+
+    def _ranked(self, answer: RankedAnswer) -> Iterator[_Wrong]:
+        named = (answer.text, answer.part.parameter, *answer.where, *answer.echo.values())
+        yield from self._parameters(*named, answer.page.number, answer.page.size)
+        yield from self._columns(answer.table, (answer.id, answer.part.column, *answer.fields, *answer.show))
+        yield from self._words(answer.words)
 
     def _routes(self, answer: RoutesAnswer) -> Iterator[_Wrong]:
         yield from self._parameters(

@@ -12,6 +12,8 @@ from pytest_mapsat.model import (
     ComputedField,
     Local,
     Overlay,
+    RankedAnswer,
+    RankedField,
     RoundAnswer,
     RoutesAnswer,
     RowFilter,
@@ -58,7 +60,11 @@ def test_the_overlays_of_the_example_can_be_laid_on(tmp_path):
 def test_every_key_and_every_op_stands_on_the_page():
     unions = [member for union in (RowFilter, ComputedField) for member in get_args(get_args(union)[0])]
     ops = [get_args(member.model_fields["op"].annotation)[0] for member in unions]
-    keys = [key for noun in (RowsAnswer, RoutesAnswer, RoundAnswer, Local, Overlay) for key in noun.model_fields]
+    keys = [
+        key
+        for noun in (RowsAnswer, RankedAnswer, RankedField, RoutesAnswer, RoundAnswer, Local, Overlay)
+        for key in noun.model_fields
+    ]
     assert [
         word
         for word in (*ops, *keys)

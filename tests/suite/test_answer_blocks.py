@@ -116,7 +116,7 @@ def test_a_row_of_words_that_is_none_is_told_with_its_line(tmp_path):
         ([{"overlay": "one", "table": "place", "add": [{"id": "c"}]}], "there is no table 'place' (did you mean 'places'?)"),
         ([{"overlay": "one", "like": ["rain"]}], "there is no overlay 'rain'"),
         ([{"overlay": "one", "like": ["two"]}, {"overlay": "two", "like": ["one"]}], "the overlay 'one' takes in itself"),
-        ([{"overlay": "one", "table": "places"}], "an overlay line has one of like, set, hide, add"),
+        ([{"overlay": "one", "table": "places"}], "found none, expected one of like, set, hide, add"),
         ([{"overlay": "one", "table": "places", "hide": True}], "set and hide need where"),
         ([{"overlay": "one", "table": "places", "add": [{"id": "c"}], "hid": True}], "hid: is not a known field"),
     ],
