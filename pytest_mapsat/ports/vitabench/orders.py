@@ -1,7 +1,7 @@
 """The end that a caller decides: which orders, bookings and reservations there are, and how they stand. The check ``vita_orders`` compares it.
 
 Of a new order count shop, products, how many, whether it is paid; of a delivery the address, too, and, where the reference gives them, the time, a
-product's choice, and that there is a note. Of a booking or reservation count shop, time, people. Ids and prices nobody chooses, and the words of a note are free.
+product's choice, and that there is a note. Of a booking or reservation count shop, time, people. Ids, prices and the words of a note do not count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
             continue
         if table != "orders":
             people = row["customer_count"]
-            forms.append({"kind": table, "shop": row["shop_id"], "time": row[_TIMES[table]], "people": people, "stands": stands})
+            forms.append(
+                {"kind": table, "shop": row["shop_id"], "time": row[_TIMES[table]], "people": people, "stands": stands}
+            )
         elif row["kind"] == "delivery":
             forms.append(_delivery(row, stands))
         else:
@@ -114,7 +116,9 @@ def vita_orders(
     changes = [change for change in episode.changes if change.table in _TIMES]
     if len(changes) > _MOST:
         return Finding(False, f"{len(changes)} orders, bookings and reservations are new or changed", _WANTED)
-    forms = new_forms((change.table, change.after) for change in changes if change.before is None and change.after is not None)
+    forms = new_forms(
+        (change.table, change.after) for change in changes if change.before is None and change.after is not None
+    )
     owner = _paired([*placed, *optional], forms)
     met = set(owner.values())
     missing = [wanted for place, wanted in enumerate(placed) if place not in met]

@@ -22,7 +22,13 @@ from .worlds import WORLDS, world_named
 #: Which domain a kind of order belongs to; all others are of ``ota``.
 _DOMAIN = {"delivery": "delivery", "instore": "instore"}
 #: The parameter with the product, by kind.
-_PRODUCT = {"hotel": "room_id", "attraction": "ticket_id", "flight": "seat_id", "train": "seat_id", "taxi": "product_id"}
+_PRODUCT = {
+    "hotel": "room_id",
+    "attraction": "ticket_id",
+    "flight": "seat_id",
+    "train": "seat_id",
+    "taxi": "product_id",
+}
 _MOVED = ("flight", "train")
 
 
@@ -129,14 +135,19 @@ class _Player:
             new.remove(order)
             before = next((before for before in left.values() if _same_items(before, order)), None)
             if before is None:
-                self._note("reference", f"order {order.order_id} is cancelled, and was never placed: nothing is asked for")
+                self._note(
+                    "reference", f"order {order.order_id} is cancelled, and was never placed: nothing is asked for"
+                )
             else:
                 del left[before.order_id]
                 self._change(before, order)
         for order in new:
             before = left.pop(order.order_id, None)
             if before is not None:
-                self._note("reference", f"{order.order_id} is the id of an earlier order with other products: it is cancelled, and a new one placed")
+                self._note(
+                    "reference",
+                    f"{order.order_id} is the id of an earlier order with other products: it is cancelled, and a new one placed",
+                )
                 self._change(before, before.model_copy(update={"status": "cancelled"}))
         return new
 
@@ -172,7 +183,9 @@ class _Player:
         """Place an order and pay it where it is required paid. Raises UnplaceableError."""
         kind, shop = order.order_type, order.store_id
         if kind not in KINDS or _DOMAIN.get(kind, "ota") not in self._task.domains:
-            raise UnplaceableError(f"order {order.order_id} is of the kind {shown(kind)}, which is not of the task's domain {self._task.domain}")
+            raise UnplaceableError(
+                f"order {order.order_id} is of the kind {shown(kind)}, which is not of the task's domain {self._task.domain}"
+            )
         products = [Ordered.model_validate(product) for product in order.products]
         if not products:
             raise UnplaceableError(f"order {order.order_id} has no products")
@@ -182,7 +195,13 @@ class _Player:
             placed = [self._call("create_delivery_order", **self._delivered(order, products))]
         elif kind == "instore":
             placed = [
-                self._call("create_instore_product_order", user_id=user, shop_id=shop, product_id=product.product_id, quantity=product.quantity)
+                self._call(
+                    "create_instore_product_order",
+                    user_id=user,
+                    shop_id=shop,
+                    product_id=product.product_id,
+                    quantity=product.quantity,
+                )
                 for product in products
             ]
         else:
@@ -191,7 +210,9 @@ class _Player:
             self._call(f"pay_{kind}_order", order_id=created["order_id"])
 
     def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
-        address = order.location.address if order.location else next((p.address for p in self._environment.location), "")
+        address = (
+            order.location.address if order.location else next((p.address for p in self._environment.location), "")
+        )
         arguments: JsonObject = {
             "user_id": self._world.user,
             "store_id": order.store_id,
@@ -229,7 +250,11 @@ class _Player:
         if when < self._environment.time:
             self._note("past", f"{noun} {booking.id} is for {when}, and it is {self._environment.time}")
         made = self._call(
-            f"instore_{noun}", user_id=self._world.user, shop_id=booking.shop_id, time=when, customer_count=booking.customer_count
+            f"instore_{noun}",
+            user_id=self._world.user,
+            shop_id=booking.shop_id,
+            time=when,
+            customer_count=booking.customer_count,
         )
         if made["status"] == "unpaid" and stands == "paid":
             self._call("pay_instore_book", book_id=made["book_id"])
@@ -238,7 +263,9 @@ class _Player:
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time
         if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
-            self._call("instore_modify_reservation", reservation_id=before.id, time=when, customer_count=booking.customer_count)
+            self._call(
+                "instore_modify_reservation", reservation_id=before.id, time=when, customer_count=booking.customer_count
+            )
             wanted = {"time": when, "people": booking.customer_count}
         if stands == "cancelled" and standing(before.status) != "cancelled":
             self._call(f"instore_cancel_{noun}", **{f"{noun}_id": before.id})
@@ -296,21 +323,35 @@ class _Player:
                 for product in products
                 if product.attributes and product.attributes in offered.get(product.product_id, ())
             )
-            kept = {"place": bool(place), "time": timed and bool(order.dispatch_time), "note": form["note"], "choices": bool(form["choices"])}
+            kept = {
+                "place": bool(place),
+                "time": timed and bool(order.dispatch_time),
+                "note": form["note"],
+                "choices": bool(form["choices"]),
+            }
             for name in [name for name, told in kept.items() if not told]:
                 del form[name]
         return forms
 
     def _offers(self, shop_id: str) -> list[Offer]:
-        return [Offer.model_validate(offer) for offer in self._shops[shop_id][1].products] if shop_id in self._shops else []
+        return (
+            [Offer.model_validate(offer) for offer in self._shops[shop_id][1].products]
+            if shop_id in self._shops
+            else []
+        )
 
     def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
         name = f"order {order.order_id}"
         self._label(name, order.store_id, [product.product_id for product in products])
         if order.user_id and order.user_id != self._world.user:
-            self._note("user", f"{name} is of the user {order.user_id}, and the task's is {self._world.user}: the task's is taken")
+            self._note(
+                "user",
+                f"{name} is of the user {order.user_id}, and the task's is {self._world.user}: the task's is taken",
+            )
         if order.order_type != "delivery" and len(products) > 1:
-            self._note("split", f"{name} has {len(products)} products, and one call orders one: it is placed as several orders")
+            self._note(
+                "split", f"{name} has {len(products)} products, and one call orders one: it is placed as several orders"
+            )
         if standing(order.status) == "unpaid":
             self._note("unpaid", f"{name} is unpaid in the reference: who pays it ends otherwise")
         if order.location and all(order.location.address != place.address for place in self._environment.location):

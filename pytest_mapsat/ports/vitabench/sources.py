@@ -44,7 +44,8 @@ def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Js
     Raises:
         SuiteError: the file cannot be read, or is no JSON.
     """
-    name = printable(path.name)
+    # All files of the published layout have the same two names: the folder tells them apart.
+    name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
     if ".jsonl" in path.name:
         for line in read_lines(path, limits.DIALOGUE_BYTES):
             try:

@@ -173,7 +173,9 @@ class Ordered(_Part):
     quantity: Annotated[int, Field(ge=1)] = 1
     price: Number = 0
     name: str = ""
-    attributes: Annotated[str, BeforeValidator(lambda value: ", ".join(value) if isinstance(value, list) else value)] = ""
+    attributes: Annotated[
+        str, BeforeValidator(lambda value: ", ".join(value) if isinstance(value, list) else value)
+    ] = ""
     date: Day = ""
     room_type: str = ""
     ticket_type: str = ""
@@ -289,7 +291,10 @@ class Task(_Part):
         listed = []
         for name in self.domain.split(","):
             if name.strip().lower() not in _DOMAINS:
-                hint = did_you_mean(name.strip(), _DOMAINS) or "expected delivery, instore, ota, or some of them with commas"
+                hint = (
+                    did_you_mean(name.strip(), _DOMAINS)
+                    or "expected delivery, instore, ota, or some of them with commas"
+                )
                 raise ValueError(f"domain: found {shown(name.strip())}; {hint}")
             listed.append(_DOMAINS[name.strip().lower()])
         return tuple(dict.fromkeys(listed))
@@ -354,4 +359,8 @@ def _kept_row(kept: Kept, environment: Environment) -> JsonObject:
     row = _dumped(kept)
     ids = {"id": kept.id, "customer_id": kept.customer_id or environment.user_id}
     common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
-    return {**common, **{name: value for name, value in row.items() if name not in ("book_id", "reservation_id")}, **ids}
+    return {
+        **common,
+        **{name: value for name, value in row.items() if name not in ("book_id", "reservation_id")},
+        **ids,
+    }

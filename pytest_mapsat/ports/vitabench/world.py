@@ -23,6 +23,7 @@ _OWN = frozenset({"id", "kind", "shop", "place"})
 _LISTED = 100
 _LEAST_ADDRESS, _LEAST_CITY = 30, 50
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
+_WORD = re.compile(r"\w+")
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 
@@ -54,6 +55,11 @@ def asked_for(read: Callable[[str], str], name: str, text: str) -> str:
         raise Refused(f"{name}: {wrong}") from None
 
 
+def _words(text: str) -> str:
+    """Return a text in one case, without punctuation."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
 def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
     """Return the candidate that is most like a text, the first of equals; None where none is alike enough.
 
@@ -66,10 +72,11 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
     if text in candidates:
         return text
-    folded = text.casefold()
+    meant = _words(text)
     scored = [
-        ((fuzz.partial_ratio(folded, other.casefold()), fuzz.ratio(folded, other.casefold())), -at, other)
+        ((fuzz.partial_ratio(meant, words), fuzz.ratio(meant, words)), -at, other)
         for at, other in enumerate(candidates)
+        if (words := _words(other))
     ]
     score, _, best = max(scored, default=((0.0, 0.0), 0, None))
     return best if score[0] >= least else None
@@ -79,10 +86,10 @@ def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequenc
     """Return rows by how well their texts hold the keywords, the best first; equals stay in their order."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
 
-    words = [word.casefold() for word in keywords if word.strip()]
+    words = [word for word in map(_words, keywords) if word]
 
     def unlike(row: Row) -> float:
-        text = text_of(row).casefold()
+        text = _words(text_of(row))
         return -sum(fuzz.partial_ratio(word, text) for word in words)
 
     return sorted(rows, key=unlike)[:_LISTED]

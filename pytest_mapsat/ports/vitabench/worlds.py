@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partialmethod
 
 from pytest_mapsat import Refused
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, did_you_mean, shown
@@ -47,6 +47,7 @@ class Delivery(World):
 
     def create_delivery_order(
         self,
+        *,
         user_id: str,
         store_id: str,
         product_ids: list[str],
@@ -184,9 +185,7 @@ class InStore(World):
     def instore_reservation(self, user_id: str, shop_id: str, time: str, customer_count: int = 1) -> Json:
         """Reserve a time at a shop."""
         when = asked_for(moment_of, "time", time)
-        return self._keep(
-            "reservations", user_id, shop_id, customer_count, reservation_time=when, status="unconsumed"
-        )
+        return self._keep("reservations", user_id, shop_id, customer_count, reservation_time=when, status="unconsumed")
 
     def instore_modify_reservation(self, reservation_id: str, time: str, customer_count: int = 0) -> Json:
         """Give a reservation another time, and another number of people where it is not 0."""
@@ -301,107 +300,25 @@ class Ota(World):
         self, attraction_id: str, ticket_id: str, user_id: str, date: str, quantity: int
     ) -> Json:
         """Order tickets of an attraction."""
-        return self._reserve("attraction", attraction_id, ticket_id, user_id, date, quantity)
+        return self._reserve("attraction", attraction_id, ticket_id, user_id, date=date, quantity=quantity)
 
     def create_flight_order(self, flight_id: str, seat_id: str, user_id: str, date: str, quantity: int) -> Json:
         """Order seats of a flight."""
-        return self._reserve("flight", flight_id, seat_id, user_id, date, quantity)
+        return self._reserve("flight", flight_id, seat_id, user_id, date=date, quantity=quantity)
 
     def create_train_order(self, train_id: str, seat_id: str, user_id: str, date: str, quantity: int) -> Json:
         """Order seats of a train."""
-        return self._reserve("train", train_id, seat_id, user_id, date, quantity)
+        return self._reserve("train", train_id, seat_id, user_id, date=date, quantity=quantity)
 
     def create_taxi_order(self, taxi_id: str, product_id: str, user_id: str, quantity: int = 1) -> Json:
         """Order a ride."""
         return self._reserve("taxi", taxi_id, product_id, user_id, quantity=quantity)
 
-    def pay_hotel_order(self, order_id: str) -> Json:
-        """Pay an order of a hotel."""
-        return self._pay("orders", self._order("hotel", order_id))
+    def _pay_order(self, kind: str, order_id: str) -> JsonObject:
+        return self._pay("orders", self._order(kind, order_id))
 
-    def pay_attraction_order(self, order_id: str) -> Json:
-        """Pay an order of tickets."""
-        return self._pay("orders", self._order("attraction", order_id))
-
-    def pay_flight_order(self, order_id: str) -> Json:
-        """Pay an order of a flight."""
-        return self._pay("orders", self._order("flight", order_id))
-
-    def pay_train_order(self, order_id: str) -> Json:
-        """Pay an order of a train."""
-        return self._pay("orders", self._order("train", order_id))
-
-    def pay_taxi_order(self, order_id: str) -> Json:
-        """Pay an order of a ride."""
-        return self._pay("orders", self._order("taxi", order_id))
-
-    def search_hotel_order(self, user_id: str, date: str = "", status: str = "paid") -> Json:
-        """Return the user's orders of hotels."""
-        return self._placed("hotel", user_id, date, status)
-
-    def search_attraction_order(self, user_id: str, date: str = "", status: str = "paid") -> Json:
-        """Return the user's orders of tickets."""
-        return self._placed("attraction", user_id, date, status)
-
-    def search_flight_order(self, user_id: str, date: str = "", status: str = "paid") -> Json:
-        """Return the user's orders of flights."""
-        return self._placed("flight", user_id, date, status)
-
-    def search_train_order(self, user_id: str, date: str = "", status: str = "paid") -> Json:
-        """Return the user's orders of trains."""
-        return self._placed("train", user_id, date, status)
-
-    def search_taxi_order(self, user_id: str, status: str = "paid") -> Json:
-        """Return the user's orders of rides."""
-        return self._placed("taxi", user_id, "", status)
-
-    def get_hotel_order_detail(self, order_id: str) -> Json:
-        """Return an order of a hotel."""
-        return self._order_seen(self._order("hotel", order_id))
-
-    def get_attraction_order_detail(self, order_id: str) -> Json:
-        """Return an order of tickets."""
-        return self._order_seen(self._order("attraction", order_id))
-
-    def get_flight_order_detail(self, order_id: str) -> Json:
-        """Return an order of a flight."""
-        return self._order_seen(self._order("flight", order_id))
-
-    def get_train_order_detail(self, order_id: str) -> Json:
-        """Return an order of a train."""
-        return self._order_seen(self._order("train", order_id))
-
-    def get_taxi_order_detail(self, order_id: str) -> Json:
-        """Return an order of a ride."""
-        return self._order_seen(self._order("taxi", order_id))
-
-    def cancel_hotel_order(self, order_id: str, user_id: str) -> Json:
-        """Cancel an order of a hotel."""
-        return self._give_back("hotel", order_id, user_id)
-
-    def cancel_attraction_order(self, order_id: str, user_id: str) -> Json:
-        """Cancel an order of tickets."""
-        return self._give_back("attraction", order_id, user_id)
-
-    def cancel_flight_order(self, order_id: str, user_id: str) -> Json:
-        """Cancel an order of a flight."""
-        return self._give_back("flight", order_id, user_id)
-
-    def cancel_train_order(self, order_id: str, user_id: str) -> Json:
-        """Cancel an order of a train."""
-        return self._give_back("train", order_id, user_id)
-
-    def cancel_taxi_order(self, order_id: str, user_id: str) -> Json:
-        """Cancel an order of a ride."""
-        return self._give_back("taxi", order_id, user_id)
-
-    def modify_flight_order(self, order_id: str, user_id: str, new_date: str) -> Json:
-        """Move an order of a flight to another day."""
-        return self._move("flight", order_id, user_id, new_date)
-
-    def modify_train_order(self, order_id: str, user_id: str, new_date: str) -> Json:
-        """Move an order of a train to another day."""
-        return self._move("train", order_id, user_id, new_date)
+    def _detail(self, kind: str, order_id: str) -> JsonObject:
+        return self._order_seen(self._order(kind, order_id))
 
     def _in_city(self, kind: str, city: str, words: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
         named = _bare_city(city)
@@ -418,7 +335,7 @@ class Ota(World):
         ]
 
     def _reserve(
-        self, kind: str, shop_id: str, product_id: str, user_id: str, date: str = "", quantity: int = 1
+        self, kind: str, shop_id: str, product_id: str, user_id: str, *, date: str = "", quantity: int = 1
     ) -> JsonObject:
         self._is_user(user_id)
         offer = self._offer(kind, shop_id, product_id, asked_for(day_of, "date", date) if date else "")
@@ -429,7 +346,9 @@ class Ota(World):
         """Take so many out of what is left of a product."""
         left = offer.get("quantity", 0)
         if not 1 <= quantity <= left:
-            told = f"of {offer['product_id']} 1 to {left} can be ordered" if left else f"{offer['product_id']} is sold out"
+            told = (
+                f"of {offer['product_id']} 1 to {left} can be ordered" if left else f"{offer['product_id']} is sold out"
+            )
             raise Refused(told, quantity=quantity)
         self._tables["products"].change(offer["id"], quantity=left - quantity)
 
@@ -438,9 +357,11 @@ class Ota(World):
         for product in row["products"]:
             for offer in self._offers(row["kind"], row["shop_id"]):
                 if (offer["product_id"], offer.get("date")) == (product["product_id"], product.get("date")):
-                    self._tables["products"].change(offer["id"], quantity=offer.get("quantity", 0) + product["quantity"])
+                    self._tables["products"].change(
+                        offer["id"], quantity=offer.get("quantity", 0) + product["quantity"]
+                    )
 
-    def _placed(self, kind: str, user_id: str, date: str, status: str) -> list[JsonObject]:
+    def _placed(self, kind: str, user_id: str, date: str = "", status: str = "paid") -> list[JsonObject]:
         self._is_user(user_id)
         return self._orders(kind, status, asked_for(day_of, "date", date) if date else "")
 
@@ -479,6 +400,30 @@ class Ota(World):
                 update_time=self.now,
             )
         )
+
+    # The same for each kind, under its published name: what an order costs, when, and how it stands.
+    pay_hotel_order = partialmethod(_pay_order, "hotel")
+    pay_attraction_order = partialmethod(_pay_order, "attraction")
+    pay_flight_order = partialmethod(_pay_order, "flight")
+    pay_train_order = partialmethod(_pay_order, "train")
+    pay_taxi_order = partialmethod(_pay_order, "taxi")
+    search_hotel_order = partialmethod(_placed, "hotel")
+    search_attraction_order = partialmethod(_placed, "attraction")
+    search_flight_order = partialmethod(_placed, "flight")
+    search_train_order = partialmethod(_placed, "train")
+    search_taxi_order = partialmethod(_placed, "taxi")
+    get_hotel_order_detail = partialmethod(_detail, "hotel")
+    get_attraction_order_detail = partialmethod(_detail, "attraction")
+    get_flight_order_detail = partialmethod(_detail, "flight")
+    get_train_order_detail = partialmethod(_detail, "train")
+    get_taxi_order_detail = partialmethod(_detail, "taxi")
+    cancel_hotel_order = partialmethod(_give_back, "hotel")
+    cancel_attraction_order = partialmethod(_give_back, "attraction")
+    cancel_flight_order = partialmethod(_give_back, "flight")
+    cancel_train_order = partialmethod(_give_back, "train")
+    cancel_taxi_order = partialmethod(_give_back, "taxi")
+    modify_flight_order = partialmethod(_move, "flight")
+    modify_train_order = partialmethod(_move, "train")
 
 
 def _bare_city(name: str) -> str:
