@@ -490,7 +490,7 @@ def _sentences_near(text: str, near: Sequence[str]) -> Iterator[str]:
 
 
 def _returned(check: Number | ClockTime, dialogue: PlainDialogue) -> list[object]:
-    return [value for bound in check.bounds for value in dialogue.returned(bound.tool, bound.path)]
+    return [value for bound in check.bounds for value in dialogue.returned(bound.tool or "", bound.path)]
 
 
 def _known(check: Number, dialogue: PlainDialogue) -> list[float]:

@@ -244,10 +244,12 @@ class _Summary:
         cards = self._run.cases
         totals = {kind: sum(card.sandbox.get(kind, 0) for card in cards) for kind in PROVENANCE_KINDS}
         answered = ", ".join(f"{count} {kind}" for kind, count in totals.items() if count) or "no answer"
-        failed, refused = (sum(getattr(card.calls, name) for card in cards) for name in ("failed", "refused"))
+        counts = ("failed", "refused", "over_limit")
+        failed, refused, over = (sum(getattr(card.calls, name) for card in cards) for name in counts)
         text = f"{sum(card.calls.total for card in cards)} calls: {answered}"
         text += f", {failed} with an error" if failed else ""
         text += f", {refused} of them refused" if refused else ""
+        text += f", {over} when the calls of the episode were used up" if over else ""
         self._say("sandbox ", text, "yellow" if totals["miss"] else "")
         replies = self._sum("turns")
         text = f"{replies} repl{'y' if replies == 1 else 'ies'} of the agent, {self._sum('clarifications')} of them questions"
