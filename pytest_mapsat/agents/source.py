@@ -45,20 +45,48 @@ class AgentContext(dict[str, Any]):
         self[name] = value
 
 
+class KeptAgent:
+    """What of an agent outlives an episode, in a suite that carries dialogues: from one task of a user to the next.
+
+    Attributes:
+        session: the id of its sessions; empty before the first.
+        state: the dict of its sessions.
+        port: names the way from its tools to the sandbox of the episode that is under way; None before the first.
+        made: what a factory has made; None: nothing yet.
+        process: the process that it is in; None: none yet, or none of its own.
+    """
+
+    def __init__(self) -> None:
+        self.session = ""
+        self.state: dict[str, Any] = {}
+        self.port: int | None = None
+        self.made: Any = None
+        self.process: Any = None
+
+    def forget(self) -> None:
+        """Give the agent up: the next task begins with a new one, of which the old one cannot reach anything."""
+        if self.process is not None:
+            self.process.close()
+        self.state, self.port, self.made, self.process = {}, None, None, None
+
+
 class Session:
     """One episode as the agent knows it.
 
     Attributes:
-        id: opaque, the same whenever the same case and trial is run.
-        state: a dict of the agent's own that lives as long as the episode.
+        id: opaque, the same whenever the same case and trial is run; where dialogues are carried, the same over a user's tasks.
+        state: a dict of the agent's own that lives as long as the episode; where dialogues are carried, as long as the user's tasks.
     """
 
-    def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
+    def __init__(
+        self, identity: str, think: Callable[[str], object], trial: int = 1, kept: KeptAgent | None = None
+    ) -> None:
         self.id = identity
         self._trial = trial
+        self._kept = kept
         self._deadline = inf
         self._think = think
-        self.state: dict[str, Any] = {}
+        self.state: dict[str, Any] = {} if kept is None else kept.state
         self._said: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -96,6 +124,11 @@ def session_id(case: Case, trial: int) -> str:
 def trial_of(session: Session) -> int:
     """Return which of several episodes of its case a session is of, from 1: for our own agents, which a cache tells apart by it."""
     return session._trial  # noqa: SLF001  # no name that an agent is offered
+
+
+def kept_of(session: Session) -> KeptAgent | None:
+    """Return what of the agent outlives the episode of a session; None: nothing does."""
+    return session._kept  # noqa: SLF001  # likewise
 
 
 def seconds_left(session: Session) -> float:

@@ -159,7 +159,7 @@ class TestAdaptersOfOthers:
         others(other=OTHER)
         (tmp_path / "wrong_factories.py").write_text("def make(tools):\n    return 3\n")
         source = resolve_source("other:wrong_factories:make", root=tmp_path)
-        conversation = source.open(None, None, AgentContext, None)
+        conversation = source.open(None, None, AgentContext, Session("s", print))
         with pytest.raises(AgentFault, match="returned an object of type int; expected an agent of other"):
             conversation.reply("hello")
 
