@@ -15,7 +15,7 @@ from threading import TIMEOUT_MAX, Lock
 from time import perf_counter
 from typing import Any
 
-from pytest_mapsat.agents import as_json
+from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.model import (
     InfrastructureError,
     Json,
@@ -252,9 +252,13 @@ _numbers = itertools.count(1)
 
 
 @contextmanager
-def port(channel: Channel) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere."""
-    number = next(_numbers)
+def port(
+    channel: Channel, kept: KeptAgent | None = None
+) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
+    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere, until a kept agent has its next episode."""
+    number = next(_numbers) if kept is None or kept.port is None else kept.port
+    if kept is not None:
+        kept.port = number
     _channels[number] = channel
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.

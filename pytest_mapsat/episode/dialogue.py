@@ -13,6 +13,7 @@ from pytest_mapsat.agents import (
     AgentFault,
     AgentSource,
     Conversation,
+    KeptAgent,
     Reply,
     Session,
     Source,
@@ -88,6 +89,7 @@ def run_episode(
     identity: str = "",
     form: bool = False,
     memory: Remembering | None = None,
+    kept: KeptAgent | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
@@ -103,12 +105,15 @@ def run_episode(
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
         memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
+        kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    identity = identity or session_id(case, trial)
+    identity = identity or (kept and kept.session) or session_id(case, trial)
+    if kept is not None:
+        kept.session = identity
     limits = replace(limits or Limits(), calls=case.episode.calls)
-    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory).run()
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -143,6 +148,7 @@ class _Dialogue:
     _identity: str
     _wants_form: bool
     _memory: Remembering | None = None
+    _kept: KeptAgent | None = None
     _retrieved: Retrieval | None = None
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
@@ -199,11 +205,11 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel) as (call, think):
+        with port(self._channel, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
-            session = Session(self._identity, think, self._trial)
+            session = Session(self._identity, think, self._trial, self._kept)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout

@@ -295,7 +295,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
-    yield from _of_interactions(case)
+    yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
     for name, value in case.truth.output.items() if schema else ():
@@ -307,9 +307,12 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("output", place, wrong, "visible.output_schema says what is asked for")
 
 
-def _of_interactions(case: Case) -> Iterator[Remark]:
-    """Give which interactions are dated before the one before them, or after the task."""
+def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
+    """Give which interactions are dated before the one before them, or after the task; and that the task has no date where its dialogue needs one."""
     last, now = "", case.visible.context.now
+    if carries and case.group is not None and now is None:
+        message = "is missing: the suite carries dialogues (carry), and this is the date of this one"
+        yield _error("sequence", ("visible", "context", "now"), message)
     for index, interaction in enumerate(case.visible.interactions):
         place: Place = ("visible", "interactions", index, "date")
         if last and is_before(interaction.date, last):
