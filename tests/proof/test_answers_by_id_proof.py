@@ -4,7 +4,8 @@ import json
 
 import pytest
 from suite_maker import make_suite, recording_line
-from test_hops_lint import BOWL, CASE, MANIFEST, OTHERS, STAGE, TOOLS
+from test_hops_lint import BOWL as OF_LINT
+from test_hops_lint import CASE, MANIFEST, OTHERS, STAGE, TOOLS
 
 from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.episode import Limits, run_episode
@@ -14,6 +15,7 @@ from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 from pytest_mapsat.users import make_user
 
+BOWL = {**OF_LINT, "poi_id": "201"}
 RIVAL = {**BOWL, "poi_id": "107", "name": "Golden Noodle House", "category": "steak house"}
 SOUND = {**BOWL, "poi_id": "108", "name": "Blue Ladle"}
 QUERY = "noodle bar near Rowan Square"
@@ -23,8 +25,10 @@ QUERY = "noodle bar near Rowan Square"
 def suite(tmp_path_factory):
     results = [("theatre", [STAGE]), (QUERY, [BOWL, SOUND, RIVAL, *OTHERS[:2]])]
     lines = [recording_line("a", "search", {"query": query}, {"shops": rows}) for query, rows in results]
+    own = {"shops": [{"hop": "play", "poi_id": "P1"}, {"hop": "bite", "poi_id": "201"}]}
+    case = {**CASE, "truth": {**CASE["truth"], "output": own}}
     files = {
-        "a.jsonl": json.dumps(CASE) + "\n",
+        "a.jsonl": json.dumps(case) + "\n",
         "suite.yaml": MANIFEST,
         "tools.yaml": TOOLS,
         "recordings/a.jsonl": "".join(lines),
@@ -62,7 +66,7 @@ def pasted_as_one_entry(message, tools):
 
 
 def by_heart_without_a_search(message):
-    return {"shops": [{"hop": "bite", "poi_id": "B1"}]}
+    return {"shops": [{"hop": "bite", "poi_id": "201"}]}
 
 
 def searched(message, tools):
@@ -91,11 +95,12 @@ def test_every_wrong_id_is_noticed_and_no_other_spelling_is_accused(suite):
     proof = prove([case_of(suite)], suite)
     kinds = {trial.kind: [other for other in proof.trials if other.kind == trial.kind] for trial in proof.trials}
     changed = [trial.changed for trial in kinds["other_id"]]
-    assert {"B1 became P1", "B1 became B19768", "B1 was left out", "nothing was handed over"} <= set(changed)
-    assert "108 was handed over beside B1" in changed
-    assert ("a", "other_id", "B1 became 108") in proof.idle  # another row that fits
+    assert {"201 became P1", "201 became 2019768", "201 was left out", "nothing was handed over"} <= set(changed)
+    assert "108 was handed over beside 201" in changed
+    assert ("a", "other_id", "201 became 108") in proof.idle  # another row that fits
     assert "search was never called" in [trial.changed for trial in kinds["dropped_call"]]
     assert proof.wrong
     assert proof.killed == proof.wrong
-    assert kinds["other_spelling"]
+    spelt = [trial.changed for trial in kinds["other_spelling"]]
+    assert spelt == ["'201' became 201", "the entries in another order"]
     assert proof.false_alarms == ()
