@@ -23,7 +23,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .frameworks import Adapter, Episode, adapter_for
 from .returned import AgentFault, checked, described
-from .source import AgentContext, Conversation, Session
+from .source import AgentContext, HandedConversation, Session, kept_of, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -74,17 +74,15 @@ class CallableSource:
         return CallableConversation(self, toolbox, context, session)
 
 
-class CallableConversation(Conversation):
+class CallableConversation(HandedConversation):
     """One episode with a callable."""
 
-    def __init__(
-        self, source: CallableSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
+    _source: CallableSource
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
         self._agent: tuple[Callable[..., Any], Wants] | None = None
+        self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
 
@@ -99,9 +97,11 @@ class CallableConversation(Conversation):
         raise AgentFault(fault.message, fault.detail, fault.blame)
 
     def cancel(self) -> None:
-        """Cancel the coroutine that is waited for, if there is one."""
+        """Cancel the coroutine that is waited for, if there is one; the agent is not kept for another task."""
         if self._waiting is not None:
             _cancel(self._waiting)
+        if (kept := kept_of(self._session)) is not None:
+            kept.forget()  # it is still in its reply
 
     def close(self) -> None:
         """Give back what an agent of a framework holds: connections, processes."""
@@ -115,6 +115,8 @@ class CallableConversation(Conversation):
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
             self._agent = self._make()
+            if self._adapted:
+                message = with_earlier(message, self._session)
         function, takes = self._agent
         return checked(self._call(function, takes, {**self._offered(takes), "message": message}), form=form)
 
@@ -132,9 +134,15 @@ class CallableConversation(Conversation):
         offered = self._offered(source.takes)
         if source.gives_native and source.adapter is not None and "tools" in offered:
             offered["tools"] = source.adapter.native(self._toolbox)
-        made = self._call(source.function, source.takes, offered)
+        kept = kept_of(self._session)
+        made = None if kept is None else kept.made
+        if made is None:
+            made = self._call(source.function, source.takes, offered)
+        if kept is not None:
+            kept.made = made
         adapter = _adapter_of(made, source)
         if adapter is not None:
+            self._adapted = True
             made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
             self._close = getattr(made, "close", None)
         return _product(made, source.spec)

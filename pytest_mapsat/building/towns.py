@@ -70,10 +70,11 @@ def town(seed: int, number: int, language: str) -> Town:
         language: ``en`` or ``zh``.
     """
     draws, words = Draws(seed, "town", number, language), _words(language)
-    stems, endings = (
-        Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (words["coined"][0], words["town"])
+    first, middle, _ = words["coined"]
+    stems, vowels, endings = (
+        Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])
     )
-    name = stems[number % len(stems)] + endings[number % len(endings)]
+    name = "".join(parts[number % len(parts)] for parts in (stems, vowels, endings))
     south, west = _CORNER[0], _CORNER[1] + number * _TOWNS_APART
     names = _place_names(draws, language)
     districts = []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_mapsat.agents import (
     AgentFault,
     AgentSource,
     Conversation,
+    KeptAgent,
     Reply,
     Session,
     Source,
@@ -42,7 +44,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
-from .channel import Channel, Limits, port
+from .channel import Channel, Hands, Limits, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ def run_episode(
     identity: str = "",
     form: bool = False,
     memory: Remembering | None = None,
+    kept: KeptAgent | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
@@ -97,16 +100,20 @@ def run_episode(
         source: the agent, or the file with its dialogues.
         user: who speaks for the user, fresh for this episode.
         sandbox: the sandbox that answers tool calls.
-        limits: what the episode may use.
+        limits: what the episode may use; how many calls, the case says.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
         memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
+        kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form, memory).run()
+    identity = identity or (kept and kept.session) or session_id(case, trial)
+    if kept is not None:
+        kept.session = identity
+    limits = replace(limits or Limits(), calls=case.episode.calls)
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -141,6 +148,7 @@ class _Dialogue:
     _identity: str
     _wants_form: bool
     _memory: Remembering | None = None
+    _kept: KeptAgent | None = None
     _retrieved: Retrieval | None = None
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
@@ -149,6 +157,7 @@ class _Dialogue:
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
         self._model_calls = ModelCalls(self._trial)
+        self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
     def run(self) -> Trajectory:
@@ -196,11 +205,11 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel) as (call, think):
+        with port(self._channel, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
-            session = Session(self._identity, think, self._trial)
+            session = Session(self._identity, think, self._trial, self._kept)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
@@ -212,8 +221,8 @@ class _Dialogue:
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
-            session.remember(self._turns, self._deadline)
-            end = self._agent_turn(conversation, worker) or self._user_turn()
+            session.remember((*self._opening, *self._turns), self._deadline)
+            end = self._agent_turn(conversation, worker) or self._user_turn(worker)
             if end is not None:
                 return end
         return _End("max_turns")
@@ -227,7 +236,7 @@ class _Dialogue:
             return
         request = form_request(self._case.language)
         self._channel.end()
-        session.remember((*self._turns, Turn(role="user", text=request)), self._deadline)
+        session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
@@ -284,7 +293,13 @@ class _Dialogue:
     def _overdue(self, conversation: Conversation) -> _End:
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
+        slow = self._channel.slow_tool()
         conversation.cancel()
+        if slow:
+            message = (
+                f"the sandbox was not done with {slow} when the {self._limits.timeout:g} s of the episode were over"
+            )
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=message))
         message = f"the episode was not over after {self._limits.timeout:g} s; the agent was still in its reply"
         return _End("timeout", Fault(blame="agent", message=message))
 
@@ -299,21 +314,28 @@ class _Dialogue:
                     f"the agent returned {what} of {size:,} characters; at most {self._limits.max_text:,} are taken"
                 )
 
-    def _user_turn(self) -> _End | None:
+    def _user_turn(self, worker: Worker) -> _End | None:
         started = perf_counter()
+
+        def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
+            return worker.run(function, argument, timeout=self._deadline - perf_counter())
+
+        hands = Hands(self._channel, within_the_time)
         try:
-            move = self._user.reply(tuple(self._turns))
+            move = self._user.reply(tuple(self._turns), hands)
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
-            return _End("user_error", _fault_of(error, "user"))
+            return self._broken() or _End("user_error", _fault_of(error, "user"))
+        if broken := self._broken():
+            return broken
         if move.text is not None:
             timing = None if move.usage is None else TurnTiming(seconds=round(perf_counter() - started, 6))
-            notes = tuple(Step(kind="thought", text=note) for note in move.notes)
+            notes = [Step(kind="thought", text=note) for note in move.notes]
             self._turns.append(
                 Turn(
                     role="user",
                     text=move.text,
                     agreed=move.agreed,
-                    steps=notes,
+                    steps=(*notes, *hands.steps),
                     usage=move.usage or _UNKNOWN,
                     timing=timing,
                 )

@@ -46,13 +46,13 @@ else:
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Behavior Case Clarification Confirms Context Evidence ExpectedTool Interaction LevelRule Location Message "
-            "OracleTurn PlannedCall QUOTED_VALUE Requirement ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
+            "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message "
+            "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
             "ProvenanceKind RESERVED ReferenceEnd Retrieval RowChange Step StepStatus Structured Trajectory Turn "
-            "TurnTiming Usage change_lines total_usage trajectory_digest"
+            "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "

@@ -28,7 +28,7 @@ from .base import (
 )
 from .checks import Check, leaves
 from .computing import RowPatch
-from .match import Match
+from .match import Bound, Match
 from .schema import schema_problem
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
@@ -245,28 +245,47 @@ class Clarification(Noun):
     note: str = ""
 
 
+class RowsFound(Noun):
+    """Evidence that a result must hold: a row that fits ``where``, a match each by its column or a dotted path below one."""
+
+    where: dict[str, Match] = Field(min_length=1)
+
+
 class ExpectedTool(Noun):
-    """One expected tool of T.
+    """One expected tool of T; where the search takes several steps, one hop.
 
     ``required``: names the agent must itself give; ``match``: rules a machine can check, by parameter; ``prose``: rules in words, by
     parameter (several may stand on one), reported as unchecked.
 
-    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries that must be called before it.
-    ``evidence``: ids of the requirements that rest on what it returns.
+    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries of which each must be fulfilled by a
+    call before it. ``evidence``: ids of the requirements that rest on what it returns, and rows that it must return.
     """
 
     name: Identifier
     id: Identifier | None = None
     after: tuple[Identifier, ...] = ()
-    evidence: tuple[Identifier, ...] = ()
+    evidence: Annotated[
+        tuple[Identifier | RowsFound, ...], BeforeValidator(lambda value: [value] if isinstance(value, dict) else value)
+    ] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
     prose: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
-        """What ``after`` knows it by."""
+        """What ``after`` and ``call`` know it by."""
         return self.id or self.name
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The keys of the entries that must be fulfilled before it: those of ``after``, and those that its matches are bound to."""
+        bounds = (match if isinstance(match, Bound) else getattr(match, "of", None) for match in self.match.values())
+        return tuple(dict.fromkeys((*self.after, *(bound.call for bound in bounds if bound and bound.call))))
+
+    @property
+    def evidence_rows(self) -> tuple[RowsFound, ...]:
+        """The rows among its evidence."""
+        return tuple(part for part in self.evidence if isinstance(part, RowsFound))
 
 
 class PlannedCall(Noun):
@@ -475,10 +494,17 @@ class World(Noun):
     calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
 
 
+class EpisodeTerms(Noun):
+    """What an episode of a case may use: ``calls`` of tools in all, whatever becomes of them; null: as many as it likes."""
+
+    calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
+
+
 class Case(Noun):
     """One benchmark case.
 
     ``world``: where it begins, which no agent is told. ``domains``: one or more of the suite's domains; ``attributes``: further grouping, plain text by name (sub-task, locality, time slot, ...).
+    ``episode``: its limits, those of the suite where it has none of its own.
     """
 
     id: Identifier
@@ -487,6 +513,7 @@ class Case(Noun):
     language: str = "en"
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
+    episode: EpisodeTerms = EpisodeTerms()
     visible: Visible
     truth: Truth
     world: World = World()

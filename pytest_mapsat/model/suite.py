@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from .base import Asserted, Identifier, Json, JsonObject, MetricName, Noun, RequirementKind, Text
+from .case import EpisodeTerms
 
 SUITE_SCHEMA = 1
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"\S")]
@@ -14,10 +15,10 @@ _Variable = Annotated[str, StringConstraints(max_length=255, pattern=r"^[A-Za-z_
 _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 
 
-class EpisodeDefaults(Noun):
+class EpisodeDefaults(EpisodeTerms):
     """What an episode of the suite's cases may use by default; null: what is usual.
 
-    ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
+    ``calls``: those of cases that do not give their own. ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
     """
 
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000, strict=True)

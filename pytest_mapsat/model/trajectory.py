@@ -13,8 +13,8 @@ from .base import Json, JsonObject, Noun, Text, digest, same, shown
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
-#: ``unknown`` a record made elsewhere does not tell.
-StepStatus = Literal["ok", "miss", "refused", "error", "unknown"]
+#: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
+StepStatus = Literal["ok", "miss", "refused", "error", "over_limit", "unknown"]
 #: What a record made elsewhere may not tell of a call.
 CallPart = Literal["arguments", "result", "changed"]
 
@@ -247,24 +247,24 @@ class Trajectory(Noun):
     @property
     def calls(self) -> tuple[Step, ...]:
         """The agent's tool calls, in order; what stands in a user's turn is the user's own doing, and what its memory was asked is no call."""
-        calls = calls_in(self.replies)
+        calls = calls_in(self.turns, "agent")
         asked = () if self.memory is None else self.memory.tools
         return tuple([step for step in calls if step.tool not in asked]) if asked else calls
 
     @property
     def user_calls(self) -> tuple[Step, ...]:
         """The tool calls that the user made itself, in order."""
-        return calls_in(turn for turn in self.turns if turn.role == "user")
+        return calls_in(self.turns, "user")
 
     @property
     def all_calls(self) -> tuple[Step, ...]:
         """The tool calls of agent and user, in order: what the end of the episode follows from."""
-        return calls_in(self.turns)
+        return calls_in(self.turns, "agent", "user")
 
 
-def calls_in(turns: Iterable[Turn]) -> tuple[Step, ...]:
-    """Return the tool calls of some turns, in order."""
-    return tuple([step for turn in turns for step in turn.steps if step.kind == "call"])
+def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[Step, ...]:
+    """Return the tool calls that speakers of these roles made in some turns, in order."""
+    return tuple([step for turn in turns if turn.role in roles for step in turn.steps if step.kind == "call"])
 
 
 #: The most things proposed, and the most figures, in one reply.

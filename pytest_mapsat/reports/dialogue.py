@@ -67,7 +67,7 @@ def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
         yield from _part("thought", cut(printable(step.text), most), width)
         return
     kind = view.answered_by(step)
-    style = "yellow" if kind in ("miss", "error", "refused", "unknown") else ""
+    style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
     yield from _part("call", f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:

@@ -49,7 +49,8 @@ _DIMENSIONS = {
     "domain": "domain",
     "requirement_source": "source of requirements",
     "difficulty": "difficulty",
-    "group": "group",
+    "group": "user",
+    "place": "place in the sequence",
 }
 _TITLES = {"tool": "tool that was called"}
 
@@ -249,8 +250,8 @@ def headline(run: Run) -> tuple[str, str]:
 
 
 def answered_by(step: Step) -> str:
-    """Return where the answer to a call came from, or that it was an error or refused."""
-    told = step.status in ("error", "refused", "unknown") or step.provenance is None
+    """Return where the answer to a call came from, or that it was an error, refused or over the limit."""
+    told = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
     return step.status if told or step.provenance is None else step.provenance.kind
 
 

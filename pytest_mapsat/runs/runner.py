@@ -10,7 +10,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.agents import Source
+from pytest_mapsat.agents import KeptAgent, Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
@@ -20,7 +20,6 @@ from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
     InfrastructureError,
-    Interaction,
     JsonObject,
     MapsatError,
     Recording,
@@ -34,9 +33,10 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
-from pytest_mapsat.suite import Suite
+from pytest_mapsat.suite import History, Suite
 from pytest_mapsat.users import audit, make_user
 
+from .carried import Carried, UserTrial
 from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Runner:
         own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: there are none.
         elsewhere: has episodes played by other processes; None: they are played here.
         memories: give agents what their memory has for a task; None: they have none.
+        carried: the tasks that were played in suites that carry dialogues.
     """
 
     source: Source
@@ -85,6 +86,7 @@ class Runner:
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
     memories: Memories | None = None
+    carried: Carried = field(default_factory=Carried)
     _making: Lock = field(default_factory=Lock)
     _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -154,6 +156,13 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
+        key = UserTrial.of(suite, case, trial)
+        if key is None or self.source.kind != "agent":
+            return self._play(suite, case, trial=trial)
+        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial))
+
+    def _play(self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int) -> Played:
+        """Play one episode with an agent as it has been kept from the task before."""
         started = perf_counter()
         options = self.request.options
         case = in_profile_setting(case, suite) if options.profile else case
@@ -177,12 +186,16 @@ class Runner:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             limits, form = Limits.of(options), options.form
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
-            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, memory=memory))
+            return played(
+                run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
+            )
 
-    def _before(self, suite: Suite, case: Case, trial: int) -> Sequence[Sequence[Interaction]]:
-        """Return what has passed before a case, by task: from the suite alone, so that no order of items changes it."""
-        del trial
-        return suite.histories_before(case)
+    def _before(self, suite: Suite, case: Case, trial: int) -> tuple[History, ...]:
+        """Return what has passed before a case, by task: its suite's interactions and, where they are carried, the agent's own dialogues."""
+        key = UserTrial.of(suite, case, trial)
+        if key is None or self.source.kind != "agent":
+            return suite.histories_before(case)
+        return self.carried.histories(key, suite, case)
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

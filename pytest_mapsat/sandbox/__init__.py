@@ -29,6 +29,7 @@ from .end import (
     reference_digest,
     tables_of,
 )
+from .hops import ReturnedRow, holds_evidence, hop_calls, id_text, named_items, returned_rows
 from .layers import (
     RecordedSandbox,
     Refused,
@@ -38,9 +39,10 @@ from .layers import (
     SandboxSuite,
     installed_sandboxes,
     make_sandbox,
+    unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies
+from .satisfy import fits, same_value, satisfies, values_found
 from .spec import argument_problems, rule_of
 from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
@@ -58,6 +60,7 @@ __all__ = [
     "EndError",
     "RecordedSandbox",
     "Refused",
+    "ReturnedRow",
     "Row",
     "Rows",
     "Sandbox",
@@ -79,9 +82,13 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
+    "holds_evidence",
+    "hop_calls",
+    "id_text",
     "installed_sandboxes",
     "make_sandbox",
     "maybe_writing",
+    "named_items",
     "net_changes",
     "normalise",
     "number",
@@ -90,6 +97,7 @@ __all__ = [
     "point_of",
     "recording_key",
     "reference_digest",
+    "returned_rows",
     "rows_meant",
     "rule_of",
     "same_value",
@@ -99,5 +107,7 @@ __all__ = [
     "text_similarity",
     "tokens",
     "unknown_table",
+    "unknown_tool",
     "unmet",
+    "values_found",
 ]

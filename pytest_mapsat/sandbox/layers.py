@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -189,8 +189,7 @@ class RecordedSandbox:
         """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
-            hint = did_you_mean(name, sorted(self._tools))
-            return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
+            return unknown_tool(name, self._tools)
         if not isinstance(arguments, Mapping):
             return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
         try:
@@ -358,6 +357,12 @@ def _refusal(tool: Tool, refused: Refused) -> Answer:
     except TypeError as error:
         raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
     return Answer(result, "refused", Provenance(kind="computed"))
+
+
+def unknown_tool(name: object, tools: Iterable[str]) -> Answer:
+    """Return the answer to a call of a tool that the caller does not have."""
+    hint = did_you_mean(name, sorted(tools))
+    return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
 
 
 def _error(message: str) -> Answer:

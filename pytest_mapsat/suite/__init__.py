@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .common import WrittenCase
-from .crosscheck import nouns_in
+from .crosscheck import Remark, nouns_in
 from .entries import CaseEntry
 from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
@@ -44,6 +44,7 @@ __all__ = [
     "LintFinding",
     "Note",
     "PlacedRecording",
+    "Remark",
     "Severity",
     "Suite",
     "WrittenCase",

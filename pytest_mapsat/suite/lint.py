@@ -21,6 +21,8 @@ from pytest_mapsat.model import (
     shown,
     unknown_types,
 )
+from pytest_mapsat.registry import installed_function
+from pytest_mapsat.user_code import installed
 
 from .crosscheck import nouns_in, tools_named, unfulfillable
 from .entries import CaseEntry
@@ -28,6 +30,8 @@ from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
 from .recordings import PlacedRecording, RequestKey, read_recordings, request_key
 
+#: The entry point group in which installed packages name functions of a case and its suite that return a list of remarks.
+GROUP = "pytest_mapsat.lints"
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
@@ -127,6 +131,8 @@ class _Linter:
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
         remarks = list(unfulfillable(case, self._suite.tools))
+        for point in installed(GROUP):
+            remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"
         gaps = [*_gaps(case, silent=silent), *_unasserted(case, manifest.asserted)]
         if case.visible.context.location is not None and manifest.coordinates is None:
