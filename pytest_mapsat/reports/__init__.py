@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         write_report_of_package,
         write_reports,
     )
-    from .terminal import summary_lines
+    from .terminal import group_lines, summary_lines
     from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
     from .view import answered_by, call_notes, metric_title, shown_metrics
 else:
@@ -44,7 +44,7 @@ else:
                 "write_report_of_package",
                 "write_reports",
             ),
-            "terminal": ("summary_lines",),
+            "terminal": ("group_lines", "summary_lines"),
             "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
             "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
         },
@@ -69,6 +69,7 @@ __all__ = [
     "dialogue_data",
     "dialogue_lines",
     "failure_text",
+    "group_lines",
     "harmless",
     "labelled",
     "live_line",
