@@ -200,7 +200,7 @@ def _unknown_checks(case: Case) -> Iterator[_Found]:
 def _unanswered(step: Step) -> tuple[str, str]:
     """Return what a call of the oracle got in place of an answer, and what to do."""
     call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
-    if step.status == "error":
+    if step.status in ("error", "over_limit"):
         return f"{call}, which is an error: {step.result['message']}", ""
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""

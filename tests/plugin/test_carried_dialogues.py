@@ -6,6 +6,8 @@ import re
 import pytest
 import tiny_suite
 
+from pytest_mapsat.cli import main
+
 AGENTS = """
 import os, time
 
@@ -206,6 +208,21 @@ def test_without_carry_an_agent_begins_anew_with_each_task(pytester):
 
 def test_a_coroutine_that_keeps_nothing_is_played_as_ever(two_users):
     run(two_users, agent="agents:forgets").assert_outcomes(passed=2, failed=6)
+
+
+def test_the_summary_tells_of_users_and_show_of_places(pytester, capsys):
+    write(pytester.path, carry=False)
+    pytester.makepyfile(agents=AGENTS)
+    result = run(pytester, "--mapsat-trials=2")
+    result.stdout.fnmatch_lines(["per user*2, right where all their tasks are: pass_rate 0.000; pass@2 0.000*"])
+    capsys.readouterr()
+    assert main(["show", "run.json", "--by", "place"]) == 0
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [row for row in rows if row and row[0].isdigit()] == [["1", "2/2"], ["2", "0/2"], ["3", "0/2"], ["4", "0/2"]]
+    assert main(["show", "run.json", "--by", "place", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["1"]["pass_rate"]["mean"] == 1
+    assert main(["show", "run.json", "--by", "plaice"]) != 0
+    assert "no groups by 'plaice'; did you mean 'place'" in capsys.readouterr().err
 
 
 def test_a_task_that_is_run_again_begins_with_the_first(two_users, reference):
