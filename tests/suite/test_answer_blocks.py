@@ -163,8 +163,8 @@ def test_lines_of_large_overlays_are_read_when_their_case_is_and_by_no_other(tmp
     assert opened.overlays("three") == ()
     with pytest.raises(SuiteError, match=r"overlays\.jsonl:2: where: no row of places that is meant has id 'zz'"):
         opened.overlays("two")
+    (tmp_path / "state" / "overlays.jsonl").write_text("{}\n")
     with pytest.raises(SuiteError, match=r"changed while the run used it"):
-        (tmp_path / "state" / "overlays.jsonl").write_text("{}\n")
         opened.overlays("one")
 
 
