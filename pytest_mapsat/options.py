@@ -165,6 +165,15 @@ _TABLE = (
         changes="item",
     ),
     Option(
+        "agent-memory",
+        "SPEC",
+        "the memory of an agent over the tasks of one user, which gives it context.memory: none, full (the latest 102,400 tokens), truth (the preferences in the "
+        "truth: a ceiling), rag (the best of 512 tokens each, by words), rag:MODEL (by embeddings), agentic:MODEL (a summary that a model rewrites), or module:attr",
+        default="none",
+        ini=True,
+        changes="episode",
+    ),
+    Option(
         "profile",
         "",
         "give the agent what the profile tools would return, as context",

@@ -9,6 +9,17 @@ from pytest_mapsat.reply import Reply
 
 from .callables import EventLoop, shutdown
 from .live_spans import EpisodeSpans, spans_heard, told_by_spans
+from .memory import (
+    MEMORY_METHODS,
+    MEMORY_PROMPTS,
+    Memory,
+    MemorySource,
+    memory_asks_model,
+    memory_fault,
+    open_memory,
+    recollection,
+    spent_on,
+)
 from .models import AGENT_PROMPTS
 from .recorded import RecordedSource, open_recorded
 from .resolve import load, names_own_code, resolve_source, source_of
@@ -18,6 +29,7 @@ from .source import (
     SERVICE_SCHEMES,
     AgentSource,
     Conversation,
+    KeptAgent,
     Session,
     Source,
     SourceElsewhere,
@@ -33,6 +45,8 @@ else:
 __all__ = [
     "AGENT_PROMPTS",
     "FORM_PROMPT",
+    "MEMORY_METHODS",
+    "MEMORY_PROMPTS",
     "MODEL_KINDS",
     "SERVICE_SCHEMES",
     "AgentFault",
@@ -40,6 +54,9 @@ __all__ = [
     "Conversation",
     "EpisodeSpans",
     "EventLoop",
+    "KeptAgent",
+    "Memory",
+    "MemorySource",
     "RecordedSource",
     "Reply",
     "Session",
@@ -52,8 +69,12 @@ __all__ = [
     "form_of",
     "form_request",
     "load",
+    "memory_asks_model",
+    "memory_fault",
     "names_own_code",
+    "open_memory",
     "open_recorded",
+    "recollection",
     "resolve_source",
     "scrubbed",
     "serve_stdio",
@@ -62,6 +83,7 @@ __all__ = [
     "shutdown",
     "source_of",
     "spans_heard",
+    "spent_on",
     "told_by_spans",
     "with_data",
 ]

@@ -6,6 +6,7 @@ How a callable wants its arguments is read once from its signature; a call then 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
@@ -22,7 +23,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .frameworks import Adapter, Episode, adapter_for
 from .returned import AgentFault, checked, described
-from .source import AgentContext, Conversation, Session
+from .source import AgentContext, HandedConversation, Session, kept_of, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -73,17 +74,15 @@ class CallableSource:
         return CallableConversation(self, toolbox, context, session)
 
 
-class CallableConversation(Conversation):
+class CallableConversation(HandedConversation):
     """One episode with a callable."""
 
-    def __init__(
-        self, source: CallableSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
+    _source: CallableSource
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
         self._agent: tuple[Callable[..., Any], Wants] | None = None
+        self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
 
@@ -98,9 +97,11 @@ class CallableConversation(Conversation):
         raise AgentFault(fault.message, fault.detail, fault.blame)
 
     def cancel(self) -> None:
-        """Cancel the coroutine that is waited for, if there is one."""
+        """Cancel the coroutine that is waited for, if there is one; the agent is not kept for another task."""
         if self._waiting is not None:
             _cancel(self._waiting)
+        if (kept := kept_of(self._session)) is not None:
+            kept.forget()  # it is still in its reply
 
     def close(self) -> None:
         """Give back what an agent of a framework holds: connections, processes."""
@@ -114,6 +115,8 @@ class CallableConversation(Conversation):
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
             self._agent = self._make()
+            if self._adapted:
+                message = with_earlier(message, self._session)
         function, takes = self._agent
         return checked(self._call(function, takes, {**self._offered(takes), "message": message}), form=form)
 
@@ -131,9 +134,15 @@ class CallableConversation(Conversation):
         offered = self._offered(source.takes)
         if source.gives_native and source.adapter is not None and "tools" in offered:
             offered["tools"] = source.adapter.native(self._toolbox)
-        made = self._call(source.function, source.takes, offered)
+        kept = kept_of(self._session)
+        made = None if kept is None else kept.made
+        if made is None:
+            made = self._call(source.function, source.takes, offered)
+        if kept is not None:
+            kept.made = made
         adapter = _adapter_of(made, source)
         if adapter is not None:
+            self._adapted = True
             made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
             self._close = getattr(made, "close", None)
         return _product(made, source.spec)
@@ -350,10 +359,14 @@ class EventLoop:
 
     def __init__(self) -> None:
         import asyncio  # noqa: PLC0415 (for coroutines only)
+        import mmap  # noqa: PLC0415
 
         self._asyncio = asyncio
         self._loop = asyncio.new_event_loop()
         self._ended = False
+        # Private where that is a choice: only such memory counts against a limit, and closing it gives it back at once.
+        private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+        self._reserve = mmap.mmap(-1, _RESERVE, **private)
         self._thread = Thread(target=self._run, name="mapsat-loop", daemon=True)
         self._thread.start()
 
@@ -400,9 +413,13 @@ class EventLoop:
         except self._asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+            if isinstance(error, MemoryError):
+                self._reserve.close()  # without this memory the loop cannot wake the thread that waits
             return None, error
 
 
+#: Memory that a loop keeps until a coroutine has used up all other, bytes: a few of the arenas that Python takes at a time.
+_RESERVE = 4 << 20
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
 #: How long an agent of a framework may take to close its connections, seconds.

@@ -16,21 +16,21 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Literal
+from typing import Any
 from weakref import WeakSet
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean, shown
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+from pytest_mapsat.sandbox import ToolsClosed
 
 from .returned import AgentFault, checked, scrubbed
-from .source import AgentContext, Conversation, Session, SourceElsewhere, Spec
+from .source import HandedConversation, SourceElsewhere, Spec
 from .tool_server import missing_extra, serve_tools
 
 #: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output.
@@ -61,41 +61,6 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "reply": ("text", "output", "usage", "thoughts"),
     "unavailable": ("reason",),
 }
-
-
-@dataclass(frozen=True)
-class CommandSource(SourceElsewhere):
-    """A command that is started once for each episode.
-
-    Attributes:
-        arguments: the program and its arguments.
-        folder: where it is started.
-        files: those that the command names: what is known of the agent's own code.
-    """
-
-    spec: str
-    arguments: tuple[str, ...]
-    folder: Path
-    files: tuple[Path, ...] = ()
-    kind: Literal["agent"] = "agent"
-    name: str = "agent"
-    shared: bool = False
-    waits: bool = True
-
-    @property
-    def agent(self) -> object:
-        """The source itself: the agent is no object of this process."""
-        return self
-
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> CommandConversation:
-        """Return the agent for one episode; its process starts with the first message."""
-        return CommandConversation(self, toolbox, context, session)
 
 
 def open_source(spec: Spec) -> CommandSource:
@@ -136,16 +101,13 @@ def _meant(spec: Spec, program: str) -> str:
     return f" (the file is there, but may not be executed: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
 
 
-class CommandConversation(Conversation):
-    """One episode with a command."""
+class CommandConversation(HandedConversation):
+    """One episode with a command; its process starts with the first message."""
 
-    def __init__(
-        self, source: CommandSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
+    _source: CommandSource
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
         self._process: _Process | None = None
         self._lease = ExitStack()
         self._cancelled = False
@@ -231,6 +193,24 @@ class CommandConversation(Conversation):
             return self._toolbox.call(call["name"], call.get("arguments") or {})
         except ToolsClosed as closed:
             return {"status": "error", "message": str(closed)}
+
+
+@dataclass(frozen=True)
+class CommandSource(SourceElsewhere):
+    """A command that is started once for each episode.
+
+    Attributes:
+        arguments: the program and its arguments.
+        folder: where it is started.
+        files: those that the command names: what is known of the agent's own code.
+    """
+
+    conversation = CommandConversation
+    spec: str
+    arguments: tuple[str, ...]
+    folder: Path
+    files: tuple[Path, ...] = ()
+    name: str = "agent"
 
 
 class _LostError(Exception):

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from http.client import IncompleteRead
 from secrets import token_hex
 from threading import Event
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
-from pytest_mapsat.model import Case, Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean, shown
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
-from .source import FORM_NAMES, AgentContext, Conversation, FormName, Session, SourceElsewhere, Spec, seconds_left
+from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
     Answer,
     ChatForm,
@@ -67,46 +67,6 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
 
 
 # -- what the user wrote -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class HttpSource(SourceElsewhere):
-    """A service, and how it is spoken to.
-
-    Attributes:
-        spec: as the user wrote it.
-        url: where requests go.
-        target: path and query of it.
-        file: what the service file says; its defaults where there is none.
-        files: the service file, where there is one.
-        pool: connections that are kept open between requests.
-    """
-
-    spec: str
-    url: str
-    target: str
-    file: ServiceFile
-    files: tuple[str, ...]
-    pool: HTTPConnectionPool
-    kind: Literal["agent"] = "agent"
-    name: str = "agent"
-    shared: bool = True
-    waits: bool = True
-
-    @property
-    def agent(self) -> object:
-        """The source itself: there is no object of the user's."""
-        return self
-
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> HttpConversation:
-        """Return the agent for one episode."""
-        return HttpConversation(self, toolbox, context, session)
 
 
 def open_source(spec: Spec) -> HttpSource:
@@ -184,20 +144,19 @@ class _Watched:
         return self._toolbox.call(name, arguments)
 
 
-class HttpConversation(Conversation):
+class HttpConversation(HandedConversation):
     """One episode with a service."""
 
-    def __init__(
-        self, source: HttpSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._session = session
+    _source: HttpSource
+
+    def __init__(self, source: HttpSource, toolbox: Toolbox, *handed: Any) -> None:
+        super().__init__(source, toolbox, *handed)
         self._cancelled = Event()
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
         self._tools = _Watched(toolbox)
         # A service may keep what it heard in an earlier run under the same id, so each episode has a new one.
-        identity = f"{session.id}-{token_hex(4)}"
+        identity = f"{self._session.id}-{token_hex(4)}"
         values: dict[str, Json] = {"session": identity}
         if wants_tools(source.file):
             from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
@@ -213,7 +172,7 @@ class HttpConversation(Conversation):
             **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},
         }
         watched = cast("Toolbox", self._tools)
-        self._form = made(Exchange(self._post, self._pause, watched, session, context, values, source.file))
+        self._form = made(Exchange(self._post, self._pause, watched, self._session, self._context, values, source.file))
 
     def reply(self, message: str, *, form: bool = False) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
@@ -377,6 +336,30 @@ class HttpConversation(Conversation):
         meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
         speaks: FormName = next(meant, "json") if asked_in_json else "json"
         return ServiceFault(f"it answered {status}{_excerpt(body)}; {advice}", speaks=speaks)
+
+
+@dataclass(frozen=True, eq=False)
+class HttpSource(SourceElsewhere):
+    """A service, and how it is spoken to.
+
+    Attributes:
+        spec: as the user wrote it.
+        url: where requests go.
+        target: path and query of it.
+        file: what the service file says; its defaults where there is none.
+        files: the service file, where there is one.
+        pool: connections that are kept open between requests.
+    """
+
+    conversation = HttpConversation
+    spec: str
+    url: str
+    target: str
+    file: ServiceFile
+    files: tuple[str, ...]
+    pool: HTTPConnectionPool
+    name: str = "agent"
+    shared: bool = True
 
 
 _FORMS: Mapping[str, Any] = {

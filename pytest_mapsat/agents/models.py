@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal, cast
+from typing import Any, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
-from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, UsageError, canonical_json, mismatches
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
 from .returned import AgentFault
-from .source import AgentContext, Conversation, ModelKind, Session, Spec, trial_of
+from .source import AgentContext, HandedConversation, ModelKind, SourceElsewhere, Spec, trial_of
 
 #: The prompts of each kind, for the manifest.
 AGENT_PROMPTS: dict[ModelKind, tuple[str, ...]] = {
@@ -32,65 +31,13 @@ _ELSEWHERE = ("instructions", "output_schema", "locale")
 _SHOWN = 200
 
 
-@dataclass(frozen=True)
-class ModelSource:
-    """A model with our prompts as the agent.
-
-    Attributes:
-        name: which of the two it is.
-        spec: as the user wrote it.
-        model: its name as litellm knows it.
-        parameters: sampling parameters.
-        client: the way to it.
-    """
-
-    name: ModelKind
-    spec: str
-    model: str
-    parameters: JsonObject
-    client: ModelClient
-    kind: Literal["agent"] = "agent"
-    shared: bool = False
-    waits: bool = True
-
-    @property
-    def agent(self) -> object:
-        """The source itself: there is no object of the user's."""
-        return self
-
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> ModelConversation:
-        """Return the agent for one episode."""
-        return ModelConversation(self, toolbox, context, session)
-
-
-def open_source(spec: Spec) -> ModelSource:
-    """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
-
-    Raises:
-        UsageError: it names no model, or there is no way to models here.
-    """
-    model, parameters = named_model(spec.rest, f"--mapsat-agent={spec.text}")
-    if spec.client is None:
-        raise UsageError(f"agent {spec.text!r}: models are asked in a run only, with --mapsat-agent")
-    return ModelSource(cast("ModelKind", spec.scheme), spec.text, model, parameters, spec.client)
-
-
-class ModelConversation(Conversation):
+class ModelConversation(HandedConversation):
     """One episode with a model: what was said, what it called, and what came back."""
 
-    def __init__(
-        self, source: ModelSource, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session
-    ) -> None:
-        self._source = source
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
+    _source: ModelSource
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
         self._cancelled = Event()
         self._messages: list[JsonObject] = []
         self._made: Counter[str] = Counter()
@@ -118,7 +65,7 @@ class ModelConversation(Conversation):
         self._language = context.locale or "en"
         self._spent = []
         if not self._messages:
-            self._messages.append(_said("system", self._system(context)))
+            self._messages += [_said("system", self._system(context)), *self._session.earlier]
         self._messages.append(_said("user", message))
         output: JsonObject = {}
         if self._source.name == "plan":
@@ -244,6 +191,38 @@ class ModelConversation(Conversation):
             "cost": [answer.usage.cost for answer in self._spent],
         }
         return {name: sum(parts) for name, parts in spent.items() if all(part is not None for part in parts)}  # type: ignore[arg-type]  # mypy does not follow the condition
+
+
+@dataclass(frozen=True)
+class ModelSource(SourceElsewhere):
+    """A model with our prompts as the agent.
+
+    Attributes:
+        name: which of the two it is.
+        spec: as the user wrote it.
+        model: its name as litellm knows it.
+        parameters: sampling parameters.
+        client: the way to it.
+    """
+
+    conversation = ModelConversation
+    name: ModelKind
+    spec: str
+    model: str
+    parameters: JsonObject
+    client: ModelClient
+
+
+def open_source(spec: Spec) -> ModelSource:
+    """Return the source that ``react:MODEL`` or ``plan:MODEL`` names.
+
+    Raises:
+        UsageError: it names no model, or there is no way to models here.
+    """
+    model, parameters = named_model(spec.rest, f"--mapsat-agent={spec.text}")
+    if spec.client is None:
+        raise UsageError(f"agent {spec.text!r}: models are asked in a run only, with --mapsat-agent")
+    return ModelSource(cast("ModelKind", spec.scheme), spec.text, model, parameters, spec.client)
 
 
 def _part(schema: JsonObject, names: Collection[str]) -> JsonObject:

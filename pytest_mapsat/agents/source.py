@@ -8,7 +8,7 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
 from pytest_mapsat.reply import Reply
@@ -45,26 +45,59 @@ class AgentContext(dict[str, Any]):
         self[name] = value
 
 
+class KeptAgent:
+    """What of an agent outlives an episode, in a suite that carries dialogues: from one task of a user to the next.
+
+    Attributes:
+        session: the id of its sessions; empty before the first.
+        state: the dict of its sessions.
+        port: names the way from its tools to the sandbox of the episode that is under way; None before the first.
+        made: what a factory has made; None: nothing yet.
+        process: the process that it is in; None: none yet, or none of its own.
+    """
+
+    def __init__(self) -> None:
+        self.session = ""
+        self.state: dict[str, Any] = {}
+        self.port: int | None = None
+        self.made: Any = None
+        self.process: Any = None
+
+    def forget(self) -> None:
+        """Give the agent up: the next task begins with a new one, of which the old one cannot reach anything."""
+        if self.process is not None:
+            self.process.close()
+        self.state, self.port, self.made, self.process = {}, None, None, None
+
+
 class Session:
     """One episode as the agent knows it.
 
     Attributes:
-        id: opaque, the same whenever the same case and trial is run.
-        state: a dict of the agent's own that lives as long as the episode.
+        id: opaque, the same whenever the same case and trial is run; where dialogues are carried, the same over a user's tasks.
+        state: a dict of the agent's own that lives as long as the episode; where dialogues are carried, as long as the user's tasks.
     """
 
-    def __init__(self, identity: str, think: Callable[[str], object], trial: int = 1) -> None:
+    def __init__(
+        self, identity: str, think: Callable[[str], object], trial: int = 1, kept: KeptAgent | None = None
+    ) -> None:
         self.id = identity
         self._trial = trial
+        self._kept = kept
         self._deadline = inf
         self._think = think
-        self.state: dict[str, Any] = {}
+        self.state: dict[str, Any] = {} if kept is None else kept.state
         self._said: tuple[tuple[str, str], ...] = ()
 
     @property
     def messages(self) -> list[dict[str, str]]:
         """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
         return [{"role": role, "content": content} for role, content in self._said]
+
+    @property
+    def earlier(self) -> list[dict[str, str]]:
+        """The dialogue before the message to be answered."""
+        return self.messages[:-1]
 
     def think(self, text: str) -> None:
         """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
@@ -93,13 +126,18 @@ def trial_of(session: Session) -> int:
     return session._trial  # noqa: SLF001  # no name that an agent is offered
 
 
+def kept_of(session: Session) -> KeptAgent | None:
+    """Return what of the agent outlives the episode of a session; None: nothing does."""
+    return session._kept  # noqa: SLF001  # likewise
+
+
 def seconds_left(session: Session) -> float:
     """Return what is left of an episode's time, for agents that wait for others; below 0 once it is over."""
     return session._deadline - perf_counter()  # noqa: SLF001  # likewise
 
 
-def context_of(visible: Visible) -> AgentContext:
-    """Return the context for an agent, new each time: what an agent does to it stays with the agent."""
+def context_of(visible: Visible, memory: str = "") -> AgentContext:
+    """Return the context for an agent, with what its memory has for the task, new each time: what an agent does to it stays with the agent."""
     context = visible.context
     place = context.location
     return AgentContext(
@@ -111,9 +149,16 @@ def context_of(visible: Visible) -> AgentContext:
         locale=context.locale,
         details=deepcopy(context.details),
         profile=deepcopy(context.profile),
+        memory=memory,
         instructions=visible.instructions,
         output_schema=deepcopy(visible.output_schema),
     )
+
+
+def with_earlier(message: str, session: Session) -> str:
+    """Return the first message of an episode, for agents that take no others, with those of the dialogue before it in front."""
+    lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
+    return "\n\n".join([*lines, f"user: {message}"]) if lines else message
 
 
 class Conversation:
@@ -137,6 +182,16 @@ class Conversation:
 
     def close(self) -> None:
         """Give back what the agent holds; called once its episode is over."""
+
+
+class HandedConversation(Conversation):
+    """An agent in one episode, with what ``AgentSource.open`` hands it."""
+
+    def __init__(self, source: Any, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> None:
+        self._source = source
+        self._toolbox = toolbox
+        self._context = context
+        self._session = session
 
 
 class AgentSource(Protocol):
@@ -177,7 +232,31 @@ class AgentSource(Protocol):
 
 
 class SourceElsewhere:
-    """A source whose agent runs outside of this process: a service or a program."""
+    """A source whose agent runs outside of this process: a service, a program, a model.
+
+    Attributes:
+        conversation: makes the agent of one episode.
+    """
+
+    kind: Literal["agent"] = "agent"
+    shared = False
+    waits = True
+    conversation: ClassVar[type[HandedConversation]]
+
+    @property
+    def agent(self) -> object:
+        """The source itself: the agent is no object of this process."""
+        return self
+
+    def open(
+        self,
+        case: Case,  # noqa: ARG002  # an agent is not given the case
+        toolbox: Toolbox,
+        context: Callable[[], AgentContext],
+        session: Session,
+    ) -> HandedConversation:
+        """Return the agent for one episode."""
+        return self.conversation(self, toolbox, context, session)
 
 
 Source: TypeAlias = "AgentSource | RecordedSource"

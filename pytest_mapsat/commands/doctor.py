@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Case, Json, Tool, Trajectory, Turn
     from pytest_mapsat.sandbox import Answer, Sandbox
     from pytest_mapsat.suite import CaseEntry, Suite
-    from pytest_mapsat.users import UserMove
+    from pytest_mapsat.users import Hands, UserMove
 
 #: Seconds that one episode may take unless the user says otherwise.
 _TIMEOUT = 60.0
@@ -90,7 +90,7 @@ class _Speaker:
 
     messages: tuple[str, ...] = ()
 
-    def reply(self, turns: Sequence[Turn]) -> UserMove:
+    def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:  # noqa: ARG002  # the protocol's argument
         from pytest_mapsat.users import UserMove
 
         spoken = sum(turn.role == "user" for turn in turns) - 1

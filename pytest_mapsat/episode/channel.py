@@ -7,15 +7,29 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from threading import TIMEOUT_MAX, Lock
+from time import perf_counter
 from typing import Any
 
-from pytest_mapsat.agents import as_json
-from pytest_mapsat.model import Json, JsonObject, RunOptions, Step, UsageError, json_size, tool_name
-from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed
+from pytest_mapsat.agents import KeptAgent, as_json
+from pytest_mapsat.model import (
+    InfrastructureError,
+    Json,
+    JsonObject,
+    RunOptions,
+    Step,
+    Tool,
+    UsageError,
+    json_size,
+    tool_name,
+)
+from pytest_mapsat.sandbox import Answer, Sandbox, ToolsClosed, unknown_tool
+
+from .threads import Overdue
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,8 @@ class Limits:
     Attributes:
         max_turns: replies of the agent.
         timeout: wall time of the whole episode, seconds.
-        max_calls: tool calls in one reply.
+        max_calls: tool calls in one reply: an agent that makes more has run wild, and its episode ends.
+        calls: tool calls in the whole episode, whatever becomes of them; further ones are answered with an error. None: as many as it likes.
         max_text: characters of one reply, and of the arguments of one call.
 
     Raises:
@@ -36,6 +51,7 @@ class Limits:
     timeout: float = 300.0
     max_calls: int = 200
     max_text: int = 1_000_000
+    calls: int | None = None
 
     @classmethod
     def of(cls, options: RunOptions) -> Limits:
@@ -61,12 +77,26 @@ class Channel:
         self.broken: Exception | None = None
         self.overrun = ""
         self._sandbox = sandbox
+        self._tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
+        self._user_tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_user}
+        self._under_way: tuple[str, float] | None = None
         self._limits = limits
         self._lock = Lock()
         self._open = self._ended = False
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
+        self._made = 0  # calls of the agent
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that the agent may call, by name."""
+        return self._tools
+
+    @property
+    def user_tools(self) -> Mapping[str, Tool]:
+        """Those that the user may call."""
+        return self._user_tools
 
     def open(self) -> None:
         """Let calls through, for one reply."""
@@ -99,12 +129,23 @@ class Channel:
             if refusal := self._refusal():
                 return None, refusal
             steps = self._steps
-            step = self._answered(name[:_LONGEST_NAME], arguments)
+            step = self._answered(name[:_LONGEST_NAME], arguments, self._tools)
             # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
                 return None, "the sandbox of tools broke" if step is None else _OVER
             steps.append(step)
             return as_json(step.result), ""
+
+    def act(self, call: tuple[str, JsonObject]) -> Step | None:
+        """Answer a call that the user makes with a tool of its own; None where the sandbox broke."""
+        name, arguments = call
+        with self._lock:
+            return self._answered(name, arguments, self._user_tools)
+
+    def slow_tool(self) -> str:
+        """Return the tool whose answer the sandbox has been at for so long that it is to blame; empty where there is none."""
+        name, began = self._under_way or ("", inf)
+        return name if perf_counter() - began > min(_SLOW, self._limits.timeout / 2) else ""
 
     def think(self, text: str) -> tuple[None, str]:
         """Keep a thought; return nothing and an empty text, or why it was refused."""
@@ -127,16 +168,34 @@ class Channel:
             return f"a reply may make at most {self._limits.max_calls} tool calls"
         return "the sandbox of tools broke" if self.broken else ""
 
-    def _answered(self, name: str, arguments: JsonObject) -> Step | None:
+    def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
+        """Answer a call by one of the caller's tools; of a call of another tool it says that there is none."""
+        name = tool_name(tools, name)
+        self._made += tools is self._tools
+        self._under_way = name, perf_counter()
         try:
-            answer = self._too_large(arguments) or self._sandbox.call(name, arguments)
+            answer = self._too_large(arguments) or (self._used_up() if tools is self._tools else None)
+            if answer is None:
+                answer = self._sandbox.call(name, arguments) if name in tools else unknown_tool(name, tools)
         except RecursionError:
             raise  # the agent has used up the stack: its own fault
         except Exception as error:  # noqa: BLE001  # a sandbox that raises is to blame itself
             self.broken = error
             return None
+        finally:
+            self._under_way = None
         given = arguments if isinstance(arguments, dict) else {}
-        return answer.step(tool_name(self._sandbox.tools, name), given, f"c{next(self._numbers)}")
+        return answer.step(name, given, f"c{next(self._numbers)}")
+
+    def _used_up(self) -> Answer | None:
+        """Answer a call of the agent that is one more than it may make in the episode with an error that asks for the answer."""
+        most = self._limits.calls
+        if most is None or self._made <= most:
+            return None
+        used_up = f"this episode allows {most} tool call{'' if most == 1 else 's'}, and none is left"
+        return Answer(
+            {"status": "error", "message": f"{used_up}: answer the user now, with what you have"}, "over_limit"
+        )
 
     def _too_large(self, arguments: Json) -> Answer | None:
         """Refuse arguments that are too large, and forget them: they would be kept in the trajectory."""
@@ -148,7 +207,42 @@ class Channel:
         return Answer({"status": "error", "message": message}, "error")
 
 
+class Hands:
+    """What the user can do in one of its turns. ``tools``: those that it may call; ``steps``: the calls that it has made.
+
+    Args:
+        channel: answers the calls.
+        run: calls a function of one argument within the episode's time.
+    """
+
+    def __init__(self, channel: Channel, run: Callable[[Callable[[Any], Any], Any], Any]) -> None:
+        self.tools: Mapping[str, Tool] = channel.user_tools
+        self.steps: list[Step] = []
+        self._channel = channel
+        self._run = run
+
+    def call(self, name: str, arguments: JsonObject) -> Step:
+        """Call a tool, and return the call with its result.
+
+        Raises:
+            InfrastructureError: the sandbox broke, or was not done in time; the episode is over.
+        """
+        try:
+            step: Step | None = self._run(self._channel.act, (str(name), as_json(arguments)))
+        except Overdue:
+            step = None
+            self._channel.broken = InfrastructureError(
+                f"the sandbox was not done with the user's call of {name} when the time of the episode was over"
+            )
+        if step is None:
+            raise InfrastructureError("the sandbox of tools broke")
+        self.steps.append(step)
+        return step
+
+
 _OVER = str(ToolsClosed())
+#: A sandbox that needs longer for a call is to blame for an episode that is not over in time, seconds.
+_SLOW = 1.0
 #: As many as a reply may return.
 _MOST_THOUGHTS = 10_000
 #: No tool has a longer name: what is longer is cut, and unknown.
@@ -158,9 +252,13 @@ _numbers = itertools.count(1)
 
 
 @contextmanager
-def port(channel: Channel) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere."""
-    number = next(_numbers)
+def port(
+    channel: Channel, kept: KeptAgent | None = None
+) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
+    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere, until a kept agent has its next episode."""
+    number = next(_numbers) if kept is None or kept.port is None else kept.port
+    if kept is not None:
+        kept.port = number
     _channels[number] = channel
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.

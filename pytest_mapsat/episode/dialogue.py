@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_mapsat.agents import (
     AgentFault,
     AgentSource,
     Conversation,
+    KeptAgent,
     Reply,
     Session,
     Source,
@@ -31,6 +33,7 @@ from pytest_mapsat.model import (
     Form,
     InfrastructureError,
     MapsatError,
+    Retrieval,
     Step,
     Trajectory,
     Turn,
@@ -41,13 +44,30 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
-from .channel import Channel, Limits, port
+from .channel import Channel, Hands, Limits, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
 
 _UNKNOWN = Usage()
+
+
+class Remembering(Protocol):
+    """The memory that an agent has in one episode."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's own code, and so a part of the agent."""
+
+    def recall(self, query: str) -> Retrieval:
+        """Return what it has for a task. Raises AgentFault, InfrastructureError."""
+
+    def beside(self, sandbox: Sandbox) -> Sandbox:
+        """Return a sandbox with the memory's tools, as they are once it was asked, beside its own. Raises AgentFault."""
+
+    def close(self) -> None:
+        """Give it back; called once the episode is over."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +88,8 @@ def run_episode(
     trial: int = 1,
     identity: str = "",
     form: bool = False,
+    memory: Remembering | None = None,
+    kept: KeptAgent | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
@@ -78,15 +100,20 @@ def run_episode(
         source: the agent, or the file with its dialogues.
         user: who speaks for the user, fresh for this episode.
         sandbox: the sandbox that answers tool calls.
-        limits: what the episode may use.
+        limits: what the episode may use; how many calls, the case says.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
+        memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
+        kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
-    identity = identity or session_id(case, trial)
-    return _Dialogue(case, source, user, sandbox, limits or Limits(), trial, identity, form).run()
+    identity = identity or (kept and kept.session) or session_id(case, trial)
+    if kept is not None:
+        kept.session = identity
+    limits = replace(limits or Limits(), calls=case.episode.calls)
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -120,6 +147,9 @@ class _Dialogue:
     _trial: int
     _identity: str
     _wants_form: bool
+    _memory: Remembering | None = None
+    _kept: KeptAgent | None = None
+    _retrieved: Retrieval | None = None
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
@@ -127,6 +157,7 @@ class _Dialogue:
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
         self._model_calls = ModelCalls(self._trial)
+        self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
     def run(self) -> Trajectory:
@@ -146,13 +177,39 @@ class _Dialogue:
             warnings=self._warnings,
             setup=self._sandbox.setup,
             form=self._form,
+            memory=self._retrieved,
         )
 
+    def _recall(self, memory: Remembering) -> _End | None:
+        """Ask the memory, and have its tools beside those of the sandbox; return the end that it brings where it cannot be used."""
+        blame: Blame = "agent" if memory.own else "infrastructure"
+        try:
+            with leased() as worker, calls_of(self._model_calls):
+                retrieved: Retrieval = worker.run(memory.recall, self._case.visible.query, timeout=self._limits.timeout)
+            self._channel = Channel(memory.beside(self._sandbox), self._limits)
+        except Overdue:
+            message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
+            return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
+        except AgentFault as error:
+            return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+        if len(retrieved.text) > self._limits.max_text:
+            size = f"{len(retrieved.text):,} characters for one task; at most {self._limits.max_text:,} are taken"
+            return _End("agent_error", Fault(blame=blame, message=f"the agent's memory gave {size}"))
+        self._retrieved = retrieved
+        return None
+
     def _talk(self) -> _End:
-        with port(self._channel) as (call, think):
-            toolbox = Toolbox(self._sandbox.tools, call)
-            context = partial(context_of, self._case.visible)
-            session = Session(self._identity, think, self._trial)
+        if self._memory is None:
+            return self._played()
+        with closing(self._memory):
+            return self._recall(self._memory) or self._played()
+
+    def _played(self) -> _End:
+        with port(self._channel, self._kept) as (call, think):
+            toolbox = Toolbox(self._channel.tools, call)
+            remembered = "" if self._retrieved is None else self._retrieved.text
+            context = partial(context_of, self._case.visible, remembered)
+            session = Session(self._identity, think, self._trial, self._kept)
             conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
@@ -164,8 +221,8 @@ class _Dialogue:
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
-            session.remember(self._turns, self._deadline)
-            end = self._agent_turn(conversation, worker) or self._user_turn()
+            session.remember((*self._opening, *self._turns), self._deadline)
+            end = self._agent_turn(conversation, worker) or self._user_turn(worker)
             if end is not None:
                 return end
         return _End("max_turns")
@@ -179,7 +236,7 @@ class _Dialogue:
             return
         request = form_request(self._case.language)
         self._channel.end()
-        session.remember((*self._turns, Turn(role="user", text=request)), self._deadline)
+        session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
         try:
             with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
@@ -236,7 +293,13 @@ class _Dialogue:
     def _overdue(self, conversation: Conversation) -> _End:
         # Closed first, so that nothing the agent does while it is being cancelled counts.
         self._channel.close()
+        slow = self._channel.slow_tool()
         conversation.cancel()
+        if slow:
+            message = (
+                f"the sandbox was not done with {slow} when the {self._limits.timeout:g} s of the episode were over"
+            )
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=message))
         message = f"the episode was not over after {self._limits.timeout:g} s; the agent was still in its reply"
         return _End("timeout", Fault(blame="agent", message=message))
 
@@ -251,21 +314,28 @@ class _Dialogue:
                     f"the agent returned {what} of {size:,} characters; at most {self._limits.max_text:,} are taken"
                 )
 
-    def _user_turn(self) -> _End | None:
+    def _user_turn(self, worker: Worker) -> _End | None:
         started = perf_counter()
+
+        def within_the_time(function: Callable[[Any], Any], argument: Any) -> Any:
+            return worker.run(function, argument, timeout=self._deadline - perf_counter())
+
+        hands = Hands(self._channel, within_the_time)
         try:
-            move = self._user.reply(tuple(self._turns))
+            move = self._user.reply(tuple(self._turns), hands)
         except Exception as error:  # noqa: BLE001  # whatever a user's code raises
-            return _End("user_error", _fault_of(error, "user"))
+            return self._broken() or _End("user_error", _fault_of(error, "user"))
+        if broken := self._broken():
+            return broken
         if move.text is not None:
             timing = None if move.usage is None else TurnTiming(seconds=round(perf_counter() - started, 6))
-            notes = tuple(Step(kind="thought", text=note) for note in move.notes)
+            notes = [Step(kind="thought", text=note) for note in move.notes]
             self._turns.append(
                 Turn(
                     role="user",
                     text=move.text,
                     agreed=move.agreed,
-                    steps=notes,
+                    steps=(*notes, *hands.steps),
                     usage=move.usage or _UNKNOWN,
                     timing=timing,
                 )

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_mapsat.model import CASE_ID_PATTERN, Json, Noun, Problem, did_you_mean, shown, types_of
+from pytest_mapsat.model import CASE_ID_PATTERN, DATE_PATTERN, Json, Noun, Problem, did_you_mean, shown, types_of
 
 from . import limits
 
@@ -91,6 +91,7 @@ _WANTED = {
     "finite_number": "a finite number",
 }
 _PATTERNS = {
+    DATE_PATTERN: "a day such as 2026-05-23, or a moment of it such as 2026-05-23T22:23:47+08:00",
     CASE_ID_PATTERN: "1 to 80 of A-Z a-z 0-9 _ . -",
     r"^([01]\d|2[0-3]):[0-5]\d$": "a time of day such as 18:30",
     r"\w": "text with a letter or a digit",

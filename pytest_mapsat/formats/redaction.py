@@ -33,8 +33,8 @@ _KEYS = re.compile(
 )
 #: What of an episode may hold what an agent, a tool or a model has said; the other fields are words of ours, digests and names of the suite.
 _SAID = frozenset({
-    "about", "after", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "figures", "form", "id", "message", "mode", "name",
-    "note", "output", "provenance", "quote", "recommended", "recorded", "result", "setup", "steps", "text", "tool", "turned_down", "turns", "warnings",
+    "about", "after", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "figures", "form", "id", "memory", "message", "mode",
+    "name", "note", "output", "provenance", "quote", "recommended", "recorded", "result", "setup", "steps", "text", "tool", "turned_down", "turns", "warnings",
     "what",
 })  # fmt: skip
 

@@ -9,7 +9,7 @@ from pytest_mapsat.interpreter import fetched
 from .calibration import calibrate, colour
 from .claims import Judged
 from .context import Context
-from .findings import Finding
+from .findings import Finding, match_in_words
 from .judge import (
     ChecksJudge,
     DialogueKey,
@@ -55,6 +55,7 @@ __all__ = [
     "evaluate",
     "is_level",
     "make_judge",
+    "match_in_words",
     "people_first",
     "unevaluated",
     "unjudgeable",

@@ -433,7 +433,7 @@ def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
         return f"{tool} was never called"
     unsure = f", unclear for {high - low} of them" if high > low else ""
     counts: Counter[str] = Counter(step.status for step in calls)
-    fates = {"refused": "refused", "error": "answered with an error", "miss": "missed"}
+    fates = {"refused": "refused", "error": "answered with an error", "over_limit": "over the limit", "miss": "missed"}
     told = ", ".join(f"{counts[status]} {fate}" for status, fate in fates.items() if counts[status])
     times = "once" if len(calls) == 1 else "twice" if len(calls) == 2 else f"{len(calls)} times"  # noqa: PLR2004
     share = "" if low == len(calls) else f" {low} of them" if low else " but not" if len(calls) == 1 else " but never"

@@ -428,7 +428,7 @@ def _quotes(judgements: Sequence[_Judgement]) -> tuple[Quote, ...]:
 
 def _returned(bounds: Sequence[Bound], values: Iterable[str], context: Context) -> str:
     """Return what the tools that were called returned, or that none was."""
-    asked = list(dict.fromkeys(bound.tool for bound in bounds))
+    asked = list(dict.fromkeys(bound.tool for bound in bounds if bound.tool))
     called = {step.tool for step in context.calls}
     tools = " or ".join(tool for tool in asked if tool in called)
     if not tools:

@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
     Verdict,
 )
 
-from . import calls, choices, claims, exact, figures, python_check, words  # noqa: F401  their functions judge checks
+from . import calls, choices, claims, figures, output, python_check, state, words  # noqa: F401  their functions judge checks
 from .calibration import cell_of, suspicion
 from .claims import contradicted, stated_claims
 from .context import Context

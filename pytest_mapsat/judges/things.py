@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     values_at,
 )
 from pytest_mapsat.reading import Document, Mention, Span, Thing, fold_phrase
+from pytest_mapsat.sandbox import named_items
 
 #: What looks like a name: words with capitals, or Chinese characters up to a sign or a particle.
 _NAME = r"(?P<name>[A-Z][\w'’-]+(?: (?:of |the |& )?[A-Z][\w'’-]+)*|[\u4e00-\u9fff]{2,10}?(?=[^\w]|$|[和与都也吧]))"
@@ -105,15 +106,6 @@ def _in_result(step: Step, where: Entities) -> Iterator[Entity]:
         if isinstance(name, str) and fold_phrase(name):
             identity = item.get(where.id, "") if where.id else ""
             yield Entity(name, str(identity), step.tool, where.sort, item)
-
-
-def named_items(values: Iterable[Json], name: str) -> Iterator[dict[str, Json]]:
-    """Yield the objects that have a name, from a list, an object of them, or one by itself."""
-    for value in values:
-        inner = value if isinstance(value, list) else [value]
-        if isinstance(value, dict) and name not in value:
-            inner = list(value.values())
-        yield from (item for item in inner if isinstance(item, dict) and name in item)
 
 
 def things_of(entities: Iterable[Entity], names: Iterable[Sequence[str]]) -> tuple[Thing, ...]:

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from threading import Event, Lock, Thread
 from time import perf_counter
 from types import ModuleType
@@ -98,6 +99,8 @@ def call_model(request: Request, *, timeout: float, cancelled: Event | None = No
             return completion()
 
     def completion() -> Any:
+        if request.embeds:
+            return litellm.embedding(**request.body(), timeout=timeout, num_retries=0, max_retries=0)
         # Models' tools are ours: without the switch litellm looks for tools of MCP servers, and for the package mcp.
         return litellm.completion(
             **request.body(), timeout=timeout, num_retries=0, max_retries=0, _skip_mcp_handler=True
@@ -289,6 +292,32 @@ def answer_of(response: Json, request: Request, *, cost: float | None = None, se
     if data is None and request.schema_ is not None and not calls:
         raise fault("malformed", f"was asked for a JSON object and gave {shown(text)}")
     return Answer(text=text, data=data, tool_calls=calls, finish=finish, usage=usage, seconds=round(seconds, 3))
+
+
+def embeddings_of(response: Json, request: Request, *, cost: float | None = None, seconds: float = 0.0) -> Answer:
+    """Return the answer that a response to a request for embeddings holds; arguments and errors as of ``answer_of``."""
+    usage, vectors = _usage(response, cost), _vectors(response)
+    if len(vectors) != len(request.messages):
+        what = f"{request.model} gave {len(vectors)} embeddings for {len(request.messages)} texts"
+        raise ModelError("malformed", what, purpose=request.purpose, usage=usage)
+    return Answer(data={"embeddings": vectors}, usage=usage, seconds=round(seconds, 3))
+
+
+def _vectors(response: Json) -> list[list[float]]:
+    """Return the vectors of a response in the order of their texts, up to the first that is none."""
+    data = response.get("data") if isinstance(response, Mapping) else None
+    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    vectors: list[list[float]] = []
+    for entry in sorted(entries, key=lambda entry: int(entry.get("index") or 0)):
+        vector = entry.get("embedding")
+        if not (isinstance(vector, list) and vector and all(map(_is_figure, vector))):
+            break
+        vectors.append([float(value) for value in vector])
+    return vectors
+
+
+def _is_figure(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 def _usage(response: Json, cost: float | None) -> Usage:

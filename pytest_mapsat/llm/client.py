@@ -16,7 +16,7 @@ from pytest_mapsat.model import Usage
 from pytest_mapsat.store import Store, store_folder
 
 from .cache import Cache, Mode
-from .call import answer_of, call_model, has_price
+from .call import answer_of, call_model, embeddings_of, has_price
 from .exchange import Answer, Kind, ModelError, Request, note_ceiling
 
 #: What may go away by itself.
@@ -152,7 +152,8 @@ class LiteLLMClient:
         usage, reserved = Usage(), tokens
         try:
             response = call_model(request, timeout=min(self.patience.attempt, seconds), cancelled=cancelled)
-            answer = answer_of(response.body, request, cost=response.cost, seconds=response.seconds)
+            read = embeddings_of if request.embeds else answer_of
+            answer = read(response.body, request, cost=response.cost, seconds=response.seconds)
             usage = answer.usage
         except ModelError as error:
             usage, tokens = error.usage, 0

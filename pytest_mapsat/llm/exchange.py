@@ -19,11 +19,12 @@ Purpose = Literal["agent", "user", "judge", "sandbox"]
 
 
 class Request(Noun):
-    """One call of a model.
+    """One call of a model: of the chat interface, or for the embeddings of texts.
 
     ``model``: its name as litellm knows it, as ``openai/gpt-4o``. ``messages``, ``tools``: in the form of the OpenAI chat interface.
     ``schema``: the JSON Schema that the reply has to follow; null: free text. ``parameters``: sampling parameters by their OpenAI names.
-    ``trial``, ``vote``: tell calls apart that are equal otherwise, so that repeated trials and votes share no answer.
+    ``trial``, ``vote``: tell calls apart that are equal otherwise, so that repeated trials and votes share no answer. ``embeds``: whether the contents of the
+    messages are to be embedded, each for itself.
     """
 
     model: str = Field(min_length=1, max_length=200)
@@ -34,6 +35,7 @@ class Request(Noun):
     seed: int | None = None
     trial: int = Field(default=1, ge=1)
     vote: int = Field(default=1, ge=1)
+    embeds: bool = False
     purpose: Purpose = "agent"
 
     def identity(self) -> JsonObject:
@@ -45,7 +47,9 @@ class Request(Noun):
         return digest(self.identity(), size=40)
 
     def body(self) -> JsonObject:
-        """Return the body of the call in the form of the OpenAI chat interface."""
+        """Return the body of the call in the form of the OpenAI interface for chats, or for embeddings."""
+        if self.embeds:
+            return {"model": self.model, "input": [message["content"] for message in self.messages]}
         body: JsonObject = {"model": self.model, "messages": [dict(message) for message in self.messages]}
         if self.tools:
             body["tools"] = [dict(tool) for tool in self.tools]
@@ -69,7 +73,8 @@ class ToolCall(Noun):
 class Answer(Noun):
     """What a model answered.
 
-    ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema. ``finish``: why the
+    ``data``: what the text holds, where a schema was asked for: a JSON object, not yet held against the schema; of embeddings an object with
+    ``embeddings``, a list of vectors in the order of the texts. ``finish``: why the
     model stopped, in its own word. ``usage``: tokens and US dollars; of a cached answer those that it once cost. ``seconds``: how
     long the model took, then. ``cached``: whether no call was made.
     """

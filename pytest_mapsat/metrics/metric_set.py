@@ -137,8 +137,10 @@ class MetricInput:
 
     @cached
     def spent(self) -> Usage:
-        """What the agent spent; null where one of its replies does not say."""
-        return sum_usage([turn.usage for turn in self.trajectory.replies])
+        """What the agent spent, its memory included; null where one of its replies does not say."""
+        memory = self.trajectory.memory
+        remembered = [memory.usage] if memory is not None and says_usage(memory.usage) else []
+        return sum_usage([*(turn.usage for turn in self.trajectory.replies), *remembered])
 
     @cached
     def selection(self) -> ToolSelection:

@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import (
     Count,
-    Json,
-    Step,
     Trajectory,
     Usage,
-    values_of,
 )
 
 from .measures import Measure, Reading, between, not_applicable, weighted_share
 
 if TYPE_CHECKING:
-    from pytest_mapsat.model import Case, Evidence, ExpectedTool, Requirement
+    from pytest_mapsat.model import Case, Evidence, Requirement
 
 #: The part of a weight that nothing is known about.
 NEUTRAL = 1.0
 _MILLION = 1_000_000
-_EMPTY = (str, list, tuple, dict)
 
 
 class WeightTable(NamedTuple):
@@ -228,12 +224,13 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
         return ToolSelection(not_applicable("no tool is expected and none was called"))
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
-    named = {tool.key: tool.name for tool in tools}
+    from pytest_mapsat.sandbox import hop_calls  # noqa: PLC0415  what only reads runs does without it
+
     valid, unchecked, open_ = gold & called, 0, set[str]()
-    for expected in tools:
+    for expected, fulfilling in zip(tools, hop_calls(tools, calls), strict=True):
         if expected.name not in called:
             continue
-        unknown = _fewest_unknown(expected, {named.get(key, key) for key in expected.after}, calls)
+        unknown = min(fulfilling.values(), default=None)
         if unknown is None or (approved is not None and expected.name not in approved):
             valid = valid - {expected.name}
             untold = any(call.tool == expected.name and "arguments" in call.unknown for call in calls)
@@ -249,41 +246,3 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
         missed=tuple(sorted(gold - called)),
         unchecked=unchecked,
     )
-
-
-def _fewest_unknown(expected: ExpectedTool, before: set[str], calls: Sequence[Step]) -> int | None:
-    """Return how many machine rules stay unknown in the best valid call, or None where no call is valid.
-
-    ``before``: the tools that must have been called before it.
-    """
-    counts: list[int] = []
-    called: set[str] = set()
-    for position, call in enumerate(calls):
-        if call.tool == expected.name and before <= called:
-            count = _unknown_rules(expected, call, calls[:position])
-            counts += [] if count is None else [count]
-        called.add(call.tool)
-    return min(counts, default=None)
-
-
-def _unknown_rules(expected: ExpectedTool, call: Step, earlier: Sequence[Step]) -> int | None:
-    """Return how many machine rules cannot be said to hold in ``call``, or None where the call is not valid."""
-    arguments: Mapping[str, Json] = call.arguments
-    if "arguments" in call.unknown:
-        return None if expected.required or expected.match else 0
-    if any(map(_empty, map(arguments.get, expected.required))):
-        return None
-    from pytest_mapsat.sandbox import satisfies  # noqa: PLC0415  what only reads runs does without it
-
-    unknown = 0
-    for name, match in expected.match.items():
-        held = {satisfies(match, value, arguments=arguments, results=earlier) for value in values_of(arguments, name)}
-        if held == {False}:
-            return None
-        unknown += True not in held
-    return unknown
-
-
-def _empty(value: Json) -> bool:
-    """Say whether a required argument counts as not given: null, "", [] or {}; 0 and false are values."""
-    return value is None or (not value and isinstance(value, _EMPTY))

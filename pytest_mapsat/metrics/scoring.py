@@ -163,13 +163,14 @@ def _provenance(calls: Sequence[Step]) -> dict[ProvenanceKind, int]:
 
 
 def _call_counts(calls: Sequence[Step]) -> CallCounts:
-    """Return how often tools were called: in all, with an error as the answer, refused, and by name (sorted)."""
+    """Return how often tools were called: in all, with an error as the answer, refused, over the limit, and by name (sorted)."""
     statuses = [call.status for call in calls]
     names = [call.tool for call in calls]
     return CallCounts(
         total=len(calls),
         failed=statuses.count("error"),
         refused=statuses.count("refused"),
+        over_limit=statuses.count("over_limit"),
         by_tool={name: names.count(name) for name in sorted(set(names))},
     )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "base": (
-            "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DEFAULT_ASSERTED Family FieldUnit FigureRole InfrastructureError Json "
+            "ASSERTED_AS Asserted Bounds CASE_ID_PATTERN DATE_PATTERN DEFAULT_ASSERTED Family FieldUnit FigureRole InfrastructureError Json "
             "JsonObject MapsatError Membership MetricName Mode NotRecordedError Noun Problem RequirementKind SCALARS SOFT_LEVELS SuiteError TimeRole "
             "UsageError canonical_json did_you_mean digest json_size lighten noun_digest same "
             "shown types_of"
@@ -38,7 +38,7 @@ else:
         "checks": "KINDS leaves",
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
-            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowsAnswer "
+            "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
             "Threshold ToolAnswer Words"
         ),
         "tool": (
@@ -46,13 +46,13 @@ else:
             "ParameterMatch ParameterType Recording Tool meanings_below name_of tool_name"
         ),
         "case": (
-            "Case Clarification Confirms Context Evidence ExpectedTool LevelRule Location "
-            "OracleTurn PlannedCall Requirement ScriptedAnswer Truth UserScript Visible"
+            "Behavior Case Clarification Confirms Context EpisodeTerms Evidence ExpectedTool Interaction LevelRule Location Message "
+            "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing PROVENANCE_KINDS Provenance "
-            "ProvenanceKind RESERVED ReferenceEnd RowChange Step StepStatus Structured Trajectory Turn "
-            "TurnTiming Usage change_lines total_usage trajectory_digest"
+            "ProvenanceKind RESERVED ReferenceEnd Retrieval RowChange Step StepStatus Structured Trajectory Turn "
+            "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "
@@ -66,6 +66,6 @@ else:
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "
             "RunManifest RunOptions RunRequest RunTiming SuiteInfo Unlike"
         ),
-        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest",
+        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()}, rest="checks")

@@ -5,6 +5,7 @@ Source: MapSatisfyBench sections 3.1 (instance x = (q, g, h-, r, h+), ground tru
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
@@ -12,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from .base import (
+    DATE_PATTERN,
     SOFT_LEVELS,
     Identifier,
     JsonObject,
@@ -22,13 +24,21 @@ from .base import (
     Noun,
     RequirementKind,
     Text,
+    did_you_mean,
 )
 from .checks import Check, leaves
-from .match import Match
+from .computing import RowPatch
+from .match import Bound, Match
 from .schema import schema_problem
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
 Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d|Z)?$")]
+
+#: A value that the words of a scripted user quote: the name of a call, and the keys that lead into its result.
+QUOTED_VALUE = re.compile(r"\{([A-Za-z0-9_-]+(?:\.[^\s.{}]+)*)\}")
+
+
+Date = Annotated[str, Field(pattern=DATE_PATTERN)]
 
 
 class Location(Noun):
@@ -56,15 +66,54 @@ class Context(Noun):
     profile: JsonObject = Field(default_factory=dict)
 
 
+class Message(Noun):
+    """A message that was exchanged before the query."""
+
+    role: Literal["user", "agent"]
+    text: Text
+
+
+class Behavior(Noun):
+    """Something that a user did outside of dialogues. ``type``: the suite's own word, such as ``order`` or ``search``."""
+
+    type: str = ""
+    content: Text
+
+
+class Utterance(Noun):
+    """What the user or an assistant said in an earlier dialogue."""
+
+    role: Literal["user", "assistant"]
+    content: Text
+
+
+class Interaction(Noun):
+    """What a user did, and talked about with an assistant, on one day or at one moment between two tasks (VitaBench 2.0, section 3.2)."""
+
+    date: Date
+    behavior: tuple[Behavior, ...] = ()
+    dialogue: tuple[Utterance, ...] = ()
+
+    @model_validator(mode="after")
+    def _tells_something(self) -> Self:
+        if not (self.behavior or self.dialogue):
+            raise ValueError("an interaction has a behavior or a dialogue")
+        return self
+
+
 class Visible(Noun):
     """The half of a case that an agent may see.
 
+    ``messages``: what was said before the query, first to last: an agent is given it as the earlier part of the dialogue; no metric counts it.
+    ``interactions``: what passed between the user and the world since the task before (H_i), by date. An agent meets it through its memory alone.
     ``instructions``: how the agent is to go about it, in words, beside the query. ``output_schema``: a JSON Schema (an object) of the structured output that
     its replies are asked for.
     """
 
+    messages: tuple[Message, ...] = Field(default=(), max_length=1000)
     query: Text
     context: Context = Context()
+    interactions: tuple[Interaction, ...] = ()
     instructions: str = Field(default="", max_length=100_000)
     output_schema: JsonObject = Field(default_factory=dict)
 
@@ -196,38 +245,100 @@ class Clarification(Noun):
     note: str = ""
 
 
+class RowsFound(Noun):
+    """Evidence that a result must hold: a row that fits ``where``, a match each by its column or a dotted path below one."""
+
+    where: dict[str, Match] = Field(min_length=1)
+
+
 class ExpectedTool(Noun):
-    """One expected tool of T.
+    """One expected tool of T; where the search takes several steps, one hop.
 
     ``required``: names the agent must itself give; ``match``: rules a machine can check, by parameter; ``prose``: rules in words, by
     parameter (several may stand on one), reported as unchecked.
 
-    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries that must be called before it.
-    ``evidence``: ids of the requirements that rest on what it returns.
+    ``id`` tells it from other entries of the same tool; without one it is known by its name. ``after``: the entries of which each must be fulfilled by a
+    call before it. ``evidence``: ids of the requirements that rest on what it returns, and rows that it must return.
     """
 
     name: Identifier
     id: Identifier | None = None
     after: tuple[Identifier, ...] = ()
-    evidence: tuple[Identifier, ...] = ()
+    evidence: Annotated[
+        tuple[Identifier | RowsFound, ...], BeforeValidator(lambda value: [value] if isinstance(value, dict) else value)
+    ] = ()
     required: tuple[str, ...] = ()
     match: dict[str, Match] = Field(default_factory=dict)
     prose: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
-        """What ``after`` knows it by."""
+        """What ``after`` and ``call`` know it by."""
         return self.id or self.name
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The keys of the entries that must be fulfilled before it: those of ``after``, and those that its matches are bound to."""
+        bounds = (match if isinstance(match, Bound) else getattr(match, "of", None) for match in self.match.values())
+        return tuple(dict.fromkeys((*self.after, *(bound.call for bound in bounds if bound and bound.call))))
+
+    @property
+    def evidence_rows(self) -> tuple[RowsFound, ...]:
+        """The rows among its evidence."""
+        return tuple(part for part in self.evidence if isinstance(part, RowsFound))
+
+
+class PlannedCall(Noun):
+    """A tool call that a case sets down."""
+
+    tool: Identifier
+    arguments: JsonObject = Field(default_factory=dict)
+
+
+class ScriptedCall(PlannedCall):
+    """A call that the scripted user makes. ``id``: the name by which its words quote the result; the tool's where it has none."""
+
+    id: Identifier | None = None
+
+    @property
+    def name(self) -> str:
+        """What the user's words know its result by."""
+        return self.id or self.tool
 
 
 class ScriptedAnswer(Noun):
-    """One thing that the simulated user can say when asked.
+    """One thing that the simulated user can say when asked, and what it does before.
 
-    ``asked``: phrases, any of which in a question of the agent asks for it; ``say``: the words. It is said once.
+    ``asked``: phrases, any of which in a question of the agent, or in what it asks the user to do, asks for it. ``calls``: the calls of its own tools that it makes first; ``say``: the words,
+    in which ``{name.path}`` is a value of the result of the call of that name. ``otherwise`` (``else``): the words where a call fails, or has no such value; else they are the result's own message.
+    It is said once; with calls, as often as it is asked for: the world may have changed.
     """
 
     asked: tuple[Text, ...] = Field(min_length=1)
+    calls: tuple[ScriptedCall, ...] = Field(default=(), max_length=50)
     say: Text
+    otherwise: str = Field(default="", alias="else")
+
+    @model_validator(mode="after")
+    def _quotes_its_calls(self) -> Self:
+        names = [call.name for call in self.calls]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"two calls are known as {twice!r}: give one an id")
+        if self.otherwise and not self.calls:
+            raise ValueError("else says what the user tells where a call fails, and there are no calls")
+        for name, _ in self.quoted:
+            if name not in names:
+                hint = did_you_mean(name, names) or f"its calls: {', '.join(names)}"
+                raise ValueError(f"it quotes {{{name}}}, and no call has that name ({hint})")
+        return self
+
+    @property
+    def quoted(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What its words quote: names of calls, each with the keys that lead into the result; nothing without calls."""
+        if not self.calls:
+            return ()
+        paths = [match[1].split(".") for match in QUOTED_VALUE.finditer(f"{self.say}\n{self.otherwise}")]
+        return tuple((name, tuple(keys)) for name, *keys in paths)
 
 
 class Confirms(Noun):
@@ -247,6 +358,9 @@ class UserScript(Noun):
     """What the scripted user knows how to answer, and its stock phrases (the language's own where not given). Written as a list it is its answers.
 
     ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
+
+    Of a user that is a model. ``may``: what it may do besides answering: ``volunteer`` what it was not asked, ``act`` with its own tools, ``go_on`` to further requests.
+    ``prompt``: what it is told besides persona, intent and answers.
     """
 
     answers: tuple[ScriptedAnswer, ...] = ()
@@ -254,13 +368,8 @@ class UserScript(Noun):
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
-
-
-class PlannedCall(Noun):
-    """A tool call of an oracle dialogue."""
-
-    tool: Identifier
-    arguments: JsonObject = Field(default_factory=dict)
+    may: tuple[Literal["volunteer", "act", "go_on"], ...] = ()
+    prompt: str = Field(default="", max_length=100_000)
 
 
 class OracleTurn(Noun):
@@ -273,7 +382,7 @@ class OracleTurn(Noun):
 class Truth(Noun):
     """The half of a case that only the judge and the simulated user hold.
 
-    ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
+    ``preferences``: what the user likes at this task, in words. ``clarification``: without it no question to the user is useful. ``output``: the structured output of a right answer, under the names that the case asks for; ``plan`` is not among them, as ``tools`` say it.
     ``end``: the reference for ``same_end``: calls that are played on a fresh sandbox, or ``oracle`` for those of the oracle dialogue.
     """
 
@@ -288,6 +397,7 @@ class Truth(Noun):
 
     intent: str = ""
     persona: str = ""
+    preferences: tuple[Text, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     clarification: Clarification | None = None
     tools: tuple[ExpectedTool, ...] = ()
@@ -377,10 +487,24 @@ class Truth(Noun):
         return copied
 
 
+class World(Noun):
+    """Where a case begins: what all cases of the suite start from, with ``rows`` laid over it, then ``calls`` played on it. Nothing of it counts as a change."""
+
+    rows: tuple[RowPatch, ...] = Field(default=(), max_length=10_000)
+    calls: tuple[PlannedCall, ...] = Field(default=(), max_length=1000)
+
+
+class EpisodeTerms(Noun):
+    """What an episode of a case may use: ``calls`` of tools in all, whatever becomes of them; null: as many as it likes."""
+
+    calls: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
+
+
 class Case(Noun):
     """One benchmark case.
 
-    ``domains``: one or more of the suite's domains; ``attributes``: further grouping, plain text by name (sub-task, locality, time slot, ...).
+    ``world``: where it begins, which no agent is told. ``domains``: one or more of the suite's domains; ``attributes``: further grouping, plain text by name (sub-task, locality, time slot, ...).
+    ``episode``: its limits, those of the suite where it has none of its own.
     """
 
     id: Identifier
@@ -389,5 +513,7 @@ class Case(Noun):
     language: str = "en"
     attributes: dict[str, str] = Field(default_factory=dict)
     group: Membership | None = None
+    episode: EpisodeTerms = EpisodeTerms()
     visible: Visible
     truth: Truth
+    world: World = World()

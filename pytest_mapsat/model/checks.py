@@ -416,21 +416,37 @@ class SameEnd(BaseCheck):
 
 
 class Output(BaseCheck):
-    """The structured output of a reply has, at ``path``, values that match ``equals``; without ``equals`` it fits ``visible.output_schema``.
+    """The structured output of a reply has, at ``path``, values that match ``equals``, or ids that ``tool`` returned; without both it fits ``visible.output_schema``.
 
     ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
+
+    With ``id``, what stands at ``path`` is a list of entries, or one: the ``id`` of an entry, a name or dotted path, must be that of a row that ``tool``
+    returned earlier in the dialogue, and this row fits ``where``. The tool declares in ``entities`` where the ids of its rows stand. ``entry``: matches that
+    exactly one entry fits, and this one is looked up; without it all entries are: where one were enough, who hands over every row would be right.
     """
 
     kind: Literal["output"]
     path: str = ""
     equals: Match | None = None
+    entry: dict[str, Match] = Field(default_factory=dict)
+    id: Text | None = None
+    tool: Identifier | None = None
+    where: dict[str, Match] = Field(default_factory=dict)
     quantifier: Literal["any", "all"] = "all"
     turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _compared(self) -> Output:
-        if self.equals is None and (self.path or "quantifier" in self.model_fields_set):
-            raise ValueError("path and quantifier need equals; an output without them fits the case's output_schema")
+        if (self.id is None) != (self.tool is None) or (self.id is None and (self.entry or self.where)):
+            raise ValueError(
+                "a look-up needs id and tool: the name of the id in an entry, and the tool that returned it"
+            )
+        if self.id is not None and self.equals is not None:
+            raise ValueError("give equals, or id and tool: a look-up compares ids")
+        if self.equals is None and "quantifier" in self.model_fields_set:
+            raise ValueError("quantifier needs equals; a look-up is of the one entry that fits entry, or of all")
+        if self.equals is None and self.id is None and self.path:
+            raise ValueError("path needs equals, or id and tool; an output without fits the case's output_schema")
         return self
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -431,35 +431,49 @@ class RoundAnswer(Noun):
 ToolAnswer = Annotated[RowsAnswer | RankedAnswer | RoutesAnswer | RoundAnswer, Field(discriminator="kind")]
 
 
-class Overlay(Noun):
-    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
+class RowPatch(Noun):
+    """How some rows of one table differ from those that all cases start from: they are changed, hidden, or added.
 
     Attributes:
-        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
-        like: other overlays that are laid on first.
         table: the table that is changed.
         where: column -> value, or a list of values of which one: the rows that are changed or hidden.
         set: column -> new value.
         hide: whether the rows are taken out.
         add: rows that are added.
-        note: why; nothing reads it.
     """
 
-    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
-    like: tuple[str, ...] = ()
+    ways: ClassVar[tuple[str, ...]] = ("set", "hide", "add")
+
     table: str = ""
     where: JsonObject = Field(default_factory=dict)
     set: JsonObject = Field(default_factory=dict)
     hide: bool = False
     add: tuple[JsonObject, ...] = ()
-    note: str = ""
 
     @model_validator(mode="after")
-    def _one_thing(self) -> Overlay:
-        if bool(self.like) + bool(self.set) + self.hide + bool(self.add) != 1:
-            raise ValueError("an overlay line has one of like, set, hide, add")
-        if bool(self.table) == bool(self.like):
+    def _one_thing(self) -> Self:
+        given = [way for way in self.ways if getattr(self, way)]
+        if len(given) != 1:
+            found = " and ".join(given) or "none"
+            raise ValueError(f"found {found}, expected one of {', '.join(self.ways)}")
+        if bool(self.table) == (given == ["like"]):
             raise ValueError("set, hide and add need a table; like has none")
         if bool(self.where) != (bool(self.set) or self.hide):
             raise ValueError("set and hide need where, which says what rows; add and like have none")
         return self
+
+
+class Overlay(RowPatch):
+    """One line of ``state/overlays.jsonl``: how the tables of a case differ from those that all cases start from.
+
+    Attributes:
+        overlay: its name; that of a case is laid over the tables for this case, others are taken in by ``like``.
+        like: other overlays that are laid on first.
+        note: why; nothing reads it.
+    """
+
+    ways: ClassVar[tuple[str, ...]] = ("like", "set", "hide", "add")
+
+    overlay: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
+    like: tuple[str, ...] = ()
+    note: str = ""

@@ -7,11 +7,11 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from .base import Json, Latitude, Level, Longitude, Noun
+from .base import Identifier, Json, Latitude, Level, Longitude, Noun
 
 
 class Equal(Noun):
@@ -28,19 +28,64 @@ class OneOf(Noun):
     values: tuple[Json, ...] = Field(min_length=1)
 
 
+class Bound(Noun):
+    """The value equals one found in an earlier result of the same dialogue.
+
+    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object, an empty path for the result itself.
+    ``call`` in place of ``tool``: only results of the calls that fulfil the expected tool with this id; it may stand in ``match`` of expected tools.
+    ``tolerance`` is relative, for numbers (0.05 = 5 %).
+    """
+
+    op: Literal["bound"]
+    tool: str | None = None
+    call: Identifier | None = None
+    path: str
+    tolerance: float = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _of_one_source(self) -> Bound:
+        if (self.tool is None) == (self.call is None):
+            raise ValueError("bound needs tool, or call (the id of an expected tool), and not both")
+        return self
+
+    @property
+    def source(self) -> str:
+        """Whose results are meant, in words."""
+        return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
+
+
 class Contains(Noun):
-    """The value is text that contains ``text``, or a list that has it as an element."""
+    """The value is text that contains ``text``, or a list that has it as an element. ``of``: one of the values that a result had there, in place of ``text``."""
 
     op: Literal["contains"]
-    text: str = Field(min_length=1)
+    text: str = Field(default="", min_length=1)
+    of: Bound | None = None
+
+    @model_validator(mode="after")
+    def _of_one_text(self) -> Contains:
+        return _with_text(self)
 
 
 class Similar(Noun):
-    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
+    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1). ``of``: to one of the values that a result had there, in place of ``text``."""
 
     op: Literal["similar"]
-    text: str = Field(min_length=1)
+    text: str = Field(default="", min_length=1)
+    of: Bound | None = None
     at_least: Level = 0.8
+
+    @model_validator(mode="after")
+    def _of_one_text(self) -> Similar:
+        return _with_text(self)
+
+
+_Texted = TypeVar("_Texted", Contains, Similar)
+
+
+def _with_text(match: _Texted) -> _Texted:
+    if bool(match.text) == (match.of is not None):
+        raise ValueError(f"{match.op} needs text, or of: {{op: bound, ...}}, and not both")
+    return match
 
 
 class Between(Noun):
@@ -62,14 +107,22 @@ class WithinM(Noun):
 
     A point is ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``. In an expected call the
     match stands on the parameter that holds the point; where longitude and latitude are two
-    parameters it stands on the longitude and names the other in ``lat_from``.
+    parameters it stands on the longitude and names the other in ``lat_from``. ``of``: one of the points that a result had there, in place of ``lon`` and ``lat``.
     """
 
     op: Literal["within_m"]
-    lon: Longitude
-    lat: Latitude
+    lon: Longitude | None = None
+    lat: Latitude | None = None
+    of: Bound | None = None
     metres: float = Field(gt=0)
     lat_from: str | None = None
+
+    @model_validator(mode="after")
+    def _of_one_point(self) -> WithinM:
+        given = (self.lon is not None, self.lat is not None)
+        if given != ((False, False) if self.of else (True, True)):
+            raise ValueError("within_m needs lon and lat, or of: {op: bound, ...}, and not both")
+        return self
 
 
 class OpenAt(Noun):
@@ -80,19 +133,6 @@ class OpenAt(Noun):
 
     op: Literal["open_at"]
     time: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
-
-
-class Bound(Noun):
-    """The value equals one found in an earlier result of the same dialogue.
-
-    ``path`` is a dotted path into the result of ``tool``; ``*`` stands for every element of a list or object, an empty path for the result itself.
-    ``tolerance`` is relative, for numbers (0.05 = 5 %).
-    """
-
-    op: Literal["bound"]
-    tool: str
-    path: str
-    tolerance: float = Field(default=0, ge=0)
 
 
 class Present(Noun):

@@ -237,6 +237,7 @@ class RunOptions(Noun):
     tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
     ``form``: whether agents were asked for a form about their last reply. ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
+    ``agent_memory``: the memory of an agent over a user's tasks.
     """
 
     trials: int = Field(default=1, ge=1, strict=True)
@@ -260,6 +261,7 @@ class RunOptions(Noun):
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
     form: bool = False
     http: str = ""
+    agent_memory: str = Field(default="none", min_length=1, max_length=300)
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

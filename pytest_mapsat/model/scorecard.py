@@ -49,11 +49,12 @@ _LONGEST_REPR = 230
 
 
 class CallCounts(Noun):
-    """How often the agent called tools, how many calls failed on their arguments or name, and how many the sandbox refused."""
+    """How often the agent called tools, how many calls failed on their arguments or name, were refused by the sandbox, or came when the episode's were used up."""
 
     total: int = 0
     failed: int = 0
     refused: int = 0
+    over_limit: int = 0
     by_tool: dict[str, int] = Field(default_factory=dict)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from .base import Asserted, Identifier, Json, JsonObject, MetricName, Noun, RequirementKind, Text
+from .case import EpisodeTerms
 
 SUITE_SCHEMA = 1
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"\S")]
@@ -14,10 +15,10 @@ _Variable = Annotated[str, StringConstraints(max_length=255, pattern=r"^[A-Za-z_
 _Words = Annotated[tuple[_Word, ...], Field(max_length=500)]
 
 
-class EpisodeDefaults(Noun):
+class EpisodeDefaults(EpisodeTerms):
     """What an episode of the suite's cases may use by default; null: what is usual.
 
-    ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
+    ``calls``: those of cases that do not give their own. ``max_turns``: agent replies; ``timeout``: wall time, seconds. ``user``: who speaks for the user.
     """
 
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000, strict=True)
@@ -47,15 +48,30 @@ class SampleTerms(Noun):
         return f"{by}(seed {self.seed})"
 
 
+class Window(Noun):
+    """Windows of a dialogue in which a model judges it: how many messages each has, and how many of them stand in the one before, too."""
+
+    messages: int = Field(ge=2, le=1000, strict=True)
+    overlap: int = Field(default=0, ge=0, strict=True)
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> Window:
+        if self.overlap >= self.messages:
+            raise ValueError(f"an overlap of {self.overlap} leaves a window of {self.messages} messages nothing new")
+        return self
+
+
 class JudgeTerms(Noun):
     """What the suite says to judges, and asks of them.
 
-    ``about``: a sentence that a model which judges is shown with each dialogue. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
+    ``about``: a sentence that a model which judges is shown with each dialogue. ``window``: the windows in which a model follows requirements of scope
+    trajectory, policies apart; null: it is shown the whole. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
     of kept requirements that it passes, and of broken ones that it fails, each by its lower bound; null: nothing is asked. ``labels``: how many labelled
     requirements that must rest on, kept and broken together.
     """
 
     about: str = Field(default="", max_length=400)
+    window: Window | None = None
     tpr: float | None = Field(default=None, gt=0, lt=1)
     tnr: float | None = Field(default=None, gt=0, lt=1)
     labels: int = Field(default=0, ge=0, le=1_000_000, strict=True)
@@ -110,6 +126,7 @@ class SuiteManifest(Noun):
     ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
+    ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
     ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
@@ -136,6 +153,7 @@ class SuiteManifest(Noun):
     form: bool = False
     sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
+    carry: Literal["dialogues"] | None = None
     cases: int | None = Field(default=None, ge=0, strict=True)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
     redact: tuple[_Variable, ...] = Field(default=(), max_length=200)

@@ -200,11 +200,13 @@ class Tool(Noun):
     ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
     ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
     to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
+    ``by``: who may call it: the agent, the simulated user, both, or neither (``world``): then it only prepares a case. An agent learns nothing of a tool that is not its own.
     """
 
     name: Identifier
     aliases: tuple[Identifier, ...] = ()
     strict: bool = False
+    by: Literal["agent", "user", "both", "world"] = "agent"
     description: Text
     effect: Literal["read", "write"] = "read"
     profile: bool = False
@@ -230,6 +232,16 @@ class Tool(Noun):
             if wanted not in properties:
                 raise ValueError(f"about or mode names the parameter {wanted!r}, which parameters does not have")
         return self
+
+    @property
+    def for_agent(self) -> bool:
+        """Whether the agent may call it."""
+        return self.by in ("agent", "both")
+
+    @property
+    def for_user(self) -> bool:
+        """Whether the simulated user may call it."""
+        return self.by in ("user", "both")
 
     @cached_property
     def meanings(self) -> MeaningTree:

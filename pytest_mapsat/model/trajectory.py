@@ -13,8 +13,8 @@ from .base import Json, JsonObject, Noun, Text, digest, same, shown
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
-#: ``unknown`` a record made elsewhere does not tell.
-StepStatus = Literal["ok", "miss", "refused", "error", "unknown"]
+#: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
+StepStatus = Literal["ok", "miss", "refused", "error", "over_limit", "unknown"]
 #: What a record made elsewhere may not tell of a call.
 CallPart = Literal["arguments", "result", "changed"]
 
@@ -207,12 +207,24 @@ class ReferenceEnd(Noun):
     problem: str = ""
 
 
+class Retrieval(Noun):
+    """What the memory of an agent gave it before the first turn.
+
+    ``text``: what stood in ``context.memory``. ``tools``: the names of the memory's own tools, whose calls are steps and no calls of the sandbox. ``usage``: what
+    models spent for the update before this task and for the retrieval.
+    """
+
+    text: str = ""
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
 class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
     recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
-    changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used.
+    changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
     """
 
     case: str
@@ -225,6 +237,7 @@ class Trajectory(Noun):
     setup: tuple[RowChange, ...] = ()
     reference: ReferenceEnd | None = None
     form: Form | None = None
+    memory: Retrieval | None = None
 
     @property
     def replies(self) -> tuple[Turn, ...]:
@@ -233,8 +246,25 @@ class Trajectory(Noun):
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
-        return tuple([step for turn in self.replies for step in turn.steps if step.kind == "call"])
+        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing, and what its memory was asked is no call."""
+        calls = calls_in(self.turns, "agent")
+        asked = () if self.memory is None else self.memory.tools
+        return tuple([step for step in calls if step.tool not in asked]) if asked else calls
+
+    @property
+    def user_calls(self) -> tuple[Step, ...]:
+        """The tool calls that the user made itself, in order."""
+        return calls_in(self.turns, "user")
+
+    @property
+    def all_calls(self) -> tuple[Step, ...]:
+        """The tool calls of agent and user, in order: what the end of the episode follows from."""
+        return calls_in(self.turns, "agent", "user")
+
+
+def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[Step, ...]:
+    """Return the tool calls that speakers of these roles made in some turns, in order."""
+    return tuple([step for turn in turns if turn.role in roles for step in turn.steps if step.kind == "call"])
 
 
 #: The most things proposed, and the most figures, in one reply.

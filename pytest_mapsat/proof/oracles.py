@@ -16,9 +16,11 @@ from pytest_mapsat.model import (
     EndState,
     Json,
     MapsatError,
+    Output,
     PythonCheck,
     Recommends,
     Recording,
+    RowsFound,
     SameEnd,
     Step,
     SuiteError,
@@ -32,9 +34,11 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
-from pytest_mapsat.sandbox import fits, make_sandbox, play_reference
+from pytest_mapsat.sandbox import fits, make_sandbox, play_reference, returned_rows
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
+from .candidates import candidate_remarks
+from .hops import hop_remarks
 from .plain import play_oracle
 
 _CALL = 120
@@ -94,6 +98,9 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found
         yield "warning", "oracle-rest", (*place, replies), message, "the rest is never said"
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
+        remarks = (*hop_remarks(case, suite.tools, trajectory.calls), *candidate_remarks(case, suite, trajectory))
+        for remark in remarks:
+            yield remark.severity, remark.rule, (*remark.place,), remark.message, remark.hint
 
 
 def _is_expected(step: Step, case: Case) -> bool:
@@ -195,7 +202,7 @@ def _unknown_checks(case: Case) -> Iterator[_Found]:
 def _unanswered(step: Step) -> tuple[str, str]:
     """Return what a call of the oracle got in place of an answer, and what to do."""
     call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
-    if step.status == "error":
+    if step.status in ("error", "over_limit"):
         return f"{call}, which is an error: {step.result['message']}", ""
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""
@@ -211,10 +218,23 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
     results += [(call.tool, call.result) for call in (played.calls if played else ()) if call.status == "ok"]
     steps = tuple(Step(kind="call", tool=tool, result=result) for tool, result in results)
     sandbox = Context(Trajectory(case=case.id, turns=(Turn(role="agent", text="", steps=steps),)), suite.tools)
+    names = {tool.key: tool.name for tool in case.truth.tools}
     for place, noun in nouns_in(case.truth, ("truth",)):
         if isinstance(noun, Bound):
-            results = [step.result for step in steps if step.tool == noun.tool]
-            yield from _absent(noun.path, results, (*place, "path"), f"result of {noun.tool}")
+            name = noun.tool or names[noun.call or ""]
+            results = [step.result for step in steps if step.tool == name]
+            yield from _absent(noun.path, results, (*place, "path"), f"result of {name}")
+        elif isinstance(noun, RowsFound) or (isinstance(noun, Output) and noun.tool):
+            name = noun.tool or "" if isinstance(noun, Output) else case.truth.tools[int(place[2])].name
+            rows = [
+                row.record
+                for step in steps
+                if step.tool == name
+                for row in returned_rows(suite.tools[name], step.result)
+            ]
+            for path, match in noun.where.items():
+                if not isinstance(match, Absent):
+                    yield from _absent(path, rows, (*place, "where", path), f"row that {name} returns")
         elif isinstance(noun, Recommends):
             things = [entity.record for entity in sandbox.entities if noun.of_tool in (None, entity.tool)]
             owner = f"thing that {noun.of_tool or 'a tool'} returns"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from pytest_mapsat.suite import Suite
 
 
 def definitions(item: pytest.Item, fixture: str) -> Sequence[Any]:
@@ -70,6 +73,29 @@ def _slim(item: Any) -> None:
 @lru_cache(maxsize=64)
 def _shared_scopes(scopes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return dict(scopes)
+
+
+def user_scheduling(
+    config: pytest.Config, log: Any, named: Callable[[str], tuple[str, int]], suites: Sequence[Suite]
+) -> Any:
+    """Return a scheduler of pytest-xdist that gives the tasks of one user and trial to one worker, and anything else to any.
+
+    Args:
+        config: that of the controller.
+        log: where it logs.
+        named: tells case and trial of a node id.
+        suites: those that carry dialogues.
+    """
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  only where there are workers
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            case, trial = named(nodeid)
+            entries = [suite.listed(case) for suite in suites]
+            users = [entry.group.name for entry in entries if entry is not None and entry.group is not None]
+            return f"{users[0]}-t{trial}" if users else nodeid
+
+    return Scheduling(config, log)
 
 
 def queue_of_worker(config: pytest.Config) -> Any:

@@ -29,6 +29,7 @@ from .exit_status import ExitStatus
 from .hooks import call_each
 from .item_reports import Passes, lines_of, unpacked, was_expected, why_none
 from .items import is_case
+from .private import user_scheduling
 from .progress import Progress, is_wanted
 from .run_files import Beginning, Reports
 from .upcoming import worth_a_word
@@ -74,6 +75,9 @@ class Reporter:
         self._workers: set[str] = set()
         #: What there is to say of episodes that could not run ahead, and of how many.
         self._ahead_told: Counter[str] = Counter()
+        #: Tasks that were played for later ones alone: by workers, and by this process.
+        self._unasked = 0
+        self._unasked_here = session.unasked
         self._nodes = 0
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
@@ -128,6 +132,14 @@ class Reporter:
             "keeps_lines": self.beginning.needs_lines,
             "dist": getattr(self.config.option, "dist", ""),
         }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Give a user's tasks to one worker where dialogues are carried and any worker would do: elsewhere the earlier ones are played again."""
+        suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
+        if not suites or config.getoption("dist") not in ("load", "worksteal"):
+            return None
+        return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
 
     # -- collection ------------------------------------------------------------------------
 
@@ -227,6 +239,7 @@ class Reporter:
         for root in output["roots"]:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
+        self._unasked += output["unasked"]
         for note, count in output["told"]:
             self._ahead_told[note] += count
 
@@ -388,6 +401,9 @@ class Reporter:
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
         for note, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
             yield f"at once  {count} {printable(note)}"
+        if unasked := self._unasked + self._unasked_here():
+            tasks = "1 task was" if unasked == 1 else f"{unasked} tasks were"
+            yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from worth_a_word(self._run)

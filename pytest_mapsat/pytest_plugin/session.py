@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import Source, resolve_source, source_of
+from pytest_mapsat.agents import MemorySource, Source, open_memory, resolve_source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
@@ -27,6 +27,7 @@ from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
 from pytest_mapsat.runs.ahead import Planned
+from pytest_mapsat.runs.carried import UserTrial
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
     CeilingReachedError,
@@ -134,6 +135,7 @@ class MapsatSession:
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
+        self._memory = self._open_memory()
         self._runner: Runner | None = None
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
@@ -145,7 +147,10 @@ class MapsatSession:
         self.suites = Suites(self, sandboxes)
         self.settings = self.suites.settings
         self._cluster = _connect(
-            config, settings, asks_models=asks_models(request.model_copy(update={"judge": "checks"}))
+            config,
+            settings,
+            asks_models=asks_models(request.model_copy(update={"judge": "checks"})),
+            carries=any(suite.manifest.carry for suite in self.suites.opened.values()),
         )
         self._ahead = self._run_ahead()
         self._thresholds = gc.get_threshold()
@@ -218,6 +223,10 @@ class MapsatSession:
             self._runner = self._make_runner(self._source)
         return self._runner
 
+    def unasked(self) -> int:
+        """How many episodes were played for a later task of their user alone."""
+        return 0 if self._runner is None else self._runner.carried.unasked
+
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None
 
@@ -280,7 +289,7 @@ class MapsatSession:
                 return runner.play(param.suite, case, trial=param.trial)
 
         grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
-        return Planned(wanted.key, play, grade, printed.context())
+        return Planned(wanted.key, play, grade, printed.context(), UserTrial.of(param.suite, case, param.trial))
 
     def _join_run(self) -> None:
         """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
@@ -371,7 +380,13 @@ class MapsatSession:
             told = [] if self._ahead is None else self._ahead.told()
             roots = sorted(map(str, self.suites.touched))
             fault = self.episodes.fault
-            output["mapsat"] = {**self.suites.ledger.left_out(), "roots": roots, "fault": fault, "told": told}
+            output["mapsat"] = {
+                **self.suites.ledger.left_out(),
+                "roots": roots,
+                "fault": fault,
+                "told": told,
+                "unasked": self.unasked(),
+            }
 
     def pytest_unconfigure(self) -> None:
         """Stop our threads, and close what is open."""
@@ -429,9 +444,35 @@ class MapsatSession:
 
         return OwnTools.load(self.settings.tools, root=self.root)
 
+    def _open_memory(self) -> MemorySource | None:
+        """Return where the agent's memories come from; None where it has none.
+
+        Raises:
+            UsageError: there is no such memory, or it is of no use with what else was asked for.
+        """
+        spec, option = self.settings.request.options.agent_memory, "--mapsat-agent-memory"
+        memory = open_memory(spec, root=self.root, client=self._client)
+        if memory is None:
+            return None
+        reasons = {
+            "recorded dialogues are as they are, whatever a memory has": self._source and self._source.kind != "agent",
+            "--mapsat-isolate keeps the agent's code out of this process, in which a memory of its own would be": (
+                self.settings.isolation and memory.own
+            ),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise UsageError(f"{option}={spec}: {reason}: leave one of them out")
+        return memory
+
     def _make_runner(self, source: Source) -> Runner:
         request = self.settings.request
         request = request.model_copy(update={"judge": self._moved(request.judge)})
+        memories = None
+        if self._memory is not None:
+            from pytest_mapsat.runs.memories import Memories  # noqa: PLC0415 (only where it is asked for)
+
+            memories = Memories(self._memory)
         return Runner(
             source,
             request,
@@ -440,6 +481,7 @@ class MapsatSession:
             client=self._client,
             own_tools=self._own_tools,
             elsewhere=self._elsewhere(request),
+            memories=memories,
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:
@@ -460,7 +502,7 @@ class MapsatSession:
         return spec if new is None else f"{kind}:{new}"
 
 
-def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) -> Any | None:
+def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:
     """Return the client of the cluster that episodes are handed to; None where they are played here.
 
     Raises:
@@ -474,6 +516,7 @@ def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool) ->
         "--mapsat-isolate starts processes of its own": settings.isolation is not None,
         "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
         "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
+        "the suite carries dialogues from one task to the next, and each would be played somewhere else": carries,
         "sandboxes of a conftest.py are not known there, those of installed packages are": bool(
             config.hook.pytest_mapsat_sandbox.get_hookimpls()
         ),

@@ -38,7 +38,7 @@ _SUITE_FIELDS = {
 }
 
 #: How the specs of models begin.
-_MODEL_KINDS = frozenset({*MODEL_KINDS, "llm", "llm-lean", "scripted+llm", "simulate"})
+_MODEL_KINDS = frozenset({*MODEL_KINDS, "agentic", "llm", "llm-lean", "rag", "scripted+llm", "simulate"})
 
 #: Reads a whole number from 1, as an option of no upper bound.
 _ANY_NUMBER = OPTIONS["judge-votes"]._replace(most=999_999_999)
@@ -226,6 +226,7 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
         "fail_under_from": origin,
         "allow_undecided": _read("allow-undecided", _value(config, "allow-undecided"), _allowance),
         "on_miss": _unrated("on-miss", _value(config, "on-miss"), rates),
+        "agent_memory": _unrated("agent-memory", _value(config, "agent-memory"), rates),
         "judge_votes": _votes(config, judge),
         "metrics": _read("metrics", _text(config, "metrics"), parse_metric_sets),
         "http": _http(config),

@@ -311,8 +311,9 @@ class Suites:
         """Return those cases that the run is of. Their ids are no other suite's: a run file, a baseline and a report know a case by its id alone.
 
         Raises:
-            SuiteError: another suite of this run has a case of the same id.
+            SuiteError: another suite of this run has a case of the same id, or a sequence of its cases is broken.
         """
+        suite.refuse_broken_sequences(entries)
         sample = self.samples.get(suite.root)
         taken = entries if sample is None else tuple(entry for entry in entries if entry.id in sample)
         for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):

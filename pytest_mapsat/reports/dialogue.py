@@ -32,6 +32,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         yield from _part("", card.reason, width, _STATES.get(card.outcome, ""))
     metrics = [(name, view.metric_text(card, name)) for name in view.metric_names(run, card)]
     yield from _row([f"{view.metric_word(name)} {text}" for name, text in metrics if text], width)
+    yield from _memory(card, width, full=full)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
@@ -49,13 +50,24 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
         yield from _label(card, label, width, full=full)
 
 
+def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield what the agent's memory gave it for the task, and what that cost."""
+    memory = card.trajectory.memory
+    if memory is not None:
+        yield Line("")
+        text = cut(memory.text, _ALL if full else _RESULT) or "(nothing)"
+        for place, line in enumerate(text.splitlines()):
+            yield from _part("" if place else "memory", line, width)
+        yield from _part("", spent, width) if (spent := view.spent_text(memory.usage)) else ()
+
+
 def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
     most = _ALL if full else _RESULT
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
         return
     kind = view.answered_by(step)
-    style = "yellow" if kind in ("miss", "error", "refused", "unknown") else ""
+    style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
     yield from _part("call", f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:

@@ -205,6 +205,6 @@ class _Text:
     def _call(self, step: Step) -> None:
         kind = view.answered_by(step)
         self.add(f"-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
-        failed = kind in ("error", "refused")
+        failed = kind in ("error", "refused", "over_limit")
         for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _RESULT), 9)

@@ -24,6 +24,7 @@ from pytest_mapsat.model import (
     RunManifest,
     Scorecard,
     Step,
+    Usage,
     step_name,
 )
 
@@ -48,7 +49,8 @@ _DIMENSIONS = {
     "domain": "domain",
     "requirement_source": "source of requirements",
     "difficulty": "difficulty",
-    "group": "group",
+    "group": "user",
+    "place": "place in the sequence",
 }
 _TITLES = {"tool": "tool that was called"}
 
@@ -248,8 +250,8 @@ def headline(run: Run) -> tuple[str, str]:
 
 
 def answered_by(step: Step) -> str:
-    """Return where the answer to a call came from, or that it was an error or refused."""
-    told = step.status in ("error", "refused", "unknown") or step.provenance is None
+    """Return where the answer to a call came from, or that it was an error, refused or over the limit."""
+    told = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
     return step.status if told or step.provenance is None else step.provenance.kind
 
 
@@ -305,3 +307,16 @@ def seconds_text(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"  # noqa: PLR2004
+
+
+def tokens_text(usage: Usage) -> str:
+    """Return the tokens that were spent, in words; empty where they are not known."""
+    parts = [f"{usage.input_tokens:,} in"] if usage.input_tokens is not None else []
+    parts += [f"{usage.output_tokens:,} out"] if usage.output_tokens is not None else []
+    return " / ".join(parts) + (" tokens" if parts else "")
+
+
+def spent_text(usage: Usage) -> str:
+    """Return tokens and cost, in words; empty where neither is known."""
+    cost = "" if usage.cost is None else f"${usage.cost:.4f}"
+    return " · ".join(filter(None, (tokens_text(usage), cost)))

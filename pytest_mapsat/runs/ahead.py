@@ -36,6 +36,7 @@ class Planned:
         play: plays it.
         grade: judges and scores it.
         context: the context in which it is played.
+        alone: names what no two episodes under way may share, such as a user; None: it goes with any other.
         outcome: what has come of it.
     """
 
@@ -43,6 +44,7 @@ class Planned:
     play: Callable[[], Played]
     grade: Callable[[Played], Scorecard]
     context: Context
+    alone: Hashable = None
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
 
     def cancel(self) -> None:
@@ -72,6 +74,7 @@ class Ahead:
         self._threads = 0
         self._idle = 0
         self._busy = 0
+        self._shared: set[Hashable] = set()
         self._open = True
         self._wanted = True
 
@@ -190,13 +193,23 @@ class Ahead:
     def _next(self) -> Planned | None:
         with self._changed:
             self._idle += 1
-            while self._open and not (self._queue and self._busy < self._width):
+            while self._open and (planned := self._free()) is None:
                 self._changed.wait()
             self._idle -= 1
-            if not self._open:
+            if not self._open or planned is None:
                 return None
             self._busy += 1
-            return self._queue.popleft()
+            self._shared.add(planned.alone)
+            self._queue.remove(planned)
+            return planned
+
+    def _free(self) -> Planned | None:
+        """Return the first episode that may begin."""
+        if self._busy >= self._width:
+            return None
+        return next(
+            (planned for planned in self._queue if planned.alone is None or planned.alone not in self._shared), None
+        )
 
     def _run(self, planned: Planned) -> None:
         """Play an episode; one that was given up has no outcome."""
@@ -209,9 +222,11 @@ class Ahead:
             if isinstance(error, CeilingReachedError):
                 self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
         finally:
-            self._freed()
+            self._freed(planned)
 
-    def _freed(self) -> None:
+    def _freed(self, planned: Planned | None = None) -> None:
         with self._changed:
             self._busy -= 1
+            if planned is not None:
+                self._shared.discard(planned.alone)
             self._changed.notify()

@@ -21,12 +21,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat import __version__
-from pytest_mapsat.agents import Source, resolve_source, scrubbed, session_id
+from pytest_mapsat.agents import Source, memory_asks_model, open_memory, resolve_source, scrubbed, session_id
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
+    Interaction,
     MapsatError,
     Noun,
     Overlay,
@@ -39,10 +40,11 @@ from pytest_mapsat.model import (
     Truth,
     UsageError,
 )
-from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, make_sandbox
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.users import make_user
 
+from .memories import Memories
 from .request import door_for
 
 if TYPE_CHECKING:
@@ -75,14 +77,24 @@ class Elsewhere:
     _stopped: Event = field(default_factory=Event)
     _suites: dict[int, bytes] = field(default_factory=dict)
 
-    def play(self, case: Case, suite: SandboxSuite, source: Source, *, trial: int) -> Trajectory:
+    def play(
+        self,
+        case: Case,
+        suite: SandboxSuite,
+        source: Source,
+        histories: Sequence[Sequence[Interaction]] = (),
+        *,
+        trial: int,
+    ) -> Trajectory:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
             tables = {name: list(table.rows) for name, table in suite.tables.items()}
             tools = [_plain(tool) for tool in suite.tools.values()]
             self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
         try:
-            told = json.loads(self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial))))
+            told = json.loads(
+                self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial, histories)))
+            )
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
@@ -96,7 +108,9 @@ class Elsewhere:
         """Wait for no answer any more."""
         self._stopped.set()
 
-    def _asked(self, case: Case, suite: SandboxSuite, trial: int) -> dict[str, Any]:
+    def _asked(
+        self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[Sequence[Interaction]]
+    ) -> dict[str, Any]:
         return {
             "version": __version__,
             "root": str(self.root),
@@ -106,9 +120,10 @@ class Elsewhere:
             "options": _plain(self.request.options),
             "trial": trial,
             "session": session_id(case, trial),
-            "case": _plain(_without_truth(case, self.request)),
+            "case": _without_truth(case, self.request).to_json(),
             "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
             "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
+            "histories": [[_plain(interaction) for interaction in history] for history in histories],
         }
 
     def _answer(self, suite: bytes, asked: bytes) -> str:
@@ -135,12 +150,14 @@ def _has_come(future: Any) -> bool:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case with what a scripted user, or the oracle, needs of its truth; whole where somebody else may want it."""
-    if request.user not in ("scripted", "silent") or installed_sandboxes():
+    """Return the case without its interactions, which reach an agent by its memory alone, and with what a scripted user, or the oracle, needs of its truth; all of it for a user that is a model."""
+    case = case.model_copy(update={"visible": case.visible.model_copy(update={"interactions": ()})})
+    if request.user not in ("scripted", "silent"):
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
     output = case.truth.output if oracle else {}
-    truth = Truth(user=case.truth.user, oracle=oracle, output=output)
+    preferences = case.truth.preferences if request.options.agent_memory == "truth" else ()
+    truth = Truth(user=case.truth.user, oracle=oracle, output=output, preferences=preferences)
     return case.model_copy(update={"truth": truth})
 
 
@@ -207,13 +224,25 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     own = tuple(map(Recording.model_validate, wanted["recordings"]))
     suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
-    asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
     options = RunOptions.model_validate(wanted["options"])
+    asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
+    asks = asks or memory_asks_model(options.agent_memory)
     source, client = _source(wanted["agent"], root, options.http, wanted["cache"] if asks else None)
+    memories = _memories(options.agent_memory, root, wanted["cache"] if asks else None)
+    histories = [[Interaction.model_validate(told) for told in history] for history in wanted["histories"]]
+    memory = None if memories is None else memories.of(common.manifest.name, case, histories, trial)
     user = make_user(wanted["user"], case, client=client, trial=trial)
     sandbox, identity = make_sandbox(case, suite), wanted["session"]
     return run_episode(
-        case, source, user, sandbox, Limits.of(options), trial=trial, identity=identity, form=options.form
+        case,
+        source,
+        user,
+        sandbox,
+        Limits.of(options),
+        trial=trial,
+        identity=identity,
+        form=options.form,
+        memory=memory,
     )
 
 
@@ -229,6 +258,12 @@ def _opened(packed: bytes) -> _Suite:
 def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
     client = None if cache is None else door_for(cache)
     return resolve_source(spec, root=Path(root), client=client, http_form=http_form), client
+
+
+@lru_cache(maxsize=4)
+def _memories(spec: str, root: str, cache: Mode | None) -> Memories | None:
+    source = open_memory(spec, root=Path(root), client=None if cache is None else door_for(cache))
+    return None if source is None else Memories(source)
 
 
 # -- a cluster of dask ---------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 
-from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES
+from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES, memory_asks_model
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.judges import asks_model
@@ -328,10 +328,11 @@ def within_ceilings() -> Iterator[None]:
 
 
 def asks_models(request: RunRequest) -> bool:
-    """Return whether anything in a run is a model: the agent, the user, the judge, or what answers calls without a recording."""
+    """Return whether anything in a run is a model: the agent, its memory, the user, the judge, or what answers calls without a recording."""
     simulated = request.options.on_miss.startswith("simulate:")
     return (
         simulated
+        or memory_asks_model(request.options.agent_memory)
         or request.agent.partition(":")[0] in MODEL_KINDS
         or request.user.partition(":")[0] in ("llm", "scripted+llm")
         or asks_model(request.judge)
@@ -347,11 +348,12 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
     """
     if not asks_models(request) and not request.options.form:
         return {}
-    from pytest_mapsat.agents import AGENT_PROMPTS, FORM_PROMPT  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.agents import AGENT_PROMPTS, FORM_PROMPT, MEMORY_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
     from pytest_mapsat.llm import marks  # noqa: PLC0415 (likewise)
     from pytest_mapsat.users import USER_PROMPTS  # noqa: PLC0415 (likewise)
 
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
+    names += MEMORY_PROMPTS.get(request.options.agent_memory.partition(":")[0], ())
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
     names += [FORM_PROMPT] if request.options.form else []
     if asks_model(request.judge):

@@ -10,7 +10,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.agents import Source
+from pytest_mapsat.agents import KeptAgent, Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import without_secrets
 from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
@@ -33,9 +33,10 @@ from pytest_mapsat.model import (
     trajectory_digest,
 )
 from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
-from pytest_mapsat.suite import Suite
+from pytest_mapsat.suite import History, Suite
 from pytest_mapsat.users import audit, make_user
 
+from .carried import Carried, UserTrial
 from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.recording import Keeping, Kept, OwnTools
 
     from .elsewhere import Elsewhere
+    from .memories import Memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Runner:
         client: the way to models, where somebody needs one.
         own_tools: the user's own tools, asked for what the sandbox of a case cannot answer; None: there are none.
         elsewhere: has episodes played by other processes; None: they are played here.
+        memories: give agents what their memory has for a task; None: they have none.
+        carried: the tasks that were played in suites that carry dialogues.
     """
 
     source: Source
@@ -81,6 +85,8 @@ class Runner:
     client: LiteLLMClient | None = None
     own_tools: OwnTools | None = None
     elsewhere: Elsewhere | None = None
+    memories: Memories | None = None
+    carried: Carried = field(default_factory=Carried)
     _making: Lock = field(default_factory=Lock)
     _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -150,6 +156,13 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
+        key = UserTrial.of(suite, case, trial)
+        if key is None or self.source.kind != "agent":
+            return self._play(suite, case, trial=trial)
+        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial))
+
+    def _play(self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int) -> Played:
+        """Play one episode with an agent as it has been kept from the task before."""
         started = perf_counter()
         options = self.request.options
         case = in_profile_setting(case, suite) if options.profile else case
@@ -162,8 +175,9 @@ class Runner:
                 trajectory = trajectory.model_copy(update={"reference": reference})
             return Played(case, trajectory, seconds)
 
+        histories = () if options.agent_memory == "none" else self._before(suite, case, trial)
         if self.elsewhere is not None and self.source.kind == "agent":
-            return played(self.elsewhere.play(case, suite, self.source, trial=trial))
+            return played(self.elsewhere.play(case, suite, self.source, histories, trial=trial))
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
@@ -171,7 +185,17 @@ class Runner:
             except InfrastructureError as error:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             limits, form = Limits.of(options), options.form
-            return played(run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form))
+            memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
+            return played(
+                run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
+            )
+
+    def _before(self, suite: Suite, case: Case, trial: int) -> tuple[History, ...]:
+        """Return what has passed before a case, by task: its suite's interactions and, where they are carried, the agent's own dialogues."""
+        key = UserTrial.of(suite, case, trial)
+        if key is None or self.source.kind != "agent":
+            return suite.histories_before(case)
+        return self.carried.histories(key, suite, case)
 
     def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
         """Judge and score an episode that was played; arguments, result and errors as of ``run``."""

@@ -25,11 +25,11 @@ from .end import (
     differences,
     end_state,
     maybe_writing,
-    net_changes,
     play_reference,
     reference_digest,
     tables_of,
 )
+from .hops import ReturnedRow, holds_evidence, hop_calls, id_text, named_items, returned_rows
 from .layers import (
     RecordedSandbox,
     Refused,
@@ -39,11 +39,12 @@ from .layers import (
     SandboxSuite,
     installed_sandboxes,
     make_sandbox,
+    unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies
+from .satisfy import fits, same_value, satisfies, values_found
 from .spec import argument_problems, rule_of
-from .state import Row, Rows, State, Table, View, frozen, rows_meant, unknown_table, unmet
+from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ __all__ = [
     "Ranker",
     "RecordedSandbox",
     "Refused",
+    "ReturnedRow",
     "Row",
     "Rows",
     "Sandbox",
@@ -85,6 +87,7 @@ __all__ = [
     "UnfitError",
     "View",
     "argument_problems",
+    "as_seen",
     "canonical",
     "day_of",
     "differences",
@@ -92,9 +95,13 @@ __all__ = [
     "end_state",
     "fits",
     "frozen",
+    "holds_evidence",
+    "hop_calls",
+    "id_text",
     "installed_sandboxes",
     "make_sandbox",
     "maybe_writing",
+    "named_items",
     "net_changes",
     "normalise",
     "number",
@@ -104,6 +111,7 @@ __all__ = [
     "ranker_of",
     "recording_key",
     "reference_digest",
+    "returned_rows",
     "rows_meant",
     "rule_of",
     "same_value",
@@ -113,5 +121,7 @@ __all__ = [
     "text_similarity",
     "tokens",
     "unknown_table",
+    "unknown_tool",
     "unmet",
+    "values_found",
 ]

@@ -28,8 +28,8 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .layers import SandboxSuite, make_sandbox
-from .state import State, Table, as_seen, fresh, frozen, unknown_table
+from .layers import SandboxSuite, make_sandbox, patches_of
+from .state import State, Table, as_seen, fresh, frozen, net_changes, unknown_table
 
 #: An episode that changes more rows than this is not compared.
 MOST_CHANGES = 100_000
@@ -72,15 +72,6 @@ def maybe_writing(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[str
     return tuple(sorted(name for name in untold if name not in tools or tools[name].effect == "write"))
 
 
-def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
-    """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
-    net: dict[_Place, RowChange] = {}
-    for change in changes:
-        place = change.table, change.id
-        net[place] = change if place not in net else net[place].model_copy(update={"after": change.after})
-    return tuple(change for _, change in sorted(net.items()) if not same(change.before, change.after))
-
-
 class End:
     """The end of one episode: its tables, and what in them has changed since the start.
 
@@ -102,8 +93,8 @@ class End:
         if untold:
             raise NotRecordedError(f"the record does not tell the changes of {', '.join(untold)}")
         self._tables = tables
-        self.state = end_state(tables, trajectory.setup, trajectory.calls)
-        self.changes = net_changes(change for call in trajectory.calls for change in call.changed)
+        self.state = end_state(tables, trajectory.setup, trajectory.all_calls)
+        self.changes = net_changes(change for call in trajectory.all_calls for change in call.changed)
         self._keys = {change.table: change.key for change in (*trajectory.setup, *self.changes)}
 
     def key(self, table: str) -> str:
@@ -124,7 +115,7 @@ class End:
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:
     """Return the tables that the episodes of a case start from."""
-    return as_seen(suite.tables, suite.overlays(case.id))
+    return as_seen(suite.tables, patches_of(case, suite))
 
 
 def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:

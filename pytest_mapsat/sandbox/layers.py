@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,7 @@ from pytest_mapsat.model import (
     Provenance,
     Recording,
     RowChange,
+    RowPatch,
     SuiteManifest,
     Tool,
     did_you_mean,
@@ -31,7 +32,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, installed, pla
 
 from .resolver import Answer, Resolver
 from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
-from .state import NoSuchRowError, State, Table, as_seen, fresh, frozen
+from .state import NoSuchRowError, State, Table, as_seen, fresh, frozen, net_changes
 
 if TYPE_CHECKING:
     from .routes import Computed
@@ -99,9 +100,9 @@ def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
         SuiteError: a recording of the case, or a table, cannot be read.
         InfrastructureError: a sandbox in Python cannot be made.
     """
-    tables, overlays, recordings = suite.tables, suite.overlays(case.id), suite.recordings(case.id)
+    tables, overlays, recordings = suite.tables, patches_of(case, suite), suite.recordings(case.id)
 
-    def data(written: tuple[Overlay, ...] = ()) -> RecordedSandbox:
+    def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
         if not tables:
             return RecordedSandbox(suite.tools, recordings)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
@@ -115,7 +116,14 @@ def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
             f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, but no sandbox is there: install the package that does, or name the "
             "conftest.py with -p"
         )
-    return data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)
+    sandbox = data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)
+    sandbox.begin(case)
+    return sandbox
+
+
+def patches_of(case: Case, suite: SandboxSuite) -> tuple[RowPatch, ...]:
+    """Return what is laid over the tables for a case, first to last: the suite's overlays, then the rows of its own."""
+    return (*suite.overlays(case.id), *case.world.rows)
 
 
 @cache
@@ -173,12 +181,15 @@ class RecordedSandbox:
         """The suite's tools by name."""
         return self._tools
 
+    def begin(self, case: Case) -> None:
+        """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
+        _play(case, self)
+
     def call(self, name: str, arguments: Json, *, writes: str = "") -> Answer:
         """Answer a call; never raises for what an agent may do wrong. ``writes``: digest of the writes made before."""
         resolver = self._resolver(name) if isinstance(name, str) else None
         if resolver is None:
-            hint = did_you_mean(name, sorted(self._tools))
-            return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
+            return unknown_tool(name, self._tools)
         if not isinstance(arguments, Mapping):
             return _error(f"{name}: arguments are an object of names and values, not {type(arguments).__name__}")
         try:
@@ -244,7 +255,7 @@ class PythonSandbox:
     """
 
     def __init__(
-        self, make: SandboxFactory, tables: Mapping[str, Table], data: Callable[[tuple[Overlay, ...]], RecordedSandbox]
+        self, make: SandboxFactory, tables: Mapping[str, Table], data: Callable[[tuple[RowPatch, ...]], RecordedSandbox]
     ) -> None:
         self._data = data
         self._below = below = data(())
@@ -271,6 +282,12 @@ class PythonSandbox:
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
         return self._below.tools
+
+    def begin(self, case: Case) -> None:
+        """Play the calls that a case begins with; what they change is part of the start. Raises InfrastructureError where one does not end well."""
+        changes = [change for answer in _play(case, self) for change in answer.changed]
+        self.setup = net_changes((*self.setup, *changes))
+        self._writes = ""
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
         """Answer a call; never raises for what an agent may do wrong.
@@ -314,6 +331,19 @@ class PythonSandbox:
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
+def _play(case: Case, sandbox: Sandbox) -> list[Answer]:
+    answers = []
+    for number, call in enumerate(case.world.calls, 1):
+        answer = sandbox.call(call.tool, call.arguments)
+        if answer.status != "ok":
+            told = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            raise InfrastructureError(
+                f"case {case.id}: world.calls, call {number}, {call.tool}, ends as {answer.status}: {told}"[:500]
+            )
+        answers.append(answer)
+    return answers
+
+
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
     result = fresh(frozen(method(**arguments)))
     if (size := len(json.dumps(result, ensure_ascii=False, allow_nan=False))) > _MOST_CHARACTERS:
@@ -327,6 +357,12 @@ def _refusal(tool: Tool, refused: Refused) -> Answer:
     except TypeError as error:
         raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
     return Answer(result, "refused", Provenance(kind="computed"))
+
+
+def unknown_tool(name: object, tools: Iterable[str]) -> Answer:
+    """Return the answer to a call of a tool that the caller does not have."""
+    hint = did_you_mean(name, sorted(tools))
+    return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
 
 
 def _error(message: str) -> Answer:

@@ -18,13 +18,13 @@ from pytest_mapsat.model import (
     OfRoute,
     OnDay,
     OpenNow,
-    Overlay,
     ParameterMatch,
     RankedAnswer,
     Reference,
     Refers,
     RoundAnswer,
     RoutesAnswer,
+    RowPatch,
     RowsAnswer,
     Tool,
     Words,
@@ -116,7 +116,7 @@ class Place(NamedTuple):
 class Ground:
     """What every computed answer of a case rests on: its tables with the overlays laid on, its time, and which row a value means."""
 
-    def __init__(self, tables: Mapping[str, Table], overlays: tuple[Overlay, ...], context: Context) -> None:
+    def __init__(self, tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context) -> None:
         self.now = context.now
         self.context = context
         #: The case's own time of day, minutes after midnight; None for a case that stands at no time.

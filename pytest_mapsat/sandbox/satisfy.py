@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from pytest_mapsat.model import (
@@ -30,9 +32,16 @@ from pytest_mapsat.model import (
 
 from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point, text_similarity
 
+_NO_HOPS: Mapping[str, Sequence[Step]] = MappingProxyType({})
+
 
 def satisfies(
-    match: Match, value: Json, *, arguments: Mapping[str, Json] | None = None, results: Sequence[Step] = ()
+    match: Match,
+    value: Json,
+    *,
+    arguments: Mapping[str, Json] | None = None,
+    results: Sequence[Step] = (),
+    hops: Mapping[str, Sequence[Step]] = _NO_HOPS,
 ) -> bool | None:
     """Return whether a value satisfies a match, or None where it cannot be said.
 
@@ -41,33 +50,46 @@ def satisfies(
         value: the value, None where there is none.
         arguments: all arguments of the call the value stands in (for ``WithinM.lat_from``).
         results: the earlier steps of the dialogue (for ``Bound``).
+        hops: those of them that fulfil an expected tool, by its id (for ``Bound.call``).
 
     Returns:
-        None for a ``Bound`` to a result that does not exist, opening hours that are absent or cannot be read, a latitude
-        that stands in arguments which were not given, and a value that is nested beyond measure.
+        None for a ``Bound`` to a result of a tool that does not exist, opening hours that are absent or cannot be read, a latitude
+        that stands in arguments which were not given, and a value that is nested beyond measure. A ``Bound`` to a call that was not made, or that
+        returned nothing there, does not hold.
     """
     try:
+        if isinstance(match, Bound):
+            return _bound(match, results, hops, lambda source: _is_close(source, value, match.tolerance))
+        if isinstance(match, (Contains, Similar, WithinM)) and match.of is not None:
+            test = partial(_holds_source, match, value, arguments)
+            return _bound(match.of, results, hops, test)
         if isinstance(match, WithinM):
             return _within(match, value, arguments)
-        if isinstance(match, Bound):
-            return _bound(match, value, results)
         if isinstance(match, Has):
             elements = value if isinstance(value, (list, tuple)) else [value]
             return _some(
-                fits(match.where, element, results=results) for element in elements if isinstance(element, Mapping)
+                fits(match.where, element, results=results, hops=hops)
+                for element in elements
+                if isinstance(element, Mapping)
             )
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
 
 
-def fits(matches: Mapping[str, Match], data: Mapping[str, Json], *, results: Sequence[Step] = ()) -> bool | None:
+def fits(
+    matches: Mapping[str, Match],
+    data: Mapping[str, Json],
+    *,
+    results: Sequence[Step] = (),
+    hops: Mapping[str, Sequence[Step]] = _NO_HOPS,
+) -> bool | None:
     """Return whether an object satisfies matches under its names, or at dotted paths (``items.*.dish``): at each, one value at least.
 
-    ``data`` is a row, or the arguments of a call, ``results`` as for ``satisfies``. None where no match surely fails, and for one it cannot be said.
+    ``data`` is a row, or the arguments of a call, ``results`` and ``hops`` as for ``satisfies``. None where no match surely fails, and for one it cannot be said.
     """
     each = [
-        _some(satisfies(match, value, arguments=data, results=results) for value in values_of(data, path))
+        _some(satisfies(match, value, arguments=data, results=results, hops=hops) for value in values_of(data, path))
         for path, match in matches.items()
     ]
     return False if False in each else None if None in each else True
@@ -150,16 +172,46 @@ def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -
             return None
         value = [value, arguments.get(match.lat_from)]
     place = point(value)
-    return place is not None and distance_m(*place, match.lon, match.lat) <= match.metres
+    if place is None or match.lon is None or match.lat is None:
+        return False
+    return distance_m(*place, match.lon, match.lat) <= match.metres
 
 
-def _bound(match: Bound, value: Json, results: Sequence[Step]) -> bool | None:
-    answered = [step for step in results if step.kind == "call" and step.tool == match.tool and step.status == "ok"]
-    sources = [member for step in answered for member in values_at(step.result, match.path)]
-    if any(_is_close(source, value, match.tolerance) for source in sources):
-        return True
-    unknown = any(step.tool == match.tool and step.status == "unknown" for step in results)
-    return False if sources and not unknown else None
+def _bound(
+    bound: Bound,
+    results: Sequence[Step],
+    hops: Mapping[str, Sequence[Step]],
+    test: Callable[[Json], bool | None],
+) -> bool | None:
+    """Return whether a test holds for one of the values that earlier results had at a path."""
+    if bound.call is None:
+        steps = [step for step in results if step.kind == "call" and step.tool == bound.tool]
+    else:
+        steps = [*hops.get(bound.call, ())]
+    sources = values_found(bound.path, steps)
+    held = _some(map(test, sources))
+    if held is not False:
+        return held
+    unknown = any(step.status == "unknown" for step in steps)
+    return None if unknown or not (sources or bound.call) else False
+
+
+def values_found(path: str, steps: Iterable[Step]) -> list[Json]:
+    """Return the values that stand at a dotted path in the results of the steps that were answered."""
+    return [value for step in steps if step.status == "ok" for value in values_at(step.result, path)]
+
+
+def _holds_source(
+    match: Contains | Similar | WithinM, value: Json, arguments: Mapping[str, Json] | None, source: Json
+) -> bool | None:
+    """Return whether a value satisfies a match with what a result had in place of the match's own text or point."""
+    if isinstance(match, WithinM):
+        place = point(source)
+        if place is None:
+            return False
+        return _within(match.model_copy(update={"lon": place[0], "lat": place[1], "of": None}), value, arguments)
+    text = _text_of(source)
+    return bool(text and normalise(text)) and _OPERATIONS[type(match)](match.model_copy(update={"text": text}), value)
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from pytest_mapsat.model import InfrastructureError, Json, JsonObject, Overlay, RowChange, did_you_mean, shown
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, RowPatch, did_you_mean, same, shown
 
 Index = TypeVar("Index")
 _FLAT = frozenset({str, int, float, bool, type(None)})
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 class View:
     """A table as one case sees it, with overlays laid on first to last; what all cases share of it stays shared."""
 
-    def __init__(self, table: Table, overlays: Sequence[Overlay] = ()) -> None:
+    def __init__(self, table: Table, overlays: Sequence[RowPatch] = ()) -> None:
         changed: dict[int, JsonObject] = {}
         gone: set[int] = set()
         added: list[JsonObject] = []
@@ -81,9 +81,9 @@ class View:
         yield from (row for _, row in sorted(placed, key=lambda pair: pair[0]))
 
 
-def as_seen(tables: Mapping[str, Table], overlays: Sequence[Overlay]) -> dict[str, Table]:
+def as_seen(tables: Mapping[str, Table], overlays: Sequence[RowPatch]) -> dict[str, Table]:
     """Return the tables with what is laid over them; one that nothing is laid over is shared as it is."""
-    laid: dict[str, list[Overlay]] = {}
+    laid: dict[str, list[RowPatch]] = {}
     for overlay in overlays:
         laid.setdefault(overlay.table, []).append(overlay)
     return {
@@ -92,14 +92,14 @@ def as_seen(tables: Mapping[str, Table], overlays: Sequence[Overlay]) -> dict[st
     }
 
 
-def _laid_on(row: JsonObject, overlay: Overlay) -> JsonObject | None:
+def _laid_on(row: JsonObject, overlay: RowPatch) -> JsonObject | None:
     """Return the row as a line of an overlay leaves it, None where it takes it out."""
     if not _is_about(overlay, row):
         return row
     return None if overlay.hide else {**row, **overlay.set}
 
 
-def _rows_of(table: Table, overlay: Overlay) -> Iterator[int]:
+def _rows_of(table: Table, overlay: RowPatch) -> Iterator[int]:
     """Give the places of the rows of a table that a line of an overlay may be about, by one of its columns."""
     if not overlay.where:
         return
@@ -117,19 +117,19 @@ def _rows_of(table: Table, overlay: Overlay) -> Iterator[int]:
         yield from index.get(repr(value), ())
 
 
-def _is_about(overlay: Overlay, row: JsonObject) -> bool:
+def _is_about(overlay: RowPatch, row: JsonObject) -> bool:
     return bool(overlay.where) and all(
         column in row and repr(row[column]) in map(repr, _values(wanted)) for column, wanted in overlay.where.items()
     )
 
 
-def rows_meant(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
+def rows_meant(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the rows of a table, and of those that overlays have ``added``, that a line of an overlay changes or hides."""
     rows = (*(table.rows[at] for at in _rows_of(table, overlay)), *added)
     return [row for row in rows if _is_about(overlay, row)]
 
 
-def unmet(overlay: Overlay, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
+def unmet(overlay: RowPatch, table: Table, added: Sequence[JsonObject]) -> Iterator[tuple[str, Json]]:
     """Give the columns and values by which a line of an overlay finds no row; arguments as for ``rows_meant``."""
     met = rows_meant(overlay, table, added)
     for column, wanted in overlay.where.items():
@@ -142,7 +142,6 @@ def _values(wanted: Json) -> Sequence[Json]:
 
 
 _DEEPEST = 64
-_WRITTEN = "written"
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -259,14 +258,14 @@ class Rows(Mapping[str, Row]):
         self._writing.note(self, row_id, self.get(row_id))
         self._own[row_id] = row
 
-    def overlays(self) -> Iterator[Overlay]:
+    def overlays(self) -> Iterator[RowPatch]:
         """Yield what is written in this episode, as it is laid over the rows that all start from."""
         for row_id, row in self._own.items():
             if row_id not in self._shared and row is not None:
-                yield Overlay(overlay=_WRITTEN, table=self.name, add=(fresh(row),))
+                yield RowPatch(table=self.name, add=(fresh(row),))
             elif row_id in self._shared and row is not self._shared[row_id]:
                 change = {"hide": True} if row is None else {"set": fresh(row)}
-                yield Overlay(overlay=_WRITTEN, table=self.name, where={self.key: row_id}, **change)
+                yield RowPatch(table=self.name, where={self.key: row_id}, **change)
 
     def put_back(self, row_id: str, row: Row | None) -> None:
         """Make a row what it was."""
@@ -325,7 +324,7 @@ class State(Mapping[str, Rows]):
     def __len__(self) -> int:
         return len(self._tables)
 
-    def overlays(self) -> tuple[Overlay, ...]:
+    def overlays(self) -> tuple[RowPatch, ...]:
         """Return what is written in this episode, as overlays of the suite's tables."""
         return tuple(overlay for rows in self._rows.values() for overlay in rows.overlays())
 
@@ -352,6 +351,15 @@ class State(Mapping[str, Rows]):
             shared = self._tables[name].index(("frozen", key), by_id)
             self._rows[name] = Rows(name, key, shared, self.writing)
         return self._rows[name]
+
+
+def net_changes(changes: Iterable[RowChange]) -> tuple[RowChange, ...]:
+    """Return what changes come to: one for each row, from its first ``before`` to its last ``after``; a row that ends as it began has none."""
+    net: dict[tuple[str, str], RowChange] = {}
+    for change in changes:
+        place = change.table, change.id
+        net[place] = change if place not in net else net[place].model_copy(update={"after": change.after})
+    return tuple(change for _, change in sorted(net.items()) if not same(change.before, change.after))
 
 
 def unknown_table(table: str, tables: Iterable[str]) -> str:

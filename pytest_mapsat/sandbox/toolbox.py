@@ -21,7 +21,7 @@ class ToolsClosed(RuntimeError):  # noqa: N818  # an agent reads this name
 class Toolbox:
     """Tools that are called by name: ``tools.search_poi(query="...")`` or ``tools.call("search_poi", {"query": "..."})``.
 
-    It holds the public schemas, as text, and ``call``, the function that makes the calls. Any public name can be called: a tool
+    It holds the public schemas of the agent's own tools, as text, and ``call``, the function that makes the calls. Any public name can be called: a tool
     that does not exist answers with an error, as a real server would.
     """
 
@@ -64,6 +64,7 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
     """Return the tools' schemas as JSON text, and their descriptions and parameters by name."""
     key = tuple(map(id, tools.values()))
     if key not in _made:
+        own = {name: tool for name, tool in tools.items() if tool.for_agent}
         if len(_made) >= _MADE_AT_MOST:
             _made.clear()
         schemas = canonical_json(
@@ -72,12 +73,10 @@ def _shown(tools: Mapping[str, Tool]) -> tuple[str, _Public]:
                     "type": "function",
                     "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
                 }
-                for name, tool in tools.items()
+                for name, tool in own.items()
             ]
         )
-        public = {
-            name: (tool.description, tuple(tool.parameters.get("properties", {}))) for name, tool in tools.items()
-        }
+        public = {name: (tool.description, tuple(tool.parameters.get("properties", {}))) for name, tool in own.items()}
         _made[key] = (tuple(tools.values()), schemas, public)
     _, schemas, shown = _made[key]
     return schemas, shown

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .common import WrittenCase
-from .crosscheck import nouns_in
+from .crosscheck import Remark, nouns_in
 from .entries import CaseEntry
 from .inventory import CALIBRATION, LABELS, REVIEWED, role_of
 from .lint import LintFinding, Severity, errors_of, lint
 from .opened import Suite, find_suite, open_suite
 from .people_labels import is_labels, read_answers, read_label_file
 from .recordings import PlacedRecording
+from .sequences import History
 from .writing import (
     Importer,
     ImportLog,
@@ -36,12 +37,14 @@ __all__ = [
     "LABELS",
     "REVIEWED",
     "CaseEntry",
+    "History",
     "ImportLog",
     "ImportReport",
     "Importer",
     "LintFinding",
     "Note",
     "PlacedRecording",
+    "Remark",
     "Severity",
     "Suite",
     "WrittenCase",

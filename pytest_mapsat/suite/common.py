@@ -131,6 +131,9 @@ class Common:
         visible, truth = data.get("visible"), data.get("truth")
         if self.manifest.instructions and isinstance(visible, dict) and "instructions" not in visible:
             data["visible"] = visible | {"instructions": self.manifest.instructions}
+        terms, calls = data.get("episode", {}), self.manifest.episode.calls
+        if calls is not None and isinstance(terms, dict) and "calls" not in terms:
+            data["episode"] = {**terms, "calls": calls}
         if not isinstance(truth, dict) or ("vars" not in data and "use" not in truth):
             return Located(data, document.lines)
         values, use = data.pop("vars", {}), truth.get("use", [])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
@@ -24,20 +25,23 @@ from pytest_mapsat.model import (
     Noun,
     Number,
     Output,
+    Overlay,
     PlannedCall,
     PythonCheck,
     Recommends,
     SameEnd,
+    ScriptedCall,
     SuiteManifest,
     Tool,
     WithinM,
+    World,
     did_you_mean,
     mismatches,
     shown,
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, unknown_table
+from pytest_mapsat.sandbox import Table, as_seen, unknown_table, unmet
 
 from .impossible import impossible
 from .tables import circle_in
@@ -51,17 +55,29 @@ _NAMES_TOOL: dict[type[Noun], str] = {
     CallPattern: "tool",
     Recommends: "tool",
     Bound: "tool",
+    Output: "tool",
     PlannedCall: "tool",
+    ScriptedCall: "tool",
 }
 _TOOL_NAMERS: frozenset[type[Noun]] = frozenset(_NAMES_TOOL)
 _OF_OUTPUT: frozenset[type[Noun]] = frozenset({Output, Matches})
+#: Where bound values of a call may stand: in ``match`` of an expected tool.
+_HOPS, _MATCH = ("truth", "tools"), 3
 #: All that ``errors_of`` looks at: a truth is walked once for all of its rules.
 _LOOKED_AT: frozenset[type[Noun]] = _TOOL_NAMERS | _OF_OUTPUT | {PythonCheck, EndState, Exempt, SameEnd, Number}
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something about a part of a case; an ``error`` of ``errors_of`` keeps the case from being loaded."""
+    """Something about a part of a case; an ``error`` of ``errors_of`` keeps the case from being loaded.
+
+    Attributes:
+        severity: ``error``: no run can learn anything from it; ``warning``: probably a mistake.
+        rule: a short fixed word for the sort of thing.
+        place: where in the case: ``("truth", "tools", 0)``.
+        message: what is wrong, with found and expected in it.
+        hint: what to do; may be empty.
+    """
 
     severity: Severity
     rule: str
@@ -76,9 +92,10 @@ def errors_of(
     tools: Mapping[str, Tool],
     tables: Mapping[str, Table],
     *,
+    overlays: Sequence[Overlay] = (),
     all_checks_added: bool = False,
 ) -> Iterator[Remark]:
-    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases."""
+    """Give what keeps a case of a suite from being loaded: all that a run asks for, for each of its cases. ``overlays``: what is laid over the tables for it."""
     yield from _of_case(case, manifest)
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
@@ -87,7 +104,9 @@ def errors_of(
             case PythonCheck():
                 yield from _python_check(noun, place, all_checks_added=all_checks_added)
             case Output() | Matches():
-                yield from _output_check(noun, place, case.visible.output_schema)
+                yield from _output_check(noun, place, case.visible.output_schema, tools)
+            case Bound():
+                yield from _bound_call(noun.call, place, case)
             case Number() if manifest.currency != "CNY":
                 for name in (name for name in ("unit", "equals_unit") if getattr(noun, name) == "yuan"):
                     message = f"found yuan, but the suite's currency is {manifest.currency}"
@@ -95,10 +114,48 @@ def errors_of(
                     yield _error("currency", (*place, name), message, hint)
         for field in _tool_field(noun):
             name = getattr(noun, field)
-            if name not in tools:
-                hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
-                yield _error("unknown-tool", (*place, field), f"the suite has no tool {shown(name)}", hint)
+            yield from _tool_named(name, (*place, field), tools, _caller(noun, place))
     yield from _expected(case)
+    if case.world != World():
+        changed = {name: tables[name] for name in {overlay.table for overlay in overlays} & tables.keys()}
+        yield from _world(case, tools, {**tables, **as_seen(changed, overlays)})
+
+
+def _caller(noun: Noun, place: Place) -> Literal["agent", "user", "anyone"]:
+    """Return whose call it is that a noun of the truth names a tool for."""
+    if isinstance(noun, ScriptedCall):
+        return "user"
+    return "anyone" if place[:2] == ("truth", "end") else "agent"
+
+
+def _tool_named(
+    name: str, place: Place, tools: Mapping[str, Tool], caller: Literal["agent", "user", "anyone"]
+) -> Iterator[Remark]:
+    """Give that the suite has no tool of a name, or that it is another's to call."""
+    if name not in tools:
+        hint = did_you_mean(name, tools) or f"known tools: {', '.join(sorted(tools)) or 'none'}"
+        yield _error("unknown-tool", place, f"the suite has no tool {shown(name)}", hint)
+    elif (caller == "agent" and not tools[name].for_agent) or (caller == "user" and not tools[name].for_user):
+        message = f"the {caller} cannot call {shown(name)}: its tool says by: {tools[name].by}"
+        yield _error(
+            "not-its-tool", place, message, f"tools that can be called by both say by: both; its own: by: {caller}"
+        )
+
+
+def _world(case: Case, tools: Mapping[str, Tool], tables: Mapping[str, Table]) -> Iterator[Remark]:
+    """Give where the beginning of a case is laid over a table or row that is not there, or calls no tool of the suite."""
+    for index, patch in enumerate(case.world.rows):
+        place: Place = ("world", "rows", index)
+        if patch.table not in tables:
+            yield _error("unknown-table", (*place, "table"), unknown_table(patch.table, tables))
+            continue
+        added = [row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add]
+        for column, value in unmet(patch, tables[patch.table], added):
+            yield _error(
+                "no-such-row", (*place, "where", column), f"{patch.table} has no row with {column} {shown(value)}"
+            )
+    for index, call in enumerate(case.world.calls):
+        yield from _tool_named(call.tool, ("world", "calls", index, "tool"), tools, "anyone")
 
 
 def _error(rule: str, place: DataPath, message: str, hint: str = "") -> Remark:
@@ -113,9 +170,14 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
                 yield from _parameters(noun, place, tool)
     schema = case.visible.output_schema
     for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
-        if isinstance(noun, Output) and noun.equals and schema and noun.path.partition(".")[0] not in RESERVED:
-            for wrong in impossible({noun.path: noun.equals} if noun.path else {}, schema):
+        if not isinstance(noun, Output) or not schema or noun.path.partition(".")[0] in RESERVED:
+            continue
+        if noun.equals and noun.path:
+            for wrong in impossible({noun.path: noun.equals}, schema):
                 yield _error("never-matches", (*place, "equals", *wrong.place[1:]), wrong.message, wrong.hint)
+        for name, match in noun.entry.items():
+            for wrong in impossible({_below(noun.path, schema, name): match}, schema):
+                yield _error("never-matches", (*place, "entry", name, *wrong.place[1:]), wrong.message, wrong.hint)
 
 
 def tools_named(case: Case) -> Iterator[str]:
@@ -146,6 +208,26 @@ def _end_check(
     for where, name in names:
         if name not in tables:
             yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
+
+
+def _bound_call(key: str | None, place: Place, case: Case) -> Iterator[Remark]:
+    """Give where a match is bound to a call that no expected tool is, or that is its own."""
+    if key is None:
+        return
+    if place[: len(_HOPS)] != _HOPS or place[_MATCH] != "match":
+        message = "call means an expected tool, and only a match of an expected tool can be bound to one"
+        yield _error("expected-tool", (*place, "call"), message, "name a tool here: tool")
+        return
+    keys = Counter(tool.key for tool in case.truth.tools)
+    hint = ""
+    if keys[key] != 1:
+        message = "several expected tools are" if keys[key] else "no expected tool has the id or name"
+        hint = "give each an id" if keys[key] else did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
+    elif key == case.truth.tools[int(place[len(_HOPS)])].key:
+        message, hint = "no call can ask for what it returns itself:", "name the call before it"
+    else:
+        return
+    yield _error("expected-tool", (*place, "call"), f"{message} {shown(key)}", hint)
 
 
 def _python_check(check: PythonCheck, place: Place, *, all_checks_added: bool) -> Iterator[Remark]:
@@ -192,13 +274,13 @@ def _expected(case: Case) -> Iterator[Remark]:
                 message = f"several expected tools are {shown(key)}"
                 yield _error("expected-tool", here, message, "give each an id, and name that")
         for number, requirement in enumerate(tool.evidence):
-            if requirement not in requirements:
+            if isinstance(requirement, str) and requirement not in requirements:
                 hint = (
                     did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
                 )
                 here = (*place, "evidence", number)
                 yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
-    if circle := circle_in({tool.key: [key for key in tool.after if keys[key]] for tool in tools}):
+    if circle := circle_in({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}):
         first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
         message = f"goes in a circle: {' after '.join(circle)}"
         yield _error("expected-tool", ("truth", "tools", first, "after"), message)
@@ -213,6 +295,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})
     for name, value in case.truth.output.items() if schema else ():
@@ -224,8 +307,35 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("output", place, wrong, "visible.output_schema says what is asked for")
 
 
-def _output_check(check: Output | Matches, place: Place, schema: Mapping[str, Any]) -> Iterator[Remark]:
-    """Give where a check on structured output asks for what the case's schema does not have, or has a pattern that is none."""
+def _of_interactions(case: Case, *, carries: bool) -> Iterator[Remark]:
+    """Give which interactions are dated before the one before them, or after the task; and that the task has no date where its dialogue needs one."""
+    last, now = "", case.visible.context.now
+    if carries and case.group is not None and now is None:
+        message = "is missing: the suite carries dialogues (carry), and this is the date of this one"
+        yield _error("sequence", ("visible", "context", "now"), message)
+    for index, interaction in enumerate(case.visible.interactions):
+        place: Place = ("visible", "interactions", index, "date")
+        if last and is_before(interaction.date, last):
+            yield _error("sequence", place, f"found {interaction.date} behind {last}: interactions stand by date")
+        if now is not None and is_before(now, interaction.date):
+            message = f"found {interaction.date}, after the task itself, whose context.now is {now}"
+            yield _error("sequence", place, message, "it belongs to a later task")
+        last = interaction.date
+
+
+def is_before(first: str, second: str) -> bool:
+    """Return whether a day or moment is before another, by the local time of each; a day and a moment on it are at the same time."""
+    length = min(len(first), len(second), len("2026-05-02T10:00"))
+    return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
+
+
+def _output_check(
+    check: Output | Matches, place: Place, schema: Mapping[str, Any], tools: Mapping[str, Tool]
+) -> Iterator[Remark]:
+    """Give where a check on structured output asks for what the case's schema does not have, looks ids up that no tool declares, or has a pattern that is none."""
+    if isinstance(check, Output) and (tool := tools.get(check.tool or "")) is not None and not _lists_ids(tool):
+        message = f"the tool {tool.name} does not declare which ids its results list"
+        yield _error("output", (*place, "tool"), message, "say it in the tool: entities, with items and id")
     if isinstance(check, Output) and check.equals is None and not schema:
         hint = "add visible.output_schema, a JSON Schema of the output"
         yield _error("output", (*place, "kind"), "the case has no schema that an output could fit", hint)
@@ -236,15 +346,39 @@ def _output_check(check: Output | Matches, place: Place, schema: Mapping[str, An
             message = f"found {shown(check.pattern)}, expected a regular expression in RE2's syntax: {error}"
             yield _error("pattern", (*place, "pattern"), message)
     elif isinstance(check, Output):
-        here: Mapping[str, Any] = schema
-        for name in check.path.split(".") if check.path else ():
-            named = here.get("properties", {})
-            if named and name != "*" and name not in named and not (here is schema and name in RESERVED):
-                hint = did_you_mean(name, named) or f"there are: {', '.join(named)}"
-                message = f"visible.output_schema has no {shown(check.path)}"
-                yield _error("output", (*place, "path"), message, hint)
-                return
-            here = named.get(name) or here.get("items") or {}
+        parts: list[tuple[Place, str]] = [(("path",), check.path)] if check.path else []
+        parts += [(("id",), _below(check.path, schema, check.id))] if check.id else []
+        parts += [(("entry", name), _below(check.path, schema, name)) for name in check.entry]
+        wrong = ((where, path, hint) for where, path in parts if (hint := _not_asked(path, schema)))
+        for where, path, hint in islice(wrong, 1):
+            yield _error("output", (*place, *where), f"visible.output_schema has no {shown(path)}", hint)
+
+
+def _lists_ids(tool: Tool) -> bool:
+    return any(entities.id for entities in tool.entities if entities.sort != "leg")
+
+
+def _below(path: str, schema: Mapping[str, Any], name: str) -> str:
+    """Return the path of what stands in the entries, or the only entry, at a path of an output."""
+    return ".".join(filter(None, (path, "*" if "items" in _part_at(path, schema) else "", name)))
+
+
+def _part_at(path: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a schema at a path; empty where it leaves that open."""
+    for name in path.split(".") if path else ():
+        schema = schema.get("properties", {}).get(name) or schema.get("items") or {}
+    return schema
+
+
+def _not_asked(path: str, schema: Mapping[str, Any]) -> str:
+    """Return what a schema asks for where a path leaves it; empty where it does not."""
+    here = schema
+    for name in path.split("."):
+        named = here.get("properties", {})
+        if named and name != "*" and name not in named and not (here is schema and name in RESERVED):
+            return did_you_mean(name, named) or f"there are: {', '.join(named)}"
+        here = named.get(name) or here.get("items") or {}
+    return ""
 
 
 def nouns_in(value: Any, place: Place, sorts: frozenset[type[Noun]] | None = None) -> Iterator[tuple[Place, Noun]]:

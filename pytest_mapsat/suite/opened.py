@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -23,6 +25,7 @@ from pytest_mapsat.formats import (
     read_bytes,
     read_calibration,
     shown_path,
+    validate,
 )
 from pytest_mapsat.model import (
     Calibration,
@@ -53,7 +56,8 @@ from .entries import (
 )
 from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
-from .tables import read_state
+from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
+from .tables import OVERLAYS, read_state
 from .tools import answer_problems, ranked_tables, read_tools
 
 
@@ -128,8 +132,12 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
+        #: The sequences that were checked and have no flaw.
+        self._sound: set[str] = set()
         self._shared_paths = (self._manifest_path, *inventory.requirements)
-        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
+        self._overlay_paths = tuple(path for path in inventory.state if path.name.partition(".")[0] == OVERLAYS)
+        read_again = (*self._shared_paths, *inventory.recordings, *self._overlay_paths)
+        self._stamps = {path: _stamp(path) for path in read_again}
         name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
@@ -203,6 +211,55 @@ class Suite:
         hint = f"not read: {', '.join(unread[:3])}" if unread else "mend the number, or look for the file"
         return Problem(shown_path(path), line, f"cases: the manifest says {self.manifest.cases}, found {number}", hint)
 
+    def earlier(self, case: Case) -> tuple[CaseEntry, ...]:
+        """Return the tasks that stand before a case in its sequence, in order; none for a case that stands alone."""
+        return () if case.group is None else earlier_in(self.sequences, case.group.name, case.group.order)
+
+    def histories_before(self, case: Case) -> tuple[History, ...]:
+        """Return what passed before a case and before each earlier task of its sequence (H_1, ..., H_i), the case's own last.
+
+        Raises:
+            SuiteError: an earlier task cannot be read.
+        """
+        earlier = [self.dated(entry).visible.interactions for entry in self.earlier(case)]
+        return (*earlier, case.visible.interactions)
+
+    def interactions_before(self, case: Case) -> History:
+        """Return the same as ``histories_before``, joined."""
+        return tuple(chain.from_iterable(self.histories_before(case)))
+
+    @cached_property
+    def sequences(self) -> Mapping[str, tuple[CaseEntry, ...]]:
+        """The sequences of all files that can be read: the cases of each in order, by its name."""
+        return MappingProxyType(sequences_of(self.readable()))
+
+    def refuse_broken_sequences(self, entries: Iterable[CaseEntry] | None = None) -> None:
+        """Check the sequences that some cases stand in, or all.
+
+        Raises:
+            SuiteError: a place is taken twice or missing, or dates go backwards.
+        """
+        names = self.sequences if entries is None else sequences_of(entries)
+        unchecked = sorted(names.keys() - self._sound)
+        problems = [
+            placed(remark, entry.path, self.lines_of(entry))
+            for name in unchecked
+            for entry, remark in flaws_of(name, self.sequences[name], self)
+        ]
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        self._sound.update(unchecked)
+
+    def dated(self, entry: CaseEntry) -> Dated:
+        """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
+        self._refuse_changed(entry.path)
+        problems: list[Problem] = []
+        document = self._document(entry, problems)
+        dated = None if problems else validate(Dated, document, shown_path(entry.path), problems)
+        if dated is None:
+            raise SuiteError(*problems)
+        return dated
+
     def load(self, entry: CaseEntry) -> Case:
         """Return the whole case, validated and checked against the manifest and the tools.
 
@@ -225,7 +282,15 @@ class Suite:
         return case
 
     def _errors_of(self, case: Case) -> Iterator[Remark]:
-        return errors_of(case, self.manifest, self.tools, self.tables, all_checks_added=self.sandboxes is not None)
+        overlays = self.overlays(case.id) if case.world.rows else ()
+        return errors_of(
+            case,
+            self.manifest,
+            self.tools,
+            self.tables,
+            overlays=overlays,
+            all_checks_added=self.sandboxes is not None,
+        )
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the case's recordings, in the order of files and lines.
@@ -242,7 +307,8 @@ class Suite:
         return tuple(read_recordings(spans, self._recording_reader))
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
+        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none. Raises SuiteError."""
+        self._refuse_changed(*self._overlay_paths)
         return self.state.laid_on(name)
 
     def shape(self, tool: str) -> Json:

@@ -10,7 +10,7 @@ from pytest_mapsat.model import UsageError, did_you_mean
 
 from .reading import learn_to_read
 from .slips import audit
-from .user import ScriptedUser, SilentUser, User, UserBrokenError, UserMove
+from .user import Hands, ScriptedUser, SilentUser, User, UserBrokenError, UserMove
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
@@ -22,6 +22,7 @@ else:
 
 __all__ = [
     "USER_PROMPTS",
+    "Hands",
     "ScriptedUser",
     "SilentUser",
     "User",

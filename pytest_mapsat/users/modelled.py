@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -9,13 +10,18 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
-from .reading import read, words
+from .reading import liberties, read, words
 from .slips import Script, Slip, out_of_turn, speaks_amiss
-from .user import UserBrokenError, UserMove
+from .user import NO_HANDS, Hands, UserBrokenError, UserMove
 
 #: The prompts of each spec, for the manifest.
-USER_PROMPTS: Mapping[str, tuple[str, ...]] = {"llm": ("user", "user_again"), "scripted+llm": ("user_choice",)}
+USER_PROMPTS: Mapping[str, tuple[str, ...]] = {
+    "llm": ("user", "user_again", "user_free"),
+    "scripted+llm": ("user_choice",),
+}
 _ENDINGS = ("no", "done", "stalled")
+#: How often a model may break the rules in one turn, the last time for good.
+_CHANCES = 2
 _SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -26,6 +32,26 @@ _SCHEMA: JsonObject = {
     "required": ["asked", "message", "end"],
     "additionalProperties": False,
 }
+#: Of a user that may act.
+_ACTING: JsonObject = {
+    **_SCHEMA,
+    "properties": {
+        **_SCHEMA["properties"],
+        "calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"tool": {"type": "string"}, "arguments": {"type": "string"}},
+                "required": ["tool", "arguments"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": [*_SCHEMA["required"], "calls"],
+}
+#: How often a model may be asked, and what it may call, in one turn of the user.
+_MOST_ROUNDS = 20
+_MOST_CALLS = 50
 _CHOICE: JsonObject = {
     "type": "object",
     "properties": {"fits": {"type": "array", "items": {"type": "integer"}}},
@@ -57,42 +83,88 @@ class ModelUser:
         self._voice = voice
         self._language = case.language
         self._script = Script.of(case)
-        self._known = (truth.persona, truth.intent, *self._script.said)
+        self._opening = case.visible.messages
+        self._may = truth.user.may
+        self._prompt = truth.user.prompt
+        self._known = [truth.persona, truth.intent, self._prompt, *self._script.said]
+        self._known += [message.text for message in self._opening]
         self._about = {
             "persona": truth.persona or "-",
             "intent": truth.intent or case.visible.query,
             "answers": "\n".join(f"- {line}" for line in self._script.lines()) or "-",
         }
 
-    def reply(self, turns: Sequence[Turn]) -> UserMove:
-        """Return the user's move after the agent's last turn.
+    def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:
+        """Return the user's move after the agent's last turn; first it makes the calls that its case lets it make.
 
         Raises:
-            UserBrokenError: the model broke the rules twice.
+            UserBrokenError: the model broke the rules twice, or never stopped calling.
             ModelError: it gave no answer.
+            InfrastructureError: the sandbox broke in a call.
         """
-        dialogue = "\n\n".join(f"{'user' if turn.role == 'user' else 'assistant'}: {turn.text}" for turn in turns)
-        fence = _fence(dialogue)
-        messages: list[JsonObject] = [
-            {"role": "system", "content": prompt("user", self._language).fill(fence=fence, **self._about)},
-            {"role": "user", "content": f"{fence}\n{dialogue}\n{fence}"},
-        ]
+        messages = self._told(turns, hands)
         spent: list[Usage] = []
         problems: list[str] = []
-        for _ in range(2):
+        broken = called = 0
+        for _ in range(_MOST_ROUNDS):
             move = self._asked(messages, spent)
+            calls = _calls(move) if move is not None and "act" in self._may else []
+            if move is not None:
+                messages.append({"role": "assistant", "content": move.text})
+            if calls and called + len(calls) <= _MOST_CALLS:
+                called += len(calls)
+                messages.append({"role": "user", "content": self._made(calls, hands)})
+                continue
             problems = ["the reply is no JSON object"] if move is None else self._wrong(move, turns)
             if move is not None and not problems:
                 return _move(move, spent)
+            broken += 1
+            if broken == _CHANCES:
+                raise UserBrokenError(f"the user {self._voice.model} broke its rules twice: {'; '.join(problems)}")
             again = prompt("user_again", self._language).fill(problems="; ".join(problems))
-            if move is not None:
-                messages.append({"role": "assistant", "content": move.text})
             messages.append({"role": "user", "content": again})
-        raise UserBrokenError(f"the user {self._voice.model} broke its rules twice: {'; '.join(problems)}")
+        raise UserBrokenError(f"the user {self._voice.model} went on calling its tools, and said nothing")
+
+    def _told(self, turns: Sequence[Turn], hands: Hands) -> list[JsonObject]:
+        """Return what the model is told before it is asked."""
+        lines = [
+            *((message.role, message.text) for message in self._opening),
+            *((turn.role, turn.text) for turn in turns),
+        ]
+        dialogue = "\n\n".join(f"{'user' if role == 'user' else 'assistant'}: {text}" for role, text in lines)
+        fence = _fence(dialogue)
+        if self._may or self._prompt:
+            acts = hands.tools if "act" in self._may else {}
+            tools = [
+                {"tool": name, "description": tool.description, "parameters": tool.parameters}
+                for name, tool in acts.items()
+            ]
+            told = prompt("user_free", self._language).fill(
+                fence=fence,
+                prompt=self._prompt or "-",
+                tools="\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools) or "-",
+                **liberties(self._language, self._may),
+                **self._about,
+            )
+        else:
+            told = prompt("user", self._language).fill(fence=fence, **self._about)
+        return [
+            {"role": "system", "content": told},
+            {"role": "user", "content": f"{fence}\n{dialogue}\n{fence}"},
+        ]
+
+    def _made(self, calls: Sequence[tuple[str, JsonObject]], hands: Hands) -> str:
+        """Make calls, and return what the model reads of their results."""
+        results = []
+        for tool, arguments in calls:
+            step = hands.call(tool, arguments)
+            results.append(json.dumps({"tool": tool, "result": step.result}, ensure_ascii=False))
+        self._known += results
+        return "\n".join(results)
 
     def _asked(self, messages: Sequence[JsonObject], spent: list[Usage]) -> Answer | None:
         try:
-            answer = self._voice.ask(messages, _SCHEMA)
+            answer = self._voice.ask(messages, _ACTING if self._may or self._prompt else _SCHEMA)
         except ModelError as error:
             if error.kind != "malformed":
                 raise
@@ -112,10 +184,26 @@ class ModelUser:
 
     def _slips(self, message: str, turns: Sequence[Turn], heard: str, end: object) -> Iterator[Slip]:
         ends = end != "no"
-        yield from out_of_turn(read(heard, self._language), ends=ends)
-        yield from speaks_amiss(message)
+        # Who may act is told things that no question asks for, and says what came of them.
+        yield from out_of_turn(read(heard, self._language), ends=ends, free=bool(self._may))
+        yield from speaks_amiss(message, asks="go_on" in self._may)
         yield from self._script.invented(message, [*self._known, *(turn.text for turn in turns)])
         yield from self._script.departed(turns, message, ends=ends)
+
+
+def _calls(answer: Answer) -> list[tuple[str, JsonObject]]:
+    """Return the calls that a model asks for, each with its tool and arguments; those that cannot be read are called without any."""
+    calls = (answer.data or {}).get("calls")
+    listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    made = []
+    for call in listed:
+        arguments = call.get("arguments")
+        try:
+            arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        except ValueError:
+            arguments = None
+        made.append((str(call.get("tool", "")), arguments if isinstance(arguments, dict) else {}))
+    return made
 
 
 def _misquotes(asked: Sequence[object], heard: str) -> list[str]:

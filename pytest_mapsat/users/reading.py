@@ -6,7 +6,7 @@ The words of both languages are always looked for: an agent may answer in anothe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -33,23 +33,32 @@ class Stock:
     asked_go_ahead: str
 
 
-def _phrases() -> tuple[dict[str, Stock], dict[str, re.Pattern[str]]]:
-    """Return the stock phrases by language, and the patterns by name."""
+def _phrases() -> tuple[dict[str, Stock], dict[str, dict[str, list[str]]], dict[str, re.Pattern[str]]]:
+    """Return the stock phrases by language, what a model is told about its liberties, and the patterns by name."""
     text = (files(__package__) / "phrases.yaml").read_text("utf-8")
     data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  a safe loader, in C
     patterns = {name: "|".join(parts) for name, parts in data["patterns"].items()}
     for language, acts in data["acts"].items():
         patterns = {name: pattern.replace(f"<{language}>", acts) for name, pattern in patterns.items()}
     stocks = {language: Stock(**stock) for language, stock in data["stock"].items()}
-    return stocks, {name: re.compile(pattern) for name, pattern in patterns.items()}
+    return stocks, data["liberties"], {name: re.compile(pattern) for name, pattern in patterns.items()}
 
 
-_STOCKS, PATTERNS = _phrases()
+_STOCKS, _LIBERTIES, PATTERNS = _phrases()
 
 
 def stock_of(language: str) -> Stock:
     """Return the stock phrases of a BCP 47 language: Chinese for ``zh`` and its variants, else English."""
-    return _STOCKS["zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"]
+    return _STOCKS[_own_language(language)]
+
+
+def liberties(language: str, may: Collection[str]) -> dict[str, str]:
+    """Return what a user that is a model is told about each thing that a case may let it do, by its name; ``may``: what this one lets it do."""
+    return {name: told[name in may] for name, told in _LIBERTIES[_own_language(language)].items()}
+
+
+def _own_language(language: str) -> str:
+    return "zh" if language.lower().replace("_", "-").split("-")[0] == "zh" else "en"
 
 
 _WEEK = 7
@@ -94,6 +103,19 @@ def mentions(sentence: str, phrase: str) -> bool:
     if _LATIN.match(wanted[-1]):
         pattern += r"(?:s|es)?(?![a-z0-9])"
     return re.search(pattern, words(sentence)) is not None
+
+
+def tells_to(sentence: str, phrase: str) -> bool:
+    """Return whether a sentence tells the user to do what a phrase of its script is for: "Please toggle airplane mode"."""
+    wanted = words(phrase)
+    return bool(wanted) and _telling(wanted).search(words(sentence)) is not None
+
+
+@lru_cache(maxsize=1024)
+def _telling(wanted: str) -> re.Pattern[str]:
+    end = r"(?:s|es)?(?![a-z0-9])" if _LATIN.match(wanted[-1]) else ""
+    pattern = PATTERNS["told_to"].pattern.replace("<not_told>", PATTERNS["not_told"].pattern)
+    return re.compile(pattern.replace("<phrase>", re.escape(wanted) + end))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,24 @@ mean; other words may say the same, and decide nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_mapsat.model import USER, Case, Confirms, Label, Quote, ScriptedAnswer, Trajectory, Turn, user_name
+from pytest_mapsat.model import (
+    USER,
+    Case,
+    Confirms,
+    Label,
+    Quote,
+    ScriptedAnswer,
+    Trajectory,
+    Turn,
+    calls_in,
+    user_name,
+)
 from pytest_mapsat.reading import Span, agrees, fold_phrase
 
 from .reading import (
@@ -56,14 +68,15 @@ class Slip:
 # -- while a model speaks ------------------------------------------------------------------------------------------------
 
 
-def out_of_turn(reading: Reading, *, ends: bool) -> Iterator[Slip]:
+def out_of_turn(reading: Reading, *, ends: bool, free: bool = False) -> Iterator[Slip]:
     """Yield what is wrong with speaking, or ending, now.
 
     Args:
         reading: what the agent's message asks.
         ends: whether the user ends the dialogue.
+        free: whether its case lets the user do more than answer.
     """
-    if not reading.asks and not ends:
+    if not reading.asks and not ends and not free:
         yield Slip(
             "proactivity", "it volunteers: the assistant has asked nothing, so the dialogue ends", misleads=False
         )
@@ -71,9 +84,9 @@ def out_of_turn(reading: Reading, *, ends: bool) -> Iterator[Slip]:
         yield Slip("proactivity", f"it ends too early: the assistant asks {reading.questions[0][:_SHOWN]!r}")
 
 
-def speaks_amiss(message: str) -> Iterator[Slip]:
-    """Yield what a user never says."""
-    if wants_something(message):
+def speaks_amiss(message: str, *, asks: bool = False) -> Iterator[Slip]:
+    """Yield what a user never says. ``asks``: whether this one may ask the assistant for something."""
+    if not asks and wants_something(message):
         yield Slip("misinterpretation", "it asks the assistant for something")
     if PATTERNS["speaks_for_agent"].search(fold_phrase(message)):
         yield Slip("misinterpretation", "it speaks for the assistant")
@@ -89,22 +102,25 @@ class Script:
     """What a user may know and say.
 
     Attributes:
-        answers: what it has been given to say, each when it is asked for.
+        answers: what it has been given to say, each when it is asked for; what it says of its own calls is not among them: they decide that.
         language: BCP 47 tag of the case.
         now: the case's moment, ISO 8601; empty where there is none.
         confirms: how it answers requests for a go-ahead.
+        may: what its case lets it do besides answering.
     """
 
     answers: tuple[ScriptedAnswer, ...]
     language: str
     now: str = ""
     confirms: Literal["yes", "no"] | Confirms | None = None
+    may: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, case: Case) -> Script:
         """Return the script of a case."""
         user = case.truth.user
-        return cls(user.answers, case.language, case.visible.context.now or "", user.confirms)
+        answers = tuple(answer for answer in user.answers if not answer.calls)
+        return cls(answers, case.language, case.visible.context.now or "", user.confirms, user.may)
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -165,7 +181,7 @@ class Script:
         topics = {answer: [phrase for phrase in answer.asked if words(phrase)] for answer in left}
         asked = [answer for answer in left if any(mentions(text, topic) for text in asking for topic in topics[answer])]
         unasked = [answer for answer in left if answer not in asked and self._tells(message, answer)]
-        if unasked and not reading.asks:
+        if unasked and not reading.asks and "volunteer" not in self.may:
             why = f"it volunteers {unasked[0].say[:_SHOWN]!r}: nothing was asked"
             yield Slip("proactivity", why, misleads=False)
         decision = answer_go_ahead(self.confirms, reading, self.language)
@@ -237,6 +253,7 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
             continue
         ends = index == len(turns) - 1
         texts = [*_known(case), *(earlier.text for earlier in turns[:index])]
+        texts += [json.dumps(step.result, ensure_ascii=False) for step in calls_in(turns[: index + 1], "user")]
         slips = [*script.departed(turns[:index], turn.text, ends=ends), *script.invented(turn.text, texts)]
         for slip in slips:
             label = _label(slip, index, turn.text)
@@ -247,7 +264,9 @@ def audit(case: Case, trajectory: Trajectory) -> tuple[Label, ...]:
 def _known(case: Case) -> Iterator[str]:
     """Yield what a user of the case may know: whatever the truth says of it, and what the agent is shown."""
     truth, context = case.truth, case.visible.context
-    yield from (truth.persona, truth.intent, *Script.of(case).said)
+    yield from (truth.persona, truth.intent, truth.user.prompt, *Script.of(case).said)
+    yield from (message.text for message in case.visible.messages)
+    yield from (say for answer in truth.user.answers if answer.calls for say in (answer.say, answer.otherwise))
     yield from (truth.user.no_preference, truth.user.cannot_act, truth.user.goodbye)
     yield from (context.model_dump_json(), *(requirement.text for requirement in truth.requirements))
 

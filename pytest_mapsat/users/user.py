@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pytest_mapsat.model import (
+    QUOTED_VALUE,
     Confirms,
     Ending,
+    Json,
+    JsonObject,
     MapsatError,
     ScriptedAnswer,
+    Step,
+    Tool,
     Turn,
     Usage,
     UserScript,
 )
+from pytest_mapsat.sandbox import unknown_tool
 
-from .reading import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, wants_something, words
+from .reading import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, tells_to, wants_something, words
 
 if TYPE_CHECKING:
     from .modelled import Chooser
+
+
+#: Characters of a result that the user reads out.
+_MOST_QUOTED = 2000
 
 
 class UserBrokenError(MapsatError):
@@ -45,18 +58,41 @@ class UserMove:
     agreed: bool | None = None
 
 
+class Hands(Protocol):
+    """What the user can do in one of its turns."""
+
+    tools: Mapping[str, Tool]
+
+    def call(self, name: str, arguments: JsonObject) -> Step:
+        """Call one of these tools, and return the call with its result."""
+        ...
+
+
+class NoHands:
+    """Those of a user that has no tools."""
+
+    tools: Mapping[str, Tool] = MappingProxyType({})
+
+    def call(self, name: str, arguments: JsonObject) -> Step:
+        """Return that there is no such tool."""
+        return unknown_tool(name, self.tools).step(name, arguments)
+
+
+NO_HANDS = NoHands()
+
+
 class User(Protocol):
     """Somebody who speaks for the user in one episode."""
 
-    def reply(self, turns: Sequence[Turn]) -> UserMove:
-        """Return the user's move after the dialogue so far, whose last turn is the agent's."""
+    def reply(self, turns: Sequence[Turn], hands: Hands) -> UserMove:
+        """Return the user's move after the dialogue so far, whose last turn is the agent's. What it does with its ``hands`` stands in its turn."""
         ...
 
 
 class SilentUser:
     """Ends every dialogue after the agent's first reply, without a word."""
 
-    def reply(self, turns: Sequence[Turn]) -> UserMove:  # noqa: ARG002  # the protocol's argument
+    def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:  # noqa: ARG002  # the protocol's arguments
         """Return the end of the dialogue."""
         return UserMove(text=None, ending="done")
 
@@ -89,29 +125,63 @@ class ScriptedUser:
         self._confirms = script.confirms
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
+        #: What each answer came to when it was given last, by its id: the answers live as long as the script.
+        self._told: dict[int, str] = {}
         self._heard: set[str] = set()
         self._stale_replies = 0
 
-    def reply(self, turns: Sequence[Turn]) -> UserMove:
-        """Return the user's move after the agent's last turn."""
+    def reply(self, turns: Sequence[Turn], hands: Hands = NO_HANDS) -> UserMove:
+        """Return the user's move after the agent's last turn.
+
+        Raises:
+            UserBrokenError: the script quotes a value that the result of its call does not have, and has no other words.
+        """
         self._notes = []
-        move = self._move(read(_last_words(turns), self._language))
+        move = self._move(read(_last_words(turns), self._language), hands)
         spent = self._chooser.take_spent() if self._chooser is not None else None
         return replace(move, usage=spent, notes=tuple(self._notes)) if spent or self._notes else move
 
-    def _move(self, message: Reading) -> UserMove:
+    def _move(self, message: Reading, hands: Hands) -> UserMove:
         answers = self._answers_to(message)
-        if self._is_looping(message, answers):
+        told = [self._words_of(answer, hands) for answer in answers]
+        if self._is_looping(message, answers, told):
             return self._end(gave_up=True)
+        self._told |= dict(zip(map(id, answers), told, strict=True))
         decision = answer_go_ahead(self._confirms, message, self._language)
         if answers or decision:
-            return self._answer(answers, decision, also_act=bool(message.actions))
+            acts = [answer for answer in answers if answer.calls]
+            left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]
+            return self._answer(told, decision, also_act=bool(left))
         return self._without_answer(message)
+
+    def _words_of(self, answer: ScriptedAnswer, hands: Hands) -> str:
+        """Make the calls of an answer, and return its words."""
+        results: dict[str, Json] = {}
+        for call in answer.calls:
+            step = hands.call(call.tool, dict(call.arguments))
+            results[call.name] = step.result
+            if step.status != "ok":
+                told = step.result.get("message") if isinstance(step.result, dict) else None
+                return answer.otherwise or (told if isinstance(told, str) and told else self._stock.cannot_act)
+        if not answer.calls:
+            return answer.say
+        try:
+            return _quoting(answer.say, results)
+        except _LackingError as lacking:
+            if answer.otherwise:
+                return answer.otherwise
+            raise UserBrokenError(
+                f"the script says {answer.say!r}, and the result of its call has no {lacking}; give the answer an else"
+            ) from None
 
     def _answers_to(self, message: Reading) -> list[ScriptedAnswer]:
         """Take what was asked for out of what is still to be said."""
         asked = (*message.questions, *message.open_ended)
-        answers = [answer for answer in self._unsaid if _is_asked(answer, asked)]
+        answers = [
+            answer
+            for answer in self._unsaid
+            if _is_asked(answer, asked) or (answer.calls and _is_told(answer, message.sentences))
+        ]
         go_ahead = () if self._confirms is None else message.go_ahead
         questions = [question for question in message.questions if question not in go_ahead]
         strange = [
@@ -122,15 +192,17 @@ class ScriptedUser:
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
         elif strange and self._script:
             self._notes += [f"no prepared answer is for: {question}" for question in strange]
-        sayings = {answer.say for answer in answers}
-        self._unsaid = [answer for answer in self._unsaid if answer.say not in sayings]
+        sayings = {answer.say for answer in answers if not answer.calls}
+        self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
         self._said += answers
-        return answers
+        # What is done is done in the order in which it was asked for.
+        return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
 
-    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer]) -> bool:
+    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer], told: Sequence[str]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
         confirmed = self._confirms is not None and message.go_ahead
-        stale = not answers and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
+        new = [words for answer, words in zip(answers, told, strict=True) if self._told.get(id(answer)) != words]
+        stale = not new and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))
         return self._stale_replies > 1
@@ -141,13 +213,11 @@ class ScriptedUser:
     def _was_answered(self, message: Reading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
-    def _answer(
-        self, answers: Sequence[ScriptedAnswer], decision: tuple[str, bool] | None, *, also_act: bool
-    ) -> UserMove:
+    def _answer(self, told: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
         words_of_decision, agreed = decision or ("", None)
         last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        sayings = dict.fromkeys(filter(None, (*(answer.say for answer in answers), *last)))
+        sayings = dict.fromkeys(filter(None, (*told, *last)))
         return UserMove(self._stock.joint.join(sayings), agreed=agreed)
 
     def _without_answer(self, message: Reading) -> UserMove:
@@ -211,6 +281,39 @@ def _closing(text: str) -> str:
 
 def _is_asked(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
     return any(mentions(sentence, phrase) for sentence in sentences for phrase in answer.asked)
+
+
+def _is_told(answer: ScriptedAnswer, sentences: Sequence[str]) -> bool:
+    """Return whether a sentence tells the user to do what an answer does."""
+    return any(tells_to(sentence, phrase) for sentence in sentences for phrase in answer.asked)
+
+
+def _place(answer: ScriptedAnswer, message: Reading) -> int:
+    """Return the place of the first sentence that names what an answer does."""
+    places = (at for at, sentence in enumerate(message.sentences) if _is_asked(answer, [sentence]))
+    return next(places, len(message.sentences))
+
+
+class _LackingError(Exception):
+    """A result has no value at a path; the message is the path."""
+
+
+def _quoting(say: str, results: Mapping[str, Json]) -> str:
+    """Return words with the values that they quote. Raises _LackingError."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name, *keys = match[1].split(".")
+        value = results[name]
+        for key in keys:
+            if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            elif isinstance(value, dict) and key in value:
+                value = value[key]
+            else:
+                raise _LackingError(match[1])
+        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MOST_QUOTED]
+
+    return QUOTED_VALUE.sub(value_of, say)
 
 
 def _last_words(turns: Sequence[Turn]) -> str:

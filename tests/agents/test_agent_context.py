@@ -32,6 +32,7 @@ def test_the_context_is_a_dict_and_has_attributes():
         "uid": "u1",
         "locale": "en-GB",
         "profile": {},
+        "memory": "",
         "details": {"seats": [4]},
         "instructions": "Be brief.",
         "output_schema": {"type": "object"},

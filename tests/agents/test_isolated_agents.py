@@ -41,15 +41,14 @@ BAD = {
     "eats_memory": "MemoryError: no message (isolated_agents.py:",
     "hoards": "MemoryError: no message",
     "hoards_in_a_loop": "MemoryError: no message",
-    "hoards_and_replies": "MemoryError: ",
     "claims_much": "MemoryError: ",
     "closes_everything": "the agent's process closed its line to pytest",
 }
 
 
 @contextmanager
-def processes(**environment):
-    made = Processes(Isolation(tuple(sys.path), environment, memory=400, patience=60))
+def processes(memory=400, **environment):
+    made = Processes(Isolation(tuple(sys.path), environment, memory=memory, patience=60))
     try:
         yield made
     finally:
@@ -115,6 +114,23 @@ def test_what_an_agent_does_to_its_process_is_its_own_failure(shared, name):
     assert trajectory.fault.message.startswith(BAD[name])
     if "MemoryError" in BAD[name]:
         assert "its process may use 400 MB (--mapsat-isolate=memory:MB)" in trajectory.fault.message
+
+
+def test_an_agent_that_replies_with_no_memory_left_is_heard_or_told_of_its_memory(shared):
+    trajectory = played("hoards_and_replies", shared)  # how much is left for the reply differs from process to process
+    if trajectory.fault is None:
+        assert [turn.text for turn in trajectory.replies][:1] == ["I have it all"]
+    else:
+        assert trajectory.fault.blame == "agent"
+        assert trajectory.fault.message.startswith("MemoryError: ")
+
+
+@pytest.mark.parametrize("memory", range(100, 124, 4))
+def test_a_coroutine_that_uses_up_its_memory_is_told_so_wherever_the_limit_falls(memory):
+    with processes(memory=memory) as made:
+        trajectory = played("hoards_in_a_loop", made, timeout=60)
+    assert trajectory.ending == "agent_error"
+    assert trajectory.fault.message.startswith("MemoryError: ")
 
 
 def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):

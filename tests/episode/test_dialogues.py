@@ -60,7 +60,7 @@ class TestOneDialogue:
 
     def test_a_user_that_says_nothing_has_done(self):
         class Mute:
-            def reply(self, turns):
+            def reply(self, turns, hands):
                 return UserMove(None)
 
         source = source_of(lambda message: "Here.", "x")

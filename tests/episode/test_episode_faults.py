@@ -153,7 +153,7 @@ class TestAgentsThatReturnNoReply:
 class TestOthersThatBreak:
     def test_a_user_that_raises_is_not_the_agents_failure(self):
         class Broken:
-            def reply(self, turns):
+            def reply(self, turns, hands):
                 raise ValueError("boom")
 
         trajectory = run_episode(CASE, source_of(lambda message: "Here.", "x"), Broken(), recorded_sandbox())

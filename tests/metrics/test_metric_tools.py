@@ -143,3 +143,17 @@ def test_a_call_is_valid_only_after_the_tools_that_it_builds_on():
     found = select(case, call("route"), call("find"))
     assert (found.measure.value, found.invalid) == (0.5, ("route",))
     assert select(case, call("route"), call("find"), call("route")).measure.value == 1
+
+
+def test_an_oracle_that_asks_for_what_it_found_has_all_tools_right_and_one_that_guesses_has_not():
+    landmark = {"op": "contains", "of": {"op": "bound", "call": "play", "path": "shops.*.landmark"}}
+    play, bite = (
+        ExpectedTool(name="search", id="play"),
+        ExpectedTool(name="search", id="bite", after=("play",), match={"query": landmark}),
+    )
+    case = make_case(tools=(play, bite))
+    theatres = call("search", query="theatre").model_copy(update={"result": {"shops": [{"landmark": "Rowan Square"}]}})
+    asked, guessed = (call("search", query=f"noodle bar near {place}") for place in ("Rowan Square", "Linden Gate"))
+    assert select(case, theatres, asked).measure.value == 1
+    assert select(case, theatres, guessed).measure.value == 0
+    assert select(case, asked, theatres).measure.value == 0

@@ -29,6 +29,7 @@ def test_the_examples_of_the_document_are_a_suite_without_warnings(tmp_path):
     assert [entry.id for path in suite.files() for entry in suite.entries(path)] == [
         "a-1",
         "airport-with-ev",
+        "ida-1",
         "lunch",
     ]
     findings = [*lint(suite), *lint_recordings(suite)]

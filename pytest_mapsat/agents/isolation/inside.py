@@ -33,7 +33,7 @@ from typing import Any, Literal, cast
 
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.returned import AgentFault, as_json, describe
-from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, KeptAgent, Session
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -146,18 +146,30 @@ def _next(line: Connection) -> JsonObject:
 
 
 class _Episode:
-    """One episode: what the agent is handed stays the same, the message and the context change. Its tools are closed while no reply is under way."""
+    """One episode, or those of one user where dialogues are carried: what the agent is handed stays the same, the message and the context change. Its tools are closed while no reply is under way."""
 
     def __init__(self, line: Connection, source: AgentSource, opened: JsonObject) -> None:
         self._line = line
+        self._source = source
         self._lock = Lock()
+        self._kept = KeptAgent() if opened["kept"] else None
+        self._begin(opened)
+
+    def hear(self, told: JsonObject) -> None:
+        """Take in what pytest sends: the next task of the user, or a message that is to be answered."""
+        if "session" in told:
+            self._begin(told)
+        else:
+            self.answer(told)
+
+    def _begin(self, opened: JsonObject) -> None:
         self._turn = 0
         self._open = False
         self._context: JsonObject = {}
-        self._session = Session(opened["session"], self._think)
+        self._session = Session(opened["session"], self._think, kept=self._kept)
         toolbox = Toolbox(_tools(opened["tools"]), self._call)
         # An agent is not given the case, and there is none here.
-        self._conversation: Conversation = source.open(
+        self._conversation: Conversation = self._source.open(
             cast("Case", None), toolbox, lambda: _context_of(self._context), self._session
         )
 
@@ -257,7 +269,7 @@ def _converse(line: Connection, source: AgentSource) -> None:
     with suppress(EOFError, OSError):
         episode = _Episode(line, source, _next(line))
         while True:
-            episode.answer(_next(line))
+            episode.hear(_next(line))
 
 
 # -- the keeper -----------------------------------------------------------------------------------------------------------

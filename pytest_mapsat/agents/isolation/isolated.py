@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Lock
-from typing import Literal
+from typing import Any, Literal
 
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Conversation, Session
+from pytest_mapsat.agents.source import AgentContext, HandedConversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -35,7 +35,7 @@ _DETAIL, _DETAIL_LINES = 4_000, 6
 
 
 class IsolatedSource:
-    """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next.
+    """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next; but where dialogues are carried, for each user.
 
     One process always waits with its agent imported, so that an episode need not.
 
@@ -86,12 +86,16 @@ class IsolatedSource:
         context: Callable[[], AgentContext],
         session: Session,
     ) -> IsolatedConversation:
-        """Return the agent for one episode, in a process that is ready, or the fault of one that is not."""
+        """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not."""
+        kept = kept_of(session)
+        if kept is not None and kept.process is not None and not kept.process.has_ended():
+            process, kept.process = kept.process, None
+            return IsolatedConversation(process, None, self, toolbox, context, session)
         process, told = self._brought_up()
         if isinstance(told, Unusable):
             told = self.fault(scrubbed(told.message, _DESCRIBED))
         fault = told if isinstance(told, AgentFault) else None
-        return IsolatedConversation(self, process, fault, toolbox, context, session)
+        return IsolatedConversation(process, fault, self, toolbox, context, session)
 
     def close(self) -> None:
         """End the process that waits, and no longer than a moment later all others."""
@@ -170,25 +174,17 @@ class IsolatedSource:
         return process.ready
 
 
-class IsolatedConversation(Conversation):
+class IsolatedConversation(HandedConversation):
     """One episode with an agent in its process."""
 
-    def __init__(  # noqa: PLR0917  # one caller
-        self,
-        source: IsolatedSource,
-        process: AgentProcess,
-        fault: AgentFault | None,
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> None:
-        self._source = source
+    _source: IsolatedSource
+
+    def __init__(self, process: AgentProcess, fault: AgentFault | None, *handed: Any) -> None:
+        super().__init__(*handed)
         self._process = process
         self._fault = fault
-        self._toolbox = toolbox
-        self._context = context
-        self._session = session
         self._turn = 0
+        self._killed = False
         self._came_back = Event()
         self._came_back.set()
 
@@ -200,26 +196,38 @@ class IsolatedConversation(Conversation):
         try:
             return self._reply(message, form=form)
         except (LostError, WireError) as error:
-            self._process.kill()
+            self._kill()
             raise self._source.fault(f"the agent's process {error}") from None
         finally:
             self._came_back.set()
 
     def cancel(self) -> None:
         """Kill the process; what it prints from now on belongs to no episode."""
-        self._process.kill()
+        self._kill()
         self._came_back.wait(_CANCEL_PATIENCE)
 
     def close(self) -> None:
-        """Let the process end. Where its reply has not come back, the thread that waits for it has its descriptors: they go with it."""
-        if self._came_back.is_set():
+        """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors: they go with it."""
+        kept = kept_of(self._session)
+        if not self._came_back.is_set():
+            self._kill()
+        elif kept is None or self._killed or self._fault is not None:
             self._process.close()
         else:
-            self._process.kill()
+            kept.process = self._process
+
+    def _kill(self) -> None:
+        self._killed = True
+        self._process.kill()
 
     def _reply(self, message: str, *, form: bool) -> Reply:
         if not self._turn:
-            self._process.send({"session": self._session.id, "tools": self._toolbox.schemas()})
+            opened = {
+                "session": self._session.id,
+                "tools": self._toolbox.schemas(),
+                "kept": bool(kept_of(self._session)),
+            }
+            self._process.send(opened)
         self._turn += 1
         messages = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
         self._process.send({"message": message, "form": form, "context": self._context(), "said": messages})

@@ -166,6 +166,14 @@ class CaseView:
         most = max(_RESULT_LEAST, self.results_most // max(len(self.card.trajectory.calls), 1))
         return tuple(_turn(number, turn, self.card, most) for number, turn in enumerate(self.card.trajectory.turns))
 
+    @property
+    def memory(self) -> tuple[str, int, str] | None:
+        """What the agent's memory gave it: the text, how many characters are left out, what it cost; None for an agent without one."""
+        memory = self.card.trajectory.memory
+        if memory is None:
+            return None
+        return memory.text[:_REPLY], max(0, len(memory.text) - _REPLY), view.spent_text(memory.usage)
+
     @cached_property
     def drawing(self) -> Drawing | None:
         """The places of its calls."""
@@ -183,7 +191,7 @@ class CaseView:
             ("dialogue", f"{_count(card.turns, 'reply', 'replies')}, {_count(card.calls.total, 'call', 'calls')}"),
             ("ended", "" if card.trajectory.ending == "done" else card.trajectory.ending.replace("_", " ")),
             ("time", view.seconds_text(card.timing.seconds) if card.timing.seconds else ""),
-            ("tokens", _tokens(card.spent.input_tokens, card.spent.output_tokens)),
+            ("tokens", view.tokens_text(card.spent)),
             ("cost", "" if card.spent.cost is None else f"${card.spent.cost:.4f}"),
         ]
         return [(name, value) for name, value in rows if value]
@@ -335,9 +343,7 @@ def _turn(number: int, turn: Turn, card: Scorecard, most: int) -> TurnView:
     if kinds:
         told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         counted.append(f"{_count(kinds.total(), 'call', 'calls')}: {told}")
-    usage = turn.usage
-    spent = [_tokens(usage.input_tokens, usage.output_tokens)]
-    spent += [f"${usage.cost:.4f}"] if usage.cost is not None else []
+    spent = [view.spent_text(turn.usage)]
     spent += [view.seconds_text(turn.timing.seconds)] if turn.timing is not None and turn.role == "agent" else []
     return TurnView(
         role=turn.role,
@@ -372,12 +378,6 @@ def _notes(step: Step) -> Iterator[str]:
         yield f"and {len(notes) - _NOTES} more"
     if step.provenance is not None and step.provenance.candidates > 1:
         yield f"{step.provenance.candidates} conflicting recordings"
-
-
-def _tokens(given: int | None, returned: int | None) -> str:
-    parts = [f"{given:,} in"] if given is not None else []
-    parts += [f"{returned:,} out"] if returned is not None else []
-    return " / ".join(parts) + (" tokens" if parts else "")
 
 
 def _count(number: int, noun: str, many: str) -> str:

@@ -1,4 +1,4 @@
-"""The checks that read no prose and are decided exactly: the state that the sandbox ends in, the structured output, a text against a pattern."""
+"""The checks on the state that the sandbox ends in. They read no prose and are decided exactly."""
 
 from __future__ import annotations
 
@@ -7,32 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from pytest_mapsat.model import (
-    Absent,
     EndState,
     Equal,
     Exempt,
     Json,
-    JsonObject,
     MapsatError,
     Match,
-    Matches,
     OneOf,
-    Output,
-    Quote,
     RowChange,
     SameEnd,
     Unchanged,
-    WhichReply,
     change_lines,
     did_you_mean,
-    mismatches,
     shown,
     values_at,
 )
-from pytest_mapsat.sandbox import differences, fits, satisfies
+from pytest_mapsat.sandbox import differences, fits
 
 from .context import Context
-from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
+from .findings import SHOWN_AT_MOST, Finding, first_few, judges, matches_in_words
 
 #: The most lines of expected and found that a finding shows.
 _COMPARED = 40
@@ -202,87 +195,3 @@ def _exempt_in_words(exempt: Exempt) -> str:
 def _cell(row: Mapping[str, Json], path: str) -> str:
     values = [row[path]] if path in row else values_at(row, path)
     return " and ".join(map(shown, values[:SHOWN_AT_MOST])) if values else "not there"
-
-
-@judges(Output)
-def output(check: Output, context: Context) -> Finding:
-    """The structured output has, at ``path``, values that match; without ``equals``, it fits the case's schema."""
-    if check.equals is None:
-        return _fits_schema(check, context)
-    wanted = f"{check.path or 'a structured output'} {match_in_words(check.equals)} in {_reply_in_words(check.turn)}"
-    given = _given(check.turn, context)
-    if not given:
-        return Finding(False, _without(check.turn, context), wanted)
-    values = [value for data in given for value in values_at(data, check.path)]
-    if not values and not isinstance(check.equals, Absent):
-        return Finding(False, _nothing_there(check.path, given), wanted)
-    held = [satisfies(check.equals, value, results=context.calls) for value in values or [None]]
-    some = check.quantifier == "any"
-    if (True in held) if some else all(held):
-        return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)
-    if None in held and not (False in held and not some):
-        return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
-    wrong = [value for value, holds in zip(values, held, strict=True) if holds is False]
-    return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
-
-
-def _fits_schema(check: Output, context: Context) -> Finding:
-    """The structured output is there and fits the schema that the case shows."""
-    schema = context.visible.output_schema if context.visible else {}
-    wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
-    if not schema:
-        return Finding(None, "the case shows no output_schema", wanted, broken=True)
-    given = _given(check.turn, context)
-    if not given:
-        return Finding(False, _without(check.turn, context), wanted)
-    wrong = [problem for data in given for problem in mismatches(schema, data)]
-    if wrong:
-        return Finding(False, first_few(wrong, "; "), wanted)
-    return Finding(True, "the structured output fits the schema", wanted)
-
-
-@judges(Matches)
-def matches(check: Matches, context: Context) -> Finding:
-    """The pattern is found in the text of a reply."""
-    wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
-    for index, turn in context.turns(check.turn):
-        if match := check.compiled.search(turn.text):
-            start, end = match.span()
-            quote = Quote(turn=index, start=start, end=end, text=turn.text[start:end])
-            return Finding(True, cited([quote]), wanted, (quote,))
-    return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)
-
-
-def _given(which: WhichReply, context: Context) -> list[JsonObject]:
-    return [turn.output for _, turn in context.turns(which) if turn.output is not None]
-
-
-def _without(which: WhichReply, context: Context) -> str:
-    """Return in words that a reply has no structured output, and which one has."""
-    others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
-    if not others:
-        return "no reply has a structured output"
-    return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
-
-
-def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
-    """Return in words that there is nothing at a path: how far it leads, and what is there."""
-    parts = path.split(".")
-    reached = max(
-        (count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)),
-        default=0,
-    )
-    here = [value for data in given for value in values_at(data, ".".join(parts[:reached]))]
-    names = list(dict.fromkeys(name for value in here if isinstance(value, Mapping) for name in value))
-    there = did_you_mean(parts[reached], names) or (
-        f"there are: {', '.join(names)}" if names else f"found {_listed(here)}"
-    )
-    return f"the structured output has no {path} ({there})"
-
-
-def _reply_in_words(which: WhichReply) -> str:
-    return {"any": "any reply", "first": "the first reply", "last": "the last reply"}.get(str(which), f"reply {which}")
-
-
-def _listed(values: Sequence[Json]) -> str:
-    return first_few(list(map(shown, values))) if values else "nothing"

@@ -1,0 +1,361 @@
+"""Memories of agents over the tasks of one user: what is kept of the interactions, and what a task gets of it.
+
+Source: VitaBench 2.0, section 3.2 (UPDATE and RETRIEVE, equations 3, 7 and 8) and appendix C.2.4 (the figures).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from pytest_mapsat.llm import Answer, ModelClient, Request, named_model, prompt
+from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageError, did_you_mean, shown
+from pytest_mapsat.reply import Reply
+
+from .resolve import load
+from .returned import AgentFault, checked, described
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: The figures of C.2.4, in tokens of ``token_ends``; the least cosine of an embedded chunk.
+FULL_TOKENS, REWRITE_TOKENS, CHUNK_TOKENS = 102_400, 4_096, 512
+TOP_CHUNKS, LEAST_COSINE = 8, 0.3
+#: The prompt of each kind that asks a model in words, for the manifest.
+MEMORY_PROMPTS = {"agentic": ("remember",)}
+#: What every memory can do.
+MEMORY_METHODS = ("reset", "update", "retrieve")
+_KINDS = ("none", "full", "truth", "agentic", "rag")
+_EXPECTED = "none, full, truth, rag, rag:MODEL, agentic:MODEL or module:attr"
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+#: A character of Chinese, Japanese or Korean, up to four letters or digits of anything else, or a sign.
+_TOKEN = re.compile(rf"[{_CJK}]|[^\W{_CJK}]{{1,4}}|[^\w\s]")
+_TERM = re.compile(rf"[{_CJK}]+|[^\W{_CJK}]+")
+
+
+class Memory(Protocol):
+    """The memory of one user in one trial. It may have ``tools``, functions that the agent can call besides those of the suite."""
+
+    def reset(self) -> object:
+        """Forget everything. Called once, before the first update."""
+        ...
+
+    def update(self, interactions: Sequence[JsonObject]) -> object:
+        """Take in what has happened since the task before; a ``Reply`` says with ``usage`` what that cost, anything else is not looked at.
+
+        Args:
+            interactions: in order of their dates: ``date``; ``behavior``, a list of ``type`` and ``content``; ``dialogue``, a list of ``role``
+                (``user`` or ``assistant``) and ``content``. Never empty.
+        """
+        ...
+
+    def retrieve(self, query: str) -> str | Reply:
+        """Return what the memory has for a task: a text, or a ``Reply`` that says with ``usage`` what it cost to find it.
+
+        Args:
+            query: the words that the user begins the task with.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """Where memories come from.
+
+    Attributes:
+        spec: as the user wrote it.
+        make: makes the memory of one user for a trial, counted from 1; None for ``truth``, which is that of each case.
+        own: whether it is the user's own code, and so a part of the agent.
+    """
+
+    spec: str
+    make: Callable[[int], Memory] | None
+    own: bool = False
+
+
+def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> MemorySource | None:
+    """Return the source that a spec names; None for ``none``.
+
+    Args:
+        spec: the value of ``--mapsat-agent-memory``.
+        root: the folder that modules are looked for in first.
+        client: the way to models; without one a model is named and not asked, as while specs are checked.
+
+    Raises:
+        UsageError: it names nothing that can be used.
+    """
+    kind, _, rest = spec.strip().partition(":")
+    option = f"--mapsat-agent-memory={spec}"
+    if spec in ("none", "truth"):
+        return None if spec == "none" else MemorySource(spec, None)
+    if spec == "full":
+        return MemorySource(spec, lambda _: FullMemory())
+    if spec == "rag":
+        return MemorySource(spec, lambda _: ChunkMemory(LexicalRanking()))
+    if kind in ("agentic", "rag"):
+        door, (model, parameters) = cast("ModelClient", client), named_model(rest, option)
+        if kind == "rag" and parameters:
+            raise UsageError(f"{option}: an embedding has no sampling parameters")
+        if kind == "rag":
+            return MemorySource(spec, lambda _: ChunkMemory(EmbeddedRanking(door, model)))
+        return MemorySource(spec, lambda trial: AgenticMemory(door, model, parameters, trial))
+    if kind in _KINDS or ":" not in spec:
+        hint = did_you_mean(kind, _KINDS)
+        raise UsageError(f"{option}: found {spec!r}, expected {_EXPECTED}" + (f" ({hint})" if hint else ""))
+    return _own_source(load(spec, root=root, what="memory"), spec)
+
+
+def memory_asks_model(spec: str) -> bool:
+    """Return whether a memory of this spec asks a model."""
+    kind, _, model = spec.partition(":")
+    return kind in ("agentic", "rag") and bool(model)
+
+
+def _own_source(target: object, spec: str) -> MemorySource:
+    """Return the source of memories that a class or a function of the user's makes."""
+    option = f"--mapsat-agent-memory={spec}"
+    if not (inspect.isclass(target) or inspect.isroutine(target)):
+        what = f"found an object of type {type(target).__name__}, which all users would share"
+        raise UsageError(f"{option}: {what}; expected a class, or a function that makes a memory")
+    lacking = [name for name in MEMORY_METHODS if not callable(getattr(target, name, None))]
+    if inspect.isclass(target) and lacking:
+        raise UsageError(
+            f"{option}: the class {target.__name__} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}"
+        )
+    make = cast("Callable[[], Memory]", target)
+    return MemorySource(spec, lambda _: make(), own=True)
+
+
+def recollection(value: object) -> Reply:
+    """Return what ``retrieve`` returned as a Reply. Raises AgentFault where it is no text."""
+    if not isinstance(value, str | Reply):
+        raise AgentFault(f"retrieve() of the memory returned {shown(value)}; expected a text")
+    return checked(value)
+
+
+def spent_on(value: object) -> Usage:
+    """Return what a Reply says that it cost; nothing of anything else. Raises AgentFault where it says it in another form."""
+    said = checked(value).usage if isinstance(value, Reply) else None
+    return Usage.model_validate(said) if said else Usage()
+
+
+def memory_fault(error: BaseException) -> AgentFault:
+    """Return the fault for what the user's own memory raised: the agent's, of which it is a part, unless a service that it needs cannot be reached."""
+    fault = described(error)
+    return AgentFault(f"the agent's memory: {fault.message}", fault.detail, fault.blame)
+
+
+# -- text and tokens ----------------------------------------------------------------------------------------------------
+
+
+def lines_of(interactions: Iterable[JsonObject]) -> Iterator[str]:
+    """Yield what happened, a line each that begins with its date: ``2026-05-02 order: two oat lattes``, ``2026-05-02 user: no milk, please``."""
+    for interaction in interactions:
+        told = [(act["type"] or "behavior", act["content"]) for act in interaction.get("behavior", ())]
+        told += [(words["role"], words["content"]) for words in interaction.get("dialogue", ())]
+        yield from (f"{interaction['date']} {who}: {' '.join(content.split())}" for who, content in told)
+
+
+def token_ends(text: str) -> list[int]:
+    """Return where each token of a text ends, in characters.
+
+    No model is asked: a token is a character of Chinese, Japanese or Korean, up to four letters or digits of other scripts, or a sign; blanks are none.
+    """
+    return [match.end() for match in _TOKEN.finditer(text)]
+
+
+def latest(lines: Sequence[str], most: int) -> list[str]:
+    """Return the last lines, whole, that have at most so many tokens together; of a last line that has more by itself its end."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        ends = token_ends(line)
+        if len(ends) > most:
+            return kept[::-1] or [line[ends[-most - 1] :].lstrip()]
+        most -= len(ends)
+        kept.append(line)
+    return kept[::-1]
+
+
+def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
+    """Return a text in pieces of so many tokens, without overlap; the last may be shorter."""
+    cuts = [0, *token_ends(text)[size - 1 :: size], len(text)]
+    pieces = (text[start:end].strip() for start, end in pairwise(cuts))
+    return [piece for piece in pieces if piece]
+
+
+# -- the kinds ------------------------------------------------------------------------------------------------------------
+
+
+class FullMemory:
+    """Everything, as it was told; of more than 102,400 tokens the latest."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._lines = []
+
+    def update(self, interactions: Sequence[JsonObject]) -> None:
+        """Add the lines of what happened."""
+        self._lines = latest([*self._lines, *lines_of(interactions)], FULL_TOKENS)
+
+    def retrieve(self, query: str) -> str:
+        """Return all lines, whatever is asked."""
+        del query
+        return "\n".join(self._lines)
+
+
+class AgenticMemory:
+    """A summary that a model rewrites at each update."""
+
+    def __init__(self, client: ModelClient, model: str, parameters: JsonObject, trial: int) -> None:
+        self._client = client
+        self._model = model
+        self._parameters = parameters
+        self._trial = trial
+        self._text = ""
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._text = ""
+
+    def update(self, interactions: Sequence[JsonObject]) -> Reply:
+        """Have the model merge what happened into the summary; what it writes beyond 4,096 tokens is cut off."""
+        news = "\n".join(lines_of(interactions))
+        # The language is that of what happened, so that a task that comes back to it asks the same.
+        words = prompt("remember", "zh" if re.search(f"[{_CJK}]", news) else "en").fill(
+            memory=self._text or "-", interactions=news, tokens=f"{REWRITE_TOKENS:,}"
+        )
+        answer = self._client.ask(
+            Request(
+                model=self._model,
+                messages=({"role": "user", "content": words},),
+                parameters=self._parameters,
+                trial=self._trial,
+                purpose="agent",
+            )
+        )
+        ends = token_ends(answer.text)
+        self._text = answer.text[: ends[REWRITE_TOKENS - 1]] if len(ends) > REWRITE_TOKENS else answer.text.strip()
+        return Reply("", usage=_told(answer.usage))
+
+    def retrieve(self, query: str) -> str:
+        """Return the summary, whatever is asked."""
+        del query
+        return self._text
+
+
+class Ranking(Protocol):
+    """What puts chunks into the order in which they answer a query."""
+
+    def add(self, chunks: Sequence[str]) -> Usage:
+        """Take in chunks, and return what that cost."""
+        ...
+
+    def best(self, query: str) -> tuple[list[int], Usage]:
+        """Return the numbers of the chunks that answer a query, the best first, and what it cost to find them."""
+        ...
+
+
+class ChunkMemory:
+    """Chunks of 512 tokens, of which a task gets the eight best."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self._ranking = ranking
+        self._chunks: list[str] = []
+
+    def reset(self) -> None:
+        """Forget nothing: a memory of this kind is made new for each user."""
+
+    def update(self, interactions: Sequence[JsonObject]) -> Reply:
+        """Cut what happened into chunks and index them."""
+        chunks = chunks_of("\n".join(lines_of(interactions)))
+        self._chunks += chunks
+        return Reply("", usage=_told(self._ranking.add(chunks)))
+
+    def retrieve(self, query: str) -> Reply:
+        """Return the best chunks."""
+        if not self._chunks:
+            return Reply("")
+        best, spent = self._ranking.best(query)
+        return Reply("\n".join(self._chunks[number] for number in best[:TOP_CHUNKS]), usage=_told(spent))
+
+
+class LexicalRanking:
+    """BM25 over words, and over pairs of characters where a script has no blanks."""
+
+    def __init__(self) -> None:
+        self._terms: list[list[str]] = []
+
+    def add(self, chunks: Sequence[str]) -> Usage:
+        """Take in chunks; it costs nothing."""
+        self._terms += [list(_terms(chunk)) for chunk in chunks]
+        return Usage()
+
+    def best(self, query: str) -> tuple[list[int], Usage]:
+        """Return the chunks that share a word with the query."""
+        from bm25s import BM25  # noqa: PLC0415  0.1 s, for this kind alone
+
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index otherwise
+        present = {term for terms in self._terms for term in terms}
+        asked = [term for term in dict.fromkeys(_terms(query)) if term in present]
+        if not asked:
+            return [], Usage()
+        index = BM25()
+        index.index(self._terms, show_progress=False)
+        # Rounded, so that no order of summing decides between two that are alike.
+        scores = {number: round(float(score), 5) for number, score in enumerate(index.get_scores(asked))}
+        sharing = [number for number, terms in enumerate(self._terms) if not set(asked).isdisjoint(terms)]
+        return sorted(sharing, key=lambda number: (-scores[number], number)), Usage()
+
+
+def _terms(text: str) -> Iterator[str]:
+    for run in _TERM.findall(text.casefold()):
+        if re.match(f"[{_CJK}]", run) and len(run) > 1:
+            yield from (run[at : at + 2] for at in range(len(run) - 1))
+        else:
+            yield run
+
+
+class EmbeddedRanking:
+    """Cosines of embeddings by a model; below 0.3 a chunk has nothing to do with the query."""
+
+    def __init__(self, client: ModelClient, model: str) -> None:
+        self._client = client
+        self._model = model
+        self._vectors: list[np.ndarray] = []
+
+    def add(self, chunks: Sequence[str]) -> Usage:
+        """Embed chunks, all in one request."""
+        vectors, usage = self._embedded(chunks)
+        self._vectors += vectors
+        return usage
+
+    def best(self, query: str) -> tuple[list[int], Usage]:
+        """Embed the query and compare."""
+        (asked,), usage = self._embedded([query])
+        cosines = [round(float(vector @ asked), 6) for vector in self._vectors]
+        near = [number for number, cosine in enumerate(cosines) if cosine >= LEAST_COSINE]
+        return sorted(near, key=lambda number: (-cosines[number], number)), usage
+
+    def _embedded(self, texts: Sequence[str]) -> tuple[list[np.ndarray], Usage]:
+        """Return the vectors of texts, each of length 1."""
+        import numpy as np  # noqa: PLC0415  for this kind alone
+
+        messages = tuple({"role": "user", "content": text} for text in texts)
+        answer: Answer = self._client.ask(Request(model=self._model, messages=messages, embeds=True, purpose="agent"))
+        arrays = [np.asarray(vector, dtype=float) for vector in (answer.data or {})["embeddings"]]
+        if len({array.shape for array in [*self._vectors, *arrays]}) > 1:
+            raise InfrastructureError(f"{self._model} gave embeddings of different lengths")
+        return [array / (float(np.linalg.norm(array)) or 1.0) for array in arrays], answer.usage
+
+
+def _told(usage: Usage) -> Mapping[str, float]:
+    return {name: value for name, value in usage.model_dump().items() if value is not None}

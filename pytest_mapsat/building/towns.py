@@ -1,0 +1,127 @@
+"""Towns that do not exist: districts, business areas, landmarks and streets with made-up names, in the open sea."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from pytest_mapsat.formats import parse_yaml
+
+from .draws import Draws
+
+#: The most towns of a world.
+TOWNS = 30
+#: The south-west corner of the first town, and how far the towns, their districts and areas lie apart, all in millionths of a degree: far out in the Pacific.
+_CORNER = (31_000_000, 160_000_000)
+_TOWNS_APART, _DISTRICTS_APART, _AREAS_APART = 1_000_000, 40_000, 12_000
+_DISTRICTS, _AREAS, _LANDMARKS, _STREETS = 6, 3, 2, 4
+
+
+class Area(NamedTuple):
+    """A business area.
+
+    Attributes:
+        name: what it is called.
+        landmarks: the landmarks in it.
+        streets: its streets.
+        corner: latitude and longitude of its south-west corner, millionths of a degree.
+    """
+
+    name: str
+    landmarks: tuple[str, ...]
+    streets: tuple[str, ...]
+    corner: tuple[int, int]
+
+    def point(self, draws: Draws) -> tuple[float, float]:
+        """Return latitude and longitude of some point in it, WGS 84 degrees with six digits."""
+        latitude, longitude = (edge + draws.below(_AREAS_APART) for edge in self.corner)
+        return latitude / 1e6, longitude / 1e6
+
+
+class District(NamedTuple):
+    """A district: its name and its business areas."""
+
+    name: str
+    areas: tuple[Area, ...]
+
+
+class Town(NamedTuple):
+    """A town: its name, its language, and its districts. No two places of it share a name."""
+
+    name: str
+    language: str
+    districts: tuple[District, ...]
+
+    def address(self, area: Area, draws: Draws) -> str:
+        """Return some address in an area, as the language writes it."""
+        street, number = draws.choice(area.streets), draws.between(1, 180)
+        form: str = _words(self.language)["address"]
+        return form.format(number=number, street=street, area=area.name)
+
+
+def town(seed: int, number: int, language: str) -> Town:
+    """Return a town of a world.
+
+    Args:
+        seed: the seed of the world.
+        number: which of its towns, from 0 to ``TOWNS`` - 1; no two have the same name.
+        language: ``en`` or ``zh``.
+    """
+    draws, words = Draws(seed, "town", number, language), _words(language)
+    first, middle, _ = words["coined"]
+    stems, vowels, endings = (
+        Draws(seed, "towns", language).sample(parts, TOWNS) for parts in (first, middle, words["town"])
+    )
+    name = "".join(parts[number % len(parts)] for parts in (stems, vowels, endings))
+    south, west = _CORNER[0], _CORNER[1] + number * _TOWNS_APART
+    names = _place_names(draws, language)
+    districts = []
+    for place in range(_DISTRICTS):
+        edge = (south + place // 3 * _DISTRICTS_APART, west + place % 3 * _DISTRICTS_APART)
+        areas = [next(names["area"]) for _ in range(_AREAS)]
+        districts.append(
+            District(
+                next(names["district"]),
+                tuple(
+                    Area(
+                        area,
+                        tuple(next(names["landmark"]) for _ in range(_LANDMARKS)),
+                        tuple(next(names["street"]) for _ in range(_STREETS)),
+                        (edge[0], edge[1] + at * _AREAS_APART),
+                    )
+                    for at, area in enumerate(areas)
+                ),
+            )
+        )
+    return Town(name, language, tuple(districts))
+
+
+def coined_name(language: str, draws: Draws) -> str:
+    """Return a word that means nothing, to name a firm by."""
+    return "".join(draws.choice(parts) for parts in _words(language)["coined"])
+
+
+def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
+    """Return what draws the names of each sort of place of one town, none twice."""
+    words = _words(language)
+    first, _, last = words["coined"]
+    stems = [one + other for one in first for other in last]
+    stems = draws.sample(stems, _DISTRICTS * (1 + _AREAS * (1 + _STREETS)))
+    landmarks = [one + other for one in words["landmark"][0] for other in words["landmark"][1]]
+    coined = iter(stems)
+
+    def names(sort: str) -> Iterator[str]:
+        for stem in coined:
+            yield stem + draws.choice(words[sort])
+
+    drawn = iter(draws.sample(landmarks, _DISTRICTS * _AREAS * _LANDMARKS))
+    return {"landmark": drawn, **{sort: names(sort) for sort in ("district", "area", "street")}}
+
+
+@cache
+def _words(language: str) -> dict[str, Any]:
+    (document,) = parse_yaml((files(__package__) / "words.yaml").read_bytes(), "words.yaml")
+    words: dict[str, Any] = document.data[language]
+    return words

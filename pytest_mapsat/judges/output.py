@@ -1,0 +1,244 @@
+"""The checks on what a reply hands over: its structured output, the ids in it, and its text against a pattern. They are decided exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pytest_mapsat.model import (
+    Absent,
+    Json,
+    JsonObject,
+    Matches,
+    Output,
+    Quote,
+    Step,
+    WhichReply,
+    did_you_mean,
+    mismatches,
+    shown,
+    values_at,
+    values_of,
+)
+from pytest_mapsat.sandbox import ReturnedRow, fits, id_text, returned_rows, satisfies
+
+from .context import Context
+from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
+
+
+@judges(Output)
+def output(check: Output, context: Context) -> Finding:
+    """The structured output has, at ``path``, values that match, or ids that a tool returned; without both, it fits the case's schema."""
+    if check.equals is None:
+        return _fits_schema(check, context) if check.tool is None else _look_up(check, check.tool, context)
+    wanted = f"{check.path or 'a structured output'} {match_in_words(check.equals)} in {_reply_in_words(check.turn)}"
+    given = _given(check.turn, context)
+    if not given:
+        return Finding(False, _without(check.turn, context), wanted)
+    values = [value for data in given for value in values_at(data, check.path)]
+    if not values and not isinstance(check.equals, Absent):
+        return Finding(False, _nothing_there(check.path, given), wanted)
+    held = [satisfies(check.equals, value, results=context.calls) for value in values or [None]]
+    some = check.quantifier == "any"
+    if (True in held) if some else all(held):
+        return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)
+    if None in held and not (False in held and not some):
+        return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
+    wrong = [value for value, holds in zip(values, held, strict=True) if holds is False]
+    return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
+
+
+def _fits_schema(check: Output, context: Context) -> Finding:
+    """The structured output is there and fits the schema that the case shows."""
+    schema = context.visible.output_schema if context.visible else {}
+    wanted = f"an output that fits visible.output_schema in {_reply_in_words(check.turn)}"
+    if not schema:
+        return Finding(None, "the case shows no output_schema", wanted, broken=True)
+    given = _given(check.turn, context)
+    if not given:
+        return Finding(False, _without(check.turn, context), wanted)
+    wrong = [problem for data in given for problem in mismatches(schema, data)]
+    if wrong:
+        return Finding(False, first_few(wrong, "; "), wanted)
+    return Finding(True, "the structured output fits the schema", wanted)
+
+
+@judges(Matches)
+def matches(check: Matches, context: Context) -> Finding:
+    """The pattern is found in the text of a reply."""
+    wanted = f"a text that matches {check.pattern}, in {_reply_in_words(check.turn)}"
+    for index, turn in context.turns(check.turn):
+        if match := check.compiled.search(turn.text):
+            start, end = match.span()
+            quote = Quote(turn=index, start=start, end=end, text=turn.text[start:end])
+            return Finding(True, cited([quote]), wanted, (quote,))
+    return Finding(False, f"nothing in {_reply_in_words(check.turn)} matches", wanted)
+
+
+def _look_up(check: Output, tool: str, context: Context) -> Finding:
+    """The entries of the structured output have ids of rows that a tool returned before, and that fit ``where``."""
+    lookup = _LookUp(check, tool, context)
+    given = [(index, turn.output) for index, turn in context.turns(check.turn) if turn.output is not None]
+    if not given:
+        return Finding(False, _without(check.turn, context), lookup.wanted)
+    findings = [lookup.judged(data, index) for index, data in given]
+    return next((finding for finding in findings if finding.passed), findings[-1])
+
+
+class _LookUp:
+    """A look-up of ids, ready to judge the structured output of a reply.
+
+    Attributes:
+        wanted: what it asks for, in words.
+    """
+
+    def __init__(self, check: Output, tool: str, context: Context) -> None:
+        self._check, self._tool, self._context = check, tool, context
+        self._place = check.path or "the structured output"
+        entry = f"the entry of {self._place} with {matches_in_words(check.entry)}" if check.entry else self._place
+        every = "" if check.entry else " each"
+        where = f" with {matches_in_words(check.where)}" if check.where else ""
+        self.wanted = (
+            f"in {entry},{every} {check.id} of a row{where} that {tool} returned, in {_reply_in_words(check.turn)}"
+        )
+
+    def judged(self, data: JsonObject, turn: int) -> Finding:
+        """Judge the output of the reply in a turn."""
+        values = values_at(data, self._check.path)
+        if not values:
+            return self._finding(False, _nothing_there(self._check.path, [data]))
+        entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+        if not isinstance(values[0], list | dict):
+            return self._finding(
+                False, f"{self._place} is {shown(values[0])}, expected a list of objects with {self._check.id}"
+            )
+        if self._check.entry:
+            return self._of_one(entries, turn)
+        if not entries:
+            return self._finding(False, f"{self._place} is empty")
+        findings = [self._of_entry(entry, turn) for entry in entries]
+        wrong = [finding for finding in findings if finding.passed is False]
+        return (wrong or [finding for finding in findings if finding.passed is None] or findings)[0]
+
+    def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
+        return Finding(passed, why, self.wanted, missed=missed)
+
+    def _of_one(self, entries: Sequence[Json], turn: int) -> Finding:
+        """Judge the one entry that ``entry`` means."""
+        matches, calls = self._check.entry, self._context.calls
+        held = [isinstance(entry, Mapping) and fits(matches, entry, results=calls) for entry in entries]
+        meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
+        words = matches_in_words(matches)
+        if None in held:
+            return self._finding(None, f"it is unclear which entry of {self._place} has {words}")
+        if not meant:
+            there = [shown(value) for name in matches for entry in entries for value in _values(entry, name)]
+            has = f"; there is {first_few(there)}" if there else ""
+            return self._finding(False, f"no entry of {self._place} has {words}{has}")
+        if len(meant) > 1:
+            return self._finding(False, f"{len(meant)} entries of {self._place} have {words}, expected one")
+        return self._of_entry(meant[0], turn)
+
+    def _of_entry(self, entry: Json, turn: int) -> Finding:
+        """Judge whether the id of an entry is that of a row that fits."""
+        name = self._check.id or ""
+        values = _values(entry, name)
+        if not values or values[0] is None:
+            names = list(entry) if isinstance(entry, Mapping) else []
+            there = did_you_mean(name, names) or f"found {shown(entry)}"
+            return self._finding(False, f"an entry of {self._place} has no {name} ({there})")
+        row_id = id_text(values[0])
+        if row_id is None or len(values) > 1:
+            return self._finding(False, f"{name} is {_listed(values)}, expected one text or whole number")
+        rows = self._rows(self._tool, row_id, turn)
+        if not rows:
+            return self._unreturned(row_id, turn)
+        held = {fits(self._check.where, row.record, results=self._context.calls) for row in rows}
+        if len(held) > 1 or None in held:
+            return self._finding(None, f"it is unclear whether the row with the {name} {row_id} fits")
+        if True in held:
+            return self._finding(
+                True, f"{self._tool} returned the {name} {row_id}" + (", and its row fits" if self._check.where else "")
+            )
+        lacking = [
+            f"{path} is {_listed(values_of(rows[0].record, path))}"
+            for path, match in self._check.where.items()
+            if not fits({path: match}, rows[0].record, results=self._context.calls)
+        ]
+        return self._finding(
+            False, f"the row with the {name} {row_id} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"
+        )
+
+    def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
+        """Return the rows of an id in the last result by a turn that has it: what was returned before may have changed."""
+        declared = self._context.tools.get(tool)
+        if declared is None:
+            return []
+        results = (step.result for step in reversed(self._answered(tool, turn)))
+        holding = ([row for row in returned_rows(declared, result) if row.id == row_id] for result in results)
+        return next(filter(None, holding), [])
+
+    def _answered(self, tool: str, turn: int) -> list[Step]:
+        return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
+
+    def _unreturned(self, row_id: str, turn: int) -> Finding:
+        """Judge an id that is in no result of the tool by a turn: wrong, unless a record does not tell the results."""
+        tool, name = self._tool, self._check.id
+        calls = [step for step in self._context.calls if step.tool == tool]
+        if any(step.status == "unknown" or "result" in step.unknown for step in calls):
+            return self._finding(
+                None, f"the record does not tell all that {tool} returned, so {name} {row_id} may be among it"
+            )
+        if not self._answered(tool, turn):
+            missed = self._context.only_missed(tool)
+            return self._finding(False, f"{tool} returned nothing that could have the {name} {row_id}", missed)
+        if self._rows(tool, row_id, len(self._context.trajectory.turns)):
+            return self._finding(False, f"{tool} returned the {name} {row_id} only after this reply")
+        others = [other for other in self._context.tools if other != tool and self._rows(other, row_id, turn)]
+        if others:
+            return self._finding(False, f"{tool} never returned the {name} {row_id}; {others[0]} did")
+        results = [step.result for step in self._answered(tool, turn)]
+        ids = [row.id for result in results for row in returned_rows(self._context.tools[tool], result)]
+        hint = (
+            did_you_mean(row_id, dict.fromkeys(ids)) or f"it returned {first_few(list(dict.fromkeys(ids))) or 'no ids'}"
+        )
+        return self._finding(False, f"{tool} never returned the {name} {row_id} ({hint})")
+
+
+def _values(entry: Json, name: str) -> list[Json]:
+    """Return what an entry has under a name or at a dotted path."""
+    return values_of(entry, name) if isinstance(entry, Mapping) and (name in entry or values_at(entry, name)) else []
+
+
+def _given(which: WhichReply, context: Context) -> list[JsonObject]:
+    return [turn.output for _, turn in context.turns(which) if turn.output is not None]
+
+
+def _without(which: WhichReply, context: Context) -> str:
+    """Return in words that a reply has no structured output, and which one has."""
+    others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
+    if not others:
+        return "no reply has a structured output"
+    return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
+
+
+def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
+    """Return in words that there is nothing at a path: how far it leads, and what is there."""
+    parts = path.split(".")
+    reached = max(
+        (count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)),
+        default=0,
+    )
+    here = [value for data in given for value in values_at(data, ".".join(parts[:reached]))]
+    names = list(dict.fromkeys(name for value in here if isinstance(value, Mapping) for name in value))
+    there = did_you_mean(parts[reached], names) or (
+        f"there are: {', '.join(names)}" if names else f"found {_listed(here)}"
+    )
+    return f"the structured output has no {path} ({there})"
+
+
+def _listed(values: Sequence[Json]) -> str:
+    return first_few(list(map(shown, values))) if values else "nothing"
+
+
+def _reply_in_words(which: WhichReply) -> str:
+    return {"any": "any reply", "first": "the first reply", "last": "the last reply"}.get(str(which), f"reply {which}")

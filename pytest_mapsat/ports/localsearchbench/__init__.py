@@ -1,0 +1,1 @@
+"""LocalSearchBench: search that takes several steps over merchants of made-up towns."""

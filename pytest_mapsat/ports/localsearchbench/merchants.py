@@ -1,0 +1,266 @@
+"""Made-up merchants: the 28 fields of LocalSearchBench's records (figure 14 of the paper) and an id, in its six categories.
+
+Among them stand traps for a search: twins that differ in one field, firms that have one name in several towns, and descriptions that promise what the fields deny.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_mapsat.building import TOWNS, BuildRequest, Draws, Town, coined_name, town
+from pytest_mapsat.formats import parse_yaml, replacing
+from pytest_mapsat.model import JsonObject, UsageError
+from pytest_mapsat.suite import write_bytes
+
+#: The most merchants of a town.
+MOST = 200_000
+_TOWNS, _EACH = 9, 3000
+_CHAINS = 12
+#: How often, in percent: a firm of a chain, a description that promises too much, other hours at weekends, a pair of twins among 20 merchants.
+_OF_CHAIN, _PROMISING, _SPLIT, _TWINS = 4, 5, 12, 50
+#: When places open and close, hours after midnight, each from the first to the last.
+_HOURS = {
+    "early": ((6, 7), (14, 19)),
+    "early_late": ((6, 8), (21, 24)),
+    "day": ((9, 10), (17, 20)),
+    "long": ((9, 11), (20, 22)),
+    "late": ((10, 12), (21, 26)),
+    "evening": ((13, 18), (22, 24)),
+    "night": ((12, 17), (24, 28)),
+    "always": ((0, 0), (24, 24)),
+}
+#: The categories whose merchants may deliver, by their place in the file of a language: dining, shopping, healthcare.
+_DELIVERS = (0, 2, 4)
+
+
+class Kind(NamedTuple):
+    """A sort of merchants: category, subcategory, and what the file of the language says of it."""
+
+    category: str
+    subcategory: str
+    delivers: bool
+    words: Mapping[str, Any]
+
+
+def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
+    """Write the tables ``merchants`` and ``merchant_words`` and the tools that search them; one merchant is in memory at a time.
+
+    Args:
+        request: what is asked for; 9 towns of 3,000 merchants unless it says otherwise.
+        folder: the folder of a suite. A ``tools.yaml`` that it has stays.
+
+    Returns:
+        The number of rows by table.
+
+    Raises:
+        UsageError: there are no so many towns or merchants, or a table is there already.
+    """
+    cities = _TOWNS if request.cities is None else request.cities
+    each = _EACH if request.each is None else request.each
+    for option, value, most in (("--cities", cities, TOWNS), ("--each", each, MOST)):
+        if not 1 <= value <= most:
+            raise UsageError(f"{option}: found {value}, expected 1 to {most:,}")
+    languages = ("zh", "en") if request.language == "mixed" else (request.language,)
+    towns = [town(request.seed, number, languages[number % len(languages)]) for number in range(cities)]
+    state = folder / "state"
+    for name in ("merchants", "merchant_words"):
+        if (state / f"{name}.jsonl").exists():
+            raise UsageError(f"{state / name}.jsonl is there already; take it away to have it built anew")
+    state.mkdir(exist_ok=True)
+    merchants = (row for number, place in enumerate(towns) for row in _of_town(request.seed, number, place, each))
+    rows = {"merchant_words": _write(state, "merchant_words", _words(languages))}
+    rows["merchants"] = _write(state, "merchants", merchants)
+    if not (folder / "tools.yaml").exists():
+        write_bytes(folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
+    return rows
+
+
+def _write(state: Path, table: str, rows: Iterator[JsonObject]) -> int:
+    count = 0
+    with replacing(state / f"{table}.jsonl") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            count += 1
+    return count
+
+
+def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
+    """Yield the words that mean the same: those of a search that are no value of a field."""
+    for language in sorted(languages):
+        for kind in kinds(language):
+            yield {"sort": kind.subcategory, "words": kind.words["also"]}
+
+
+@cache
+def _data(language: str) -> Any:
+    name = f"merchants_{language}.yaml"
+    (document,) = parse_yaml((files(__package__) / name).read_bytes(), name)
+    return document.data
+
+
+@cache
+def kinds(language: str) -> tuple[Kind, ...]:
+    """Return the sorts of merchants of a language (``en``, ``zh``), by category."""
+    return tuple(
+        Kind(category, subcategory, at in _DELIVERS, words)
+        for at, (category, below) in enumerate(_data(language)["categories"].items())
+        for subcategory, words in below.items()
+        if subcategory != "share"
+    )
+
+
+def _of_town(seed: int, number: int, place: Town, each: int) -> Iterator[JsonObject]:
+    """Yield the merchants of a town. Of each 20, every category has its share; the first so many are the same however many there are."""
+    categories = _data(place.language)["categories"]
+    deal = [category for category, below in categories.items() for _ in range(below["share"])]
+    for start in range(0, each, len(deal)):
+        draws = Draws(seed, "deal", number, start)
+        dealt = draws.sample(deal, len(deal))
+        pair = [at for at, category in enumerate(dealt) if category == deal[0]][:2] if draws.chance(_TWINS) else []
+        first: JsonObject = {}
+        for at, category in enumerate(dealt[: each - start]):
+            own = Draws(seed, "merchant", number, start + at)
+            twin = pair[1:] == [at]
+            row = _twin(first, place, own) if twin else _merchant(seed, place, category, own)
+            poi_id = f"p{Draws(seed, 'id', number, start + at).below(1 << 52):013x}"
+            row = {**row, "poi_id": poi_id, "email": f"hello@{poi_id}.example"}
+            first = row if pair[:1] == [at] else first
+            yield row
+
+
+def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject:
+    """Return a merchant without its id, its fields in the order of the paper."""
+    data = _data(place.language)
+    kind, name = _firm(seed, place.language, category, draws)
+    district = draws.choice(place.districts)
+    area = draws.choice(district.areas)
+    latitude, longitude = area.point(draws)
+    tags = draws.sample(kind.words["tags"], draws.between(5, 6))
+    products = _products(data, kind, draws)
+    prices = [product["price"] for product in products]
+    delivers = kind.delivers and draws.chance(60)
+    row = {
+        "poi_id": "",
+        "name": name,
+        "category": category,
+        "subcategory": kind.subcategory,
+        "description": draws.choice(data["describe"]).format(
+            subcategory=kind.subcategory, product=products[0]["name"], tag=tags[0]
+        ),
+        "address": place.address(area, draws),
+        "city": place.name,
+        "district": district.name,
+        "business_area": area.name,
+        "landmark": draws.choice(area.landmarks),
+        "business_hours": _hours(data, kind, draws),
+        "price_range": data["currency"].format(low=min(prices), high=max(prices)),
+        "avg_price": sum(prices) // len(prices),
+        "rating": _rating(draws),
+        "review_count": draws.between(1, 100) * draws.between(1, 100),
+        "tags": tags,
+        "facilities": draws.sample(data["facilities"], draws.between(5, 10)),
+        "phone": f"0{draws.below(10**7):07}",  # neither begins like a number that somebody could have
+        "mobile": f"100{draws.below(10**8):08}",
+        "email": "",
+        "latitude": latitude,
+        "longitude": longitude,
+        "delivery_available": delivers,
+        "delivery_range": draws.between(10, 250) / 10 if delivers else None,
+        "delivery_fee": draws.between(0, 12) if delivers else None,
+        "min_order_amount": draws.between(2, 60) if delivers else None,
+        "promotions": draws.sample(data["promotions"], draws.between(0, 3)),
+        "products": products,
+        "group_deals": _deals(data, products, draws),
+    }
+    promises = [data["promise"][name] for name in _untrue(row)] if draws.chance(_PROMISING) else []
+    if promises:
+        space = " " if place.language == "en" else ""
+        row["description"] = f"{row['description']}{space}{draws.choice(promises)}"
+    return row
+
+
+def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Kind, str]:
+    """Return what sort of merchant it is and its name: a firm of its own, or one of a chain, which has the same name in all towns of its language."""
+    if draws.chance(_OF_CHAIN):
+        draws = Draws(seed, "chain", language, category, draws.below(_CHAINS))
+    kind = draws.choice([kind for kind in kinds(language) if kind.category == category])
+    space = " " if language == "en" else ""
+    return kind, f"{coined_name(language, draws)}{space}{draws.choice(kind.words['trade'])}"
+
+
+def _products(data: Any, kind: Kind, draws: Draws) -> list[JsonObject]:
+    low, high = kind.words["price"]
+    usual = draws.between(low, high)
+    first, last = max(low, usual * 3 // 5), min(high, usual * 7 // 5)
+    names = draws.sample(kind.words["products"], draws.between(3, 5))
+    return [
+        {"name": name, "price": draws.between(first, last), "description": data["product"].format(product=name)}
+        for name in names
+    ]
+
+
+def _deals(data: Any, products: Sequence[JsonObject], draws: Draws) -> list[JsonObject]:
+    """Return deals on products: each costs less than its product, and its discount is the share that it costs."""
+    deals = []
+    for product in draws.sample(products, draws.between(0, 2)):
+        price = product["price"] * draws.between(60, 90) // 100
+        words = {key: form.format(product=product["name"]) for key, form in data["deals"].items()}
+        deals.append({**words, "price": price, "discount": round(price / product["price"], 2)})
+    return deals
+
+
+def _rating(draws: Draws) -> float:
+    """Return a rating from 3.0 to 5.0 in steps of 0.1, most often about 4.3."""
+    return (30 + draws.below(11) + draws.below(11)) / 10 if draws.chance(90) else draws.between(45, 50) / 10
+
+
+def _hours(data: Any, kind: Kind, draws: Draws) -> str:
+    opens, closes = (draws.between(*ends) for ends in _HOURS[kind.words["hours"]])
+    if kind.words["hours"] == "always":
+        return f"{data['days']['all']}0:00-24:00"
+    half = 30 * draws.below(2)
+    week = _span(opens * 60 + half, closes * 60)
+    if not draws.chance(_SPLIT):
+        return f"{data['days']['all']}{week}"
+    form: str = data["days"]["split"]
+    return form.format(week=week, weekend=_span(opens * 60 + 60, closes * 60 + 60))
+
+
+def _span(opens: int, closes: int) -> str:
+    """Return a span of opening hours as a sign has it; both ends in minutes after midnight."""
+    closes = closes if closes <= 24 * 60 else closes - 24 * 60
+    return f"{opens // 60:02}:{opens % 60:02}-{closes // 60:02}:{closes % 60:02}"
+
+
+def _untrue(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the promises that the fields of a merchant deny."""
+    denied = {
+        "hours": not row["business_hours"].endswith("0:00-24:00"),
+        "price": min(product["price"] for product in row["products"]) > 10,  # noqa: PLR2004  as the promise says
+        "rating": row["rating"] < 5,  # noqa: PLR2004  likewise
+        "delivery": not row["delivery_available"],
+    }
+    return (name for name, untrue in denied.items() if untrue)
+
+
+def _twin(row: JsonObject, place: Town, draws: Draws) -> JsonObject:
+    """Return a merchant that differs from another in one field that a search asks about, and in what belongs to its id."""
+    column = draws.choice(("rating", "avg_price", "business_hours", "landmark"))
+    if column == "rating":
+        other: Any = row["rating"] - 0.5 if row["rating"] > 4 else row["rating"] + 0.5  # noqa: PLR2004  the middle
+        other = round(other, 1)
+    elif column == "avg_price":
+        other = row["avg_price"] + draws.between(5, 40)
+    elif column == "business_hours":
+        data = _data(place.language)
+        other = f"{data['days']['all']}{_span(draws.between(9, 11) * 60, draws.between(15, 16) * 60)}"
+    else:
+        areas = [area for district in place.districts for area in district.areas]
+        landmarks = next(area.landmarks for area in areas if area.name == row["business_area"])
+        other = next(name for name in landmarks if name != row["landmark"])
+    return {**row, column: other}

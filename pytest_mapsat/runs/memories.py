@@ -1,0 +1,181 @@
+"""The memories of a run in one process: for each user and trial one that is as far as the tasks that it was built from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from pytest_mapsat.agents import MEMORY_METHODS, AgentFault, Memory, MemorySource, memory_fault, recollection, spent_on
+from pytest_mapsat.llm import ModelError
+from pytest_mapsat.model import (
+    Case,
+    InfrastructureError,
+    Interaction,
+    Json,
+    Provenance,
+    Retrieval,
+    Tool,
+    Usage,
+    digest,
+    total_usage,
+)
+from pytest_mapsat.recording import NoAnswerError, OwnTools
+from pytest_mapsat.sandbox import Answer, Sandbox, argument_problems
+from pytest_mapsat.user_code import StrangerError, call_stranger
+
+#: Memories that wait for the next task of their user.
+_MOST_WAITING = 256
+
+
+@dataclass
+class _Held:
+    """A memory, the digests of the histories it was built from, and what the last of its updates cost."""
+
+    memory: Memory
+    built: tuple[str, ...] = ()
+    spent: Usage = field(default_factory=Usage)
+
+
+class Memories:
+    """Gives each episode the memory of its user: one that waits where it can be brought up to the task, else a new one.
+
+    A memory is taken away while its episode lasts, so that the memory's tools answer as of this task whatever else is under way.
+
+    Args:
+        source: makes them.
+    """
+
+    def __init__(self, source: MemorySource) -> None:
+        self.source = source
+        self._lock = Lock()
+        self._waiting: OrderedDict[Hashable, _Held] = OrderedDict()
+
+    def of(self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int) -> EpisodeMemory:
+        """Return the memory for one episode; nothing is made or updated before it is asked."""
+        owner = (suite, case.group.name if case.group else f"case {case.id}", trial)
+        return EpisodeMemory(self, owner, case, histories, trial)
+
+    def take(self, owner: Hashable, wanted: Sequence[str]) -> _Held | None:
+        """Return the memory of an owner that waits, if no later task has changed it; one that is ahead is dropped."""
+        with self._lock:
+            held = self._waiting.pop(owner, None)
+        return held if held is not None and held.built == tuple(wanted[: len(held.built)]) else None
+
+    def give_back(self, owner: Hashable, held: _Held) -> None:
+        """Keep a memory for the next task; of two the one that is further."""
+        with self._lock:
+            other = self._waiting.get(owner)
+            if other is None or len(other.built) <= len(held.built):
+                self._waiting[owner] = held
+                self._waiting.move_to_end(owner)
+            while len(self._waiting) > _MOST_WAITING:
+                self._waiting.popitem(last=False)
+
+
+@dataclass
+class EpisodeMemory:
+    """The memory of one user in one episode."""
+
+    _memories: Memories
+    _owner: Hashable
+    _case: Case
+    _histories: Sequence[Sequence[Interaction]]
+    _trial: int
+    _held: _Held | None = None
+    _own_tools: OwnTools | None = None
+    _tools: Mapping[str, Tool] = field(default_factory=dict)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's own code."""
+        return self._memories.source.own
+
+    def recall(self, query: str) -> Retrieval:
+        """Bring the memory up to the task and return what it has for it; on the thread of the agent.
+
+        Raises:
+            AgentFault: the user's own memory raised, or gave what is no text.
+            InfrastructureError: ours could not do it.
+        """
+        if self._memories.source.make is None:
+            return Retrieval(text="\n".join(self._case.truth.preferences))
+        try:
+            return call_stranger(self._recalled, query)
+        except StrangerError as broken:
+            error = broken.error
+        if isinstance(error, AgentFault | InfrastructureError):
+            raise error
+        if not self.own:
+            told = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+            raise InfrastructureError(f"the memory {self._memories.source.spec}: {told}")
+        raise memory_fault(error)
+
+    def beside(self, sandbox: Sandbox) -> Sandbox:
+        """Return a sandbox with the memory's tools beside its own."""
+        return sandbox if self._own_tools is None else _WithTools(sandbox, self._own_tools, self._tools)
+
+    def close(self) -> None:
+        """Let the next task of the user have the memory."""
+        if self._held is not None:
+            self._memories.give_back(self._owner, self._held)
+            self._held = None
+
+    def _recalled(self, query: str) -> Retrieval:
+        marks = [digest([interaction.to_json() for interaction in history]) for history in self._histories]
+        held = self._memories.take(self._owner, marks) or self._made()
+        for history, mark in list(zip(self._histories, marks, strict=True))[len(held.built) :]:
+            plain = [interaction.model_dump(mode="json") for interaction in history]
+            held.spent = spent_on(held.memory.update(plain)) if plain else Usage()
+            held.built = (*held.built, mark)
+        said = recollection(held.memory.retrieve(query))
+        tools: Any = getattr(held.memory, "tools", None)
+        if tools:
+            own = OwnTools.of(tools, "of the memory")
+            self._tools = {name: own.tool(name) for name in own.names}
+            self._own_tools = own
+        self._held = held
+        parts = [usage for usage in (held.spent, spent_on(said)) if usage != Usage()]
+        return Retrieval(text=said.text, tools=tuple(self._tools), usage=total_usage(parts) if parts else Usage())
+
+    def _made(self) -> _Held:
+        make = self._memories.source.make
+        memory: Any = None if make is None else make(self._trial)
+        if lacking := [name for name in MEMORY_METHODS if not callable(getattr(memory, name, None))]:
+            raise AgentFault(
+                f"the memory {self._memories.source.spec} has no {lacking[0]}(); expected {', '.join(MEMORY_METHODS)}"
+            )
+        memory.reset()
+        return _Held(memory)
+
+
+class _WithTools:
+    """A sandbox with the tools of a memory beside its own.
+
+    Raises:
+        AgentFault: two tools have one name.
+    """
+
+    def __init__(self, sandbox: Sandbox, own: OwnTools, tools: Mapping[str, Tool]) -> None:
+        if twice := sorted(tools.keys() & sandbox.tools.keys()):
+            raise AgentFault(f"the memory has a tool {twice[0]!r}, and so has the suite: give it another name")
+        self._sandbox = sandbox
+        self._own = own
+        self._added = tools
+        self.tools: Mapping[str, Tool] = {**sandbox.tools, **tools}
+        self.setup = sandbox.setup
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call; a memory that raises tells the agent so, whose part it is."""
+        if name not in self._added:
+            return self._sandbox.call(name, arguments)
+        problems = argument_problems(self._added[name], arguments)
+        try:
+            result = None if problems else self._own.ask(name, dict(arguments))
+        except NoAnswerError as error:
+            problems = (str(error),)
+        if problems:
+            return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
+        return Answer(result, "ok", Provenance(kind="computed", note="by the agent's memory"))

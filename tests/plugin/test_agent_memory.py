@@ -1,0 +1,271 @@
+"""--mapsat-agent-memory: what an agent gets of the interactions with its user, task by task, and whose fault it is where it gets nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_suite
+
+#: Reports its context as its reply's thoughts, and answers right.
+READER = """
+from pytest_mapsat import Reply
+def agent(message, tools, context):
+    names = sorted(schema["function"]["name"] for schema in tools.schemas())
+    seen = {"memory": context.memory, "keys": sorted(context), "tools": names}
+    if "look_up" in names:
+        seen["found"] = tools.look_up(word="oat")
+    import json
+    return Reply(f"I suggest {tools.search_poi(query='charger')['pois'][1]['name']}.", thoughts=[json.dumps(seen)])
+"""
+#: A memory of the user's own: counts its updates, keeps all contents, has a tool.
+OWN = """
+from pytest_mapsat import Reply
+class Notes:
+    def reset(self):
+        self.days, self.updates = [], 0
+        self.tools = [self.look_up]
+    def update(self, interactions):
+        self.updates += 1
+        self.days += [interaction["date"] for interaction in interactions]
+        return Reply("", usage={"input_tokens": 7 * self.updates, "output_tokens": 1, "cost": 0.5})
+    def retrieve(self, query):
+        return f"{self.updates} updates to {self.days[-1]} for {query}"
+    def look_up(self, word: str) -> int:
+        "How many days are kept."
+        return len(self.days)
+def raising():
+    notes = Notes()
+    notes.retrieve = lambda query: 1 / 0
+    return notes
+def huge():
+    notes = Notes()
+    notes.retrieve = lambda query: "x" * 10_000_000
+    return notes
+def wordless():
+    notes = Notes()
+    notes.retrieve = lambda query: None
+    return notes
+def hanging():
+    import time
+    notes = Notes()
+    notes.retrieve = lambda query: time.sleep(30)
+    return notes
+def clashing():
+    notes = Notes()
+    notes.search_poi = lambda query: []
+    def search_poi(query: str) -> int:
+        return 1
+    real = notes.reset
+    def reset():
+        real()
+        notes.tools = [search_poi]
+    notes.reset = reset
+    return notes
+def nothing():
+    return object()
+shared = Notes()
+class Half:
+    def reset(self): ...
+    def update(self, interactions): ...
+"""
+
+
+def task(name: str, user: str, order: int, words: str, *, truth: str) -> dict[str, Any]:
+    """Return a task of a user's sequence with what was said on the day before it."""
+    made = tiny_suite.case(name, group={"name": user, "order": order})
+    made["visible"]["interactions"] = [
+        {"date": f"2026-04-0{order}", "dialogue": [{"role": "user", "content": words}]},
+        {"date": f"2026-04-0{order}", "behavior": [{"type": "order", "content": f"milk for {user} {order}"}]},
+    ]
+    made["truth"]["preferences"] = [truth]
+    return made
+
+
+@pytest.fixture(scope="module")
+def errands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two users of three tasks each, in one file and out of order."""
+    cases = [
+        task(f"{user}-{order}", user, order, f"{user} says {order}, oat", truth=f"{user} wants {order}")
+        for order in (3, 1, 2)
+        for user in ("ida", "max")
+    ]
+    folder = tmp_path_factory.mktemp("errands")
+    tiny_suite.write_suite(folder / "benchmark_cases", {"nav/a.yaml": cases})
+    (folder / "reader.py").write_text(READER)
+    (folder / "own.py").write_text(OWN)
+    return folder
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, errands: Path) -> pytest.Pytester:
+    shutil.copytree(errands, pytester.path, dirs_exist_ok=True)
+    return pytester
+
+
+def run(project: pytest.Pytester, memory: str, *options: str, agent: str = "reader:agent") -> dict[str, dict[str, Any]]:
+    """Run and return the cases of the run file by id, without times."""
+    arguments = [f"--mapsat-agent={agent}", f"--mapsat-agent-memory={memory}", "--mapsat-save=run.json", *options]
+    project.runpytest(*arguments, "-p", "no:randomly")
+    saved = json.loads((project.path / "run.json").read_text())
+    return {
+        card["id"] if card["trial"] == 1 else f"{card['id']}-t{card['trial']}": timeless(card)
+        for card in saved["cases"]
+    }
+
+
+def timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key != "timing"}
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def seen(card: dict[str, Any]) -> dict[str, Any]:
+    """Return what the agent of an episode saw."""
+    told: dict[str, Any] = json.loads(card["trajectory"]["turns"][1]["steps"][0]["text"])
+    return told
+
+
+def test_without_a_memory_the_agent_gets_neither_histories_nor_a_text(project: pytest.Pytester) -> None:
+    card = run(project, "none")["ida-3"]
+    assert seen(card)["memory"] == ""
+    assert "interactions" not in seen(card)["keys"]
+    assert card["trajectory"].get("memory") is None
+    assert "oat" not in json.dumps(card["trajectory"])
+
+
+def test_a_full_memory_gives_all_that_passed_up_to_the_task_and_nothing_of_other_users(
+    project: pytest.Pytester,
+) -> None:
+    cards = run(project, "full")
+    assert seen(cards["ida-2"])["memory"].splitlines() == [
+        "2026-04-01 user: ida says 1, oat",
+        "2026-04-01 order: milk for ida 1",
+        "2026-04-02 user: ida says 2, oat",
+        "2026-04-02 order: milk for ida 2",
+    ]
+    assert cards["ida-2"]["trajectory"]["memory"]["text"] == seen(cards["ida-2"])["memory"]
+
+
+def test_the_true_memory_gives_the_preferences_that_hold_at_the_task(project: pytest.Pytester) -> None:
+    cards = run(project, "truth")
+    assert {name: seen(card)["memory"] for name, card in cards.items()}["max-3"] == "max wants 3"
+
+
+def test_an_own_memory_is_updated_once_a_task_has_its_tools_called_and_its_cost_told(project: pytest.Pytester) -> None:
+    cards = run(project, "own:Notes", "--mapsat-trials=2")
+    for name in ("ida-3", "ida-3-t2"):
+        card = cards[name]
+        assert seen(card) == seen(card) | {
+            "memory": "3 updates to 2026-04-03 for Take me to a charger.",
+            "tools": ["look_up", "search_poi"],
+            "found": 6,
+        }
+        memory = card["trajectory"]["memory"]
+        assert memory["tools"] == ["look_up"]
+        assert memory["usage"] == {"input_tokens": 21, "output_tokens": 1, "cost": 0.5}
+        assert card["calls"]["by_tool"] == {"search_poi": 1}, "what the memory was asked is no call of the sandbox"
+        assert card["metrics"]["ts"] == 1.0
+
+
+@pytest.mark.parametrize("memory", ["full", "own:Notes", "rag"])
+def test_a_task_alone_backwards_with_workers_and_at_once_has_the_same_scorecard(
+    project: pytest.Pytester, memory: str
+) -> None:
+    whole = run(project, memory)
+    assert run(project, memory, "-k", "max-2") == {"max-2": whole["max-2"]}
+    backwards = [f"benchmark_cases/nav/a.yaml::case[{name}]" for name in sorted(whole, reverse=True)]
+    assert run(project, memory, *backwards) == whole
+    assert run(project, memory, "--mapsat-concurrency=4") == whole
+
+
+def test_isolated_agents_and_workers_get_the_same(project: pytest.Pytester) -> None:
+    whole = run(project, "full")
+    assert run(project, "full", "--mapsat-isolate=on", "-n", "2") == whole
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ("raising", "the agent's memory: ZeroDivisionError: division by zero (own.py:*"),
+        ("huge", "the agent's memory gave 10,000,000 characters for one task; at most 1,000,000 are taken"),
+        ("wordless", "retrieve() of the memory returned None; expected a text"),
+        ("hanging", "the agent's memory gave no answer in 0.5 s"),
+        ("clashing", "the memory has a tool 'search_poi', and so has the suite: give it another name"),
+        ("nothing", "the memory own:nothing has no reset(); expected reset, update, retrieve"),
+    ],
+)
+def test_an_own_memory_that_breaks_is_the_agents_fault(project: pytest.Pytester, memory: str, message: str) -> None:
+    from fnmatch import fnmatch
+
+    card = run(project, f"own:{memory}", "-k", "ida-1", "--mapsat-timeout=0.5")["ida-1"]
+    fault = card["trajectory"]["fault"]
+    assert (fault["blame"], card["outcome"]) == ("agent", "failed")
+    assert fnmatch(fault["message"], message), fault["message"]
+    assert len(card["trajectory"]["turns"]) == 1, "the agent was not asked"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--mapsat-agent-memory=ful"], "*found 'ful', expected none, full, truth, rag, *did you mean 'full'*"),
+        (["--mapsat-agent-memory=agentic"], "*names no model*"),
+        (["--mapsat-agent-memory=own:missing"], "*'own' has no attribute 'missing'*"),
+        (["--mapsat-agent-memory=own:shared"], "*found an object of type Notes, which all users would share*"),
+        (["--mapsat-agent-memory=own:Half"], "*the class Half has no retrieve()*"),
+        (["--mapsat-agent-memory=own:Notes", "--mapsat-isolate=on"], "*--mapsat-isolate keeps the agent's code out*"),
+    ],
+)
+def test_a_memory_that_cannot_be_had_is_a_usage_error(
+    project: pytest.Pytester, options: list[str], message: str
+) -> None:
+    result = project.runpytest("--mapsat-agent=reader:agent", *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
+def test_show_and_the_page_tell_what_the_memory_gave(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pytest_mapsat.cli import main
+
+    run(project, "own:Notes", "-k", "ida-1")
+    capsys.readouterr()
+    assert main(["show", "run.json", "ida-1"]) == 0
+    shown = capsys.readouterr().out
+    assert "memory    1 updates to 2026-04-01 for Take me to a charger." in shown
+    assert "7 in / 1 out tokens · $0.5000" in shown
+    assert main(["report", "run.json", "html:run.html"]) == 0
+    page = (project.path / "run.html").read_text()
+    assert "1 updates to 2026-04-01 for Take me to a charger." in page
+    assert main(["regrade", "run.json", "--save=again.json"]) == 0
+    again = json.loads((project.path / "again.json").read_text())["cases"][0]
+    assert again["trajectory"]["memory"]["text"].startswith("1 updates")
+
+
+def test_runs_of_several_memories_stand_beside_each_other(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pytest_mapsat.cli import main
+
+    for name, memory, *options in (
+        ("none", "none", "--mapsat-trials=2"),
+        ("full", "full", "--mapsat-trials=3"),
+        ("other", "full", "--mapsat-max-turns=2"),
+    ):
+        run(project, memory, *options)
+        (project.path / "run.json").rename(project.path / f"{name}.json")
+    capsys.readouterr()
+    assert main(["compare", "none.json", "full.json", "--memories"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["full", "none"],
+        ["agent", *["avg@2", "pass@2", "pass^2"] * 2],
+        ["reader:agent", *["1.00"] * 6],
+    ]
+    assert main(["compare", "none.json", "other.json", "--memories"]) == 2
+    assert "differ in more than agent and memory: max-turns: 10, 2" in capsys.readouterr().err
+    assert main(["compare", "none.json", "none.json", "--memories"]) == 2
+    assert "are both of reader:agent with the memory none" in capsys.readouterr().err
