@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .html import opening
     from .live import Tally, UnderWay, live_line
     from .markdown import code
+    from .memories import memory_lines, memory_rows
     from .targets import (
         REPORTS,
         ReportTarget,
@@ -30,6 +31,7 @@ else:
         __name__,
         {
             "changes": ("change_lines",),
+            "memories": ("memory_lines", "memory_rows"),
             "data": ("Report", "properties"),
             "dialogue": ("dialogue_data", "dialogue_lines"),
             "failure": ("again_command", "failure_text"),
@@ -73,6 +75,8 @@ __all__ = [
     "harmless",
     "labelled",
     "live_line",
+    "memory_lines",
+    "memory_rows",
     "metric_title",
     "opening",
     "parse_reports",
