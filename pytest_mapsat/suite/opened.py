@@ -131,6 +131,8 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
+        #: The sequences that were checked and have no flaw.
+        self._sound: set[str] = set()
         self._shared_paths = (self._manifest_path, *inventory.requirements)
         self._overlay_paths = tuple(path for path in inventory.state if path.name.partition(".")[0] == OVERLAYS)
         read_again = (*self._shared_paths, *inventory.recordings, *self._overlay_paths)
@@ -237,13 +239,15 @@ class Suite:
             SuiteError: a place is taken twice or missing, or dates go backwards.
         """
         names = self.sequences if entries is None else sequences_of(entries)
+        unchecked = sorted(names.keys() - self._sound)
         problems = [
             placed(remark, entry.path, self.lines_of(entry))
-            for name in sorted(names)
+            for name in unchecked
             for entry, remark in flaws_of(name, self.sequences[name], self)
         ]
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
+        self._sound.update(unchecked)
 
     def dated(self, entry: CaseEntry) -> Dated:
         """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
