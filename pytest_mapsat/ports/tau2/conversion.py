@@ -105,7 +105,7 @@ class Conversion:
 
     def _bare(self) -> JsonObject:
         """Return the case without what is asked of it."""
-        plain = _UNSAFE.sub("_", self.task.id)
+        plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
         if plain != self.task.id or len(case_id) > _LONGEST_ID:
             case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"

@@ -19,22 +19,29 @@ PARTS = {
     "NL_ASSERTION": "nl",
 }
 _METRICS = (
-    Metric(name="tau_reward", title="reward: the product of what the task's basis names", headline=True),
-    Metric(name="tau_db", title="the databases end as after the reference actions"),
-    Metric(name="tau_env", title="what must hold at the end holds"),
-    Metric(name="tau_action", title="every reference action is called"),
-    Metric(name="tau_communicate", title="everything is said that must be said"),
-    Metric(name="tau_nl", title="what a judge is asked holds"),
+    # What a broken episode has earned depends on what the task asks for, so the metric set itself says it.
+    Metric(name="tau_reward", title="reward: the product of what the task's basis names", earned=False, headline=True),
+    Metric(name="tau_db", title="the databases end as after the reference actions", earned=False),
+    Metric(name="tau_env", title="what must hold at the end holds", earned=False),
+    Metric(name="tau_action", title="every reference action is called", earned=False),
+    Metric(name="tau_communicate", title="everything is said that must be said", earned=False),
+    Metric(name="tau_nl", title="what a judge is asked holds", earned=False),
 )
 
 
 def _measure(metric_input: MetricInput) -> Mapping[str, Measure]:
     parts = {f"tau_{prefix}": _part(metric_input, prefix) for prefix in PARTS.values()}
-    asked = [measure for measure in parts.values() if measure.outcome_class != "not_applicable"]
-    reward = reduce(product, asked, Measure(1.0))
-    if metric_input.trajectory.ending not in STOPS:
-        reward = Measure(0.0, why=f"the dialogue ended as {metric_input.trajectory.ending}")
-    return {"tau_reward": reward, **parts}
+    ending, fault = metric_input.trajectory.ending, metric_input.fault
+    if ending not in STOPS:
+        # The agent broke the episode, or came to no end.
+        nothing = Measure(0.0, why=fault.message if fault else f"the dialogue ended as {ending}")
+        parts = {name: nothing if fault and _applies(measure) else measure for name, measure in parts.items()}
+        return {"tau_reward": nothing, **parts}
+    return {"tau_reward": reduce(product, filter(_applies, parts.values()), Measure(1.0)), **parts}
+
+
+def _applies(measure: Measure) -> bool:
+    return measure.outcome_class != "not_applicable"
 
 
 def _part(metric_input: MetricInput, prefix: str) -> Measure:

@@ -21,10 +21,12 @@ from pytest_mapsat.model import (
     EpisodeDefaults,
     Json,
     JsonObject,
+    JudgeTerms,
     Problem,
     SuiteError,
     SuiteManifest,
     Tool,
+    Window,
     digest,
 )
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, write_cases, write_manifest, write_tool
@@ -179,6 +181,7 @@ class Building:
             success="vita_reward",
             asserted=("asked",),
             episode=EpisodeDefaults(max_turns=50),
+            judge=JudgeTerms(window=Window(messages=10, overlap=2)),  # A.3.4 of the paper
             sandbox={"worlds": [f"vita-{name}" for name in sorted(self._domains)]},
             description=(
                 f"VitaBench {self._version} (meituan-longcat), imported: {self._counts['cases']} tasks; "

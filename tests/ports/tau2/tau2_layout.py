@@ -4,6 +4,8 @@ import gzip
 import json
 from pathlib import Path
 
+import fitted_airline
+
 SPLITS = ("base", "train", "test")
 
 
@@ -41,3 +43,10 @@ def write_mock(root: Path, data: Path) -> Path:
     databases = json.loads((data / "tau2" / "mock_db.json").read_text(encoding="utf-8"))
     policy = (data / "tau2" / "mock_policy.md").read_text(encoding="utf-8")
     return write_domain(root / "mock", borrowed_tasks(data, "mock"), databases, {"policy.md": policy})
+
+
+def write_airline(root: Path, data: Path) -> Path:
+    """Write the airline's tasks with a made-up database that fits them: the published one is not among the data."""
+    tasks = borrowed_tasks(data, "airline")
+    policy = (data / "tau2" / "airline_policy.md").read_text(encoding="utf-8")
+    return write_domain(root / "airline", tasks, {"db": fitted_airline.database(tasks)}, {"policy.md": policy})
