@@ -150,7 +150,8 @@ def _has_come(future: Any) -> bool:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case with what a scripted user, or the oracle, needs of its truth; whole for a user that is a model."""
+    """Return the case without its interactions, which reach an agent by its memory alone, and with what a scripted user, or the oracle, needs of its truth; all of it for a user that is a model."""
+    case = case.model_copy(update={"visible": case.visible.model_copy(update={"interactions": ()})})
     if request.user not in ("scripted", "silent"):
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()

@@ -26,6 +26,9 @@ class Remembers:
             time.sleep(30)
         return f"Found {found}. Numbers: {', '.join(self.numbers)}. Replies: {self.session.state['replies']}."
 
+def reads(message, context):
+    return f"The memory: {context.memory}."
+
 async def forgets(message, tools):
     return f"Numbers: {message.split()[-1]}."
 """
@@ -223,6 +226,18 @@ def test_the_summary_tells_of_users_and_show_of_places(pytester, capsys):
     assert json.loads(capsys.readouterr().out)["1"]["pass_rate"]["mean"] == 1
     assert main(["show", "run.json", "--by", "plaice"]) != 0
     assert "no groups by 'plaice'; did you mean 'place'" in capsys.readouterr().err
+
+
+def test_a_memory_has_the_dialogues_of_earlier_tasks_behind_their_interactions(two_users):
+    reply = "The memory: "
+    first = f"{reply}."
+    second = f"{reply}2026-05-01 user: The number is ida1\n2026-05-01 assistant: {first}\n2026-05-01 user: That is all, thank you.."
+    for options in ((), ("-k", "ida-2")):
+        run(two_users, "--mapsat-agent-memory=full", *options, agent="agents:reads")
+        said = told(two_users)["ida-2", 1][1][0]
+        assert said == second.replace("2026-05-01", "2026-05-01T10:00:00")
+    run(two_users, "--mapsat-agent-memory=none", agent="agents:reads")
+    assert told(two_users)["ida-2", 1][1][0] == first
 
 
 def test_a_task_that_is_run_again_begins_with_the_first(two_users, reference):
