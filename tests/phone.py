@@ -28,7 +28,9 @@ TOOLS = {
     "break_line": ("world", "write"),
 }
 NOTHING = {"type": "object", "properties": {}}
-CONFTEST = """\
+CONFTEST = f"""\
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
 import phone
 
 def pytest_mapsat_sandbox(config, case, suite):

@@ -10,6 +10,7 @@ from uuid import uuid4
 from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.reply import Reply
 
+from .source import with_earlier
 from .wire_forms import (
     Call,
     Exchange,
@@ -40,7 +41,9 @@ class AgUiForm(ToolForm):
         self._state: Json = {}
 
     def _hear(self, message: str) -> None:
-        self._messages.append({"id": str(uuid4()), "role": "user", "content": message})
+        earlier = [] if self._messages else self._exchange.session.earlier
+        told = [*earlier, {"role": "user", "content": message}]
+        self._messages += [{"id": str(uuid4()), **turn} for turn in told]
 
     def _answer(self, call: Call, result: str) -> None:
         self._messages.append({"id": str(uuid4()), "role": "tool", "toolCallId": call.id, "content": result})
@@ -174,9 +177,12 @@ class A2AForm(WireForm):
         super().__init__(exchange)
         self._version = "1.0"
         self._ids: dict[str, str] = {}
+        self._begun = False
 
     def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # an agent has tools of its own
         """Return the reply to a message; see ``WireForm.reply``."""
+        if not self._begun:
+            self._begun, message = True, with_earlier(message, self._exchange.session)
         error, result = self._send(message)
         if error and error.get("code") in self._OLD and self._version == "1.0":
             self._version = "0.3"  # refused before anything was done

@@ -23,7 +23,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
 from .frameworks import Adapter, Episode, adapter_for
 from .returned import AgentFault, checked, described
-from .source import AgentContext, HandedConversation, Session, kept_of
+from .source import AgentContext, HandedConversation, Session, kept_of, with_earlier
 
 _EXAMPLE = 'an agent is a callable, at the least: def agent(message, tools): return "text"'
 #: What an agent may take, in the order in which it takes them by position.
@@ -82,6 +82,7 @@ class CallableConversation(HandedConversation):
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
         self._agent: tuple[Callable[..., Any], Wants] | None = None
+        self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
 
@@ -114,6 +115,8 @@ class CallableConversation(HandedConversation):
     def _answer(self, message: str, *, form: bool) -> Reply:
         if self._agent is None:
             self._agent = self._make()
+            if self._adapted:
+                message = with_earlier(message, self._session)
         function, takes = self._agent
         return checked(self._call(function, takes, {**self._offered(takes), "message": message}), form=form)
 
@@ -139,6 +142,7 @@ class CallableConversation(HandedConversation):
             kept.made = made
         adapter = _adapter_of(made, source)
         if adapter is not None:
+            self._adapted = True
             made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
             self._close = getattr(made, "close", None)
         return _product(made, source.spec)

@@ -6,6 +6,7 @@ Source: VitaBench 2.0, section 3.2 (UPDATE and RETRIEVE, equations 3, 7 and 8) a
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -302,6 +303,7 @@ class LexicalRanking:
         """Return the chunks that share a word with the query."""
         from bm25s import BM25  # noqa: PLC0415  0.1 s, for this kind alone
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index otherwise
         present = {term for terms in self._terms for term in terms}
         asked = [term for term in dict.fromkeys(_terms(query)) if term in present]
         if not asked:

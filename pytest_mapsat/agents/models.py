@@ -65,7 +65,7 @@ class ModelConversation(HandedConversation):
         self._language = context.locale or "en"
         self._spent = []
         if not self._messages:
-            self._messages.append(_said("system", self._system(context)))
+            self._messages += [_said("system", self._system(context)), *self._session.earlier]
         self._messages.append(_said("user", message))
         output: JsonObject = {}
         if self._source.name == "plan":

@@ -94,6 +94,11 @@ class Session:
         """The dialogue so far, the message to be answered included: ``{"role": "user" or "assistant", "content": ...}``."""
         return [{"role": role, "content": content} for role, content in self._said]
 
+    @property
+    def earlier(self) -> list[dict[str, str]]:
+        """The dialogue before the message to be answered."""
+        return self.messages[:-1]
+
     def think(self, text: str) -> None:
         """Keep a thought in the trajectory, between the calls that were made before it and those that come after."""
         self._think(text)
@@ -148,6 +153,12 @@ def context_of(visible: Visible, memory: str = "") -> AgentContext:
         instructions=visible.instructions,
         output_schema=deepcopy(visible.output_schema),
     )
+
+
+def with_earlier(message: str, session: Session) -> str:
+    """Return the first message of an episode, for agents that take no others, with those of the dialogue before it in front."""
+    lines = [f"{earlier['role']}: {earlier['content']}" for earlier in session.earlier]
+    return "\n\n".join([*lines, f"user: {message}"]) if lines else message
 
 
 class Conversation:

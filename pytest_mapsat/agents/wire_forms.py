@@ -384,6 +384,7 @@ class ChatForm(ToolForm):
     def _hear(self, message: str) -> None:
         if not self._messages:
             self._messages.append({"role": "system", "content": _introduction(self._exchange.context())})
+            self._messages += self._exchange.session.earlier
         self._messages.append({"role": "user", "content": message})
 
     def _answer(self, call: Call, result: str) -> None:
@@ -466,6 +467,8 @@ class ResponsesForm(ToolForm):
         self._previous = ""
 
     def _hear(self, message: str) -> None:
+        if not self._items and not self._previous:
+            self._items += self._exchange.session.earlier
         self._items.append({"role": "user", "content": message})
 
     def _answer(self, call: Call, result: str) -> None:

@@ -24,6 +24,8 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", action="store_true", help=about)
     about = "runs of one agent, or trials of one run: count false alarms"
     parser.add_argument("--aa", action="store_true", help=about)
+    about = "runs that differ in agent and --mapsat-agent-memory: show them as a table"
+    parser.add_argument("--memories", action="store_true", help=about)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every case, requirement and group")
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
@@ -34,6 +36,8 @@ def _compare(options: argparse.Namespace) -> int:
     from pytest_mapsat.reports import change_lines
     from pytest_mapsat.runs.saved import read_baseline
 
+    if options.memories:
+        return _memories(options)
     if options.accept and len(options.runs) == _PAIR and not options.runs[0].exists():
         return _accepted(options)  # the first anchor
     sides = [read_baseline(path) for path in options.runs]
@@ -62,6 +66,58 @@ def _compare(options: argparse.Namespace) -> int:
     if options.accept:
         return _accepted(options)
     return OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else FINDINGS
+
+
+def _memories(options: argparse.Namespace) -> int:
+    """Show runs of several memories beside each other; they must be alike in everything else but their agents."""
+    from pytest_mapsat.formats import read_run
+    from pytest_mapsat.gate import Side, likeness
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.reports import memory_lines, memory_rows
+    from pytest_mapsat.runs.saved import refuse_journal
+
+    for path in options.runs:
+        refuse_journal(path)
+    runs = [read_run(path, dialogues=False) for path in options.runs]
+    named: dict[tuple[str, str], Path] = {}
+    for path, run in zip(options.runs, runs, strict=True):
+        both = run.manifest.agent, run.manifest.options.agent_memory
+        if both in named:
+            raise UsageError(
+                f"{named[both]} and {path} are both of {both[0]} with the memory {both[1]}: name one of them"
+            )
+        named[both] = path
+    first, *others = (Side.of(_without_memory(run)) for run in runs)
+    for path, other in zip(options.runs[1:], others, strict=True):
+        if unlike := likeness(first, other).all:
+            told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
+            raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
+    rows = memory_rows(runs)
+    if options.json:
+        write_json(
+            [
+                {"agent": row.agent, "memory": row.memory}
+                | {
+                    name: None if figure is None else figure.model_dump(mode="json")
+                    for name, figure in row.figures.items()
+                }
+                for row in rows
+            ]
+        )
+    else:
+        write(memory_lines(rows, width()))
+    return OK
+
+
+def _without_memory(run: Run) -> Run:
+    """Return a run as if its agent had no memory, to see what else it differs in."""
+    from pytest_mapsat.agents import MEMORY_PROMPTS
+
+    ours = {name for names in MEMORY_PROMPTS.values() for name in names}
+    manifest = run.manifest
+    prompts = {name: mark for name, mark in manifest.prompts.items() if name.rpartition("/")[2] not in ours}
+    plain = {"options": manifest.options.model_copy(update={"agent_memory": "none"}), "prompts": prompts}
+    return run.model_copy(update={"manifest": manifest.model_copy(update=plain)})
 
 
 def _accepted(options: argparse.Namespace) -> int:

@@ -39,9 +39,13 @@ def _show_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="whole thoughts and results, and reasons of what is met")
     about = "list claims with verdict and evidence; RUN may be recorded dialogues"
     parser.add_argument("--claims", action="store_true", help=about)
+    about = "the means by groups of cases: domain, group (the user), place (in the user's tasks), tool, or an attribute"
+    parser.add_argument("--by", metavar="GROUPS", help=about)
     add_suite(parser)
     add_plugins(parser)
-    parser.add_argument("--json", action="store_true", help="print a list of episodes, or of claims, as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print a list of episodes, or of claims, as JSON; with --by the means"
+    )
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -50,6 +54,16 @@ def _show(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.saved import read_saved
 
     saved = read_saved(options.run)
+    if options.by is not None:
+        from pytest_mapsat.reports import group_lines
+
+        lines = group_lines(saved, options.by, width=width())
+        if options.json:
+            groups = saved.groups[options.by].items()
+            write_json({name: {metric: mean.to_json() for metric, mean in means.items()} for name, means in groups})
+        else:
+            write(line.text for line in lines)
+        return OK
     cards = _cards(saved, options.case, options.trial)
     if options.json:
         from pytest_mapsat.reports import dialogue_data

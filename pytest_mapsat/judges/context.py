@@ -399,6 +399,7 @@ class Context:
         told = [turn.text for turn in self.trajectory.turns[:index] if turn.role == "user"]
         if self.visible is not None:
             told += [self.visible.query, *self.visible.context.history]
+            told += [message.text for message in self.visible.messages]
         yield from (words for text in told if len(words := text.strip()) >= _SHORTEST_COPY)
 
     @cached

@@ -438,6 +438,9 @@ class _Gathering:
         for path, text in [*told, *_leaves(context.details), *_leaves(context.profile)]:
             self.texts.append((Source("context", -1, path=path), text, (USER,)))
         self.texts.append((Source("user", -1, path="query"), visible.query, (USER,)))
+        for message in visible.messages:
+            source = Source("user" if message.role == "user" else "context", -1, path="messages")
+            self.texts.append((source, message.text, (USER,)))
 
     def _know(self, name: str) -> str:
         key = fold_phrase(name)

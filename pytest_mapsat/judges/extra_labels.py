@@ -74,8 +74,8 @@ class Known:
             self._points.append((context.location.lon, context.location.lat))
         if self._now:
             self._moments |= {self._now[:_DATE], self._now}
-        self.hear(visible.query)
-        self.hear(visible.instructions)
+        for text in (*(message.text for message in visible.messages), visible.query, visible.instructions):
+            self.hear(text)
         self.take(context.model_dump(mode="json", exclude={"history", "location"}))
         self.take(None if context.location is None else context.location.model_dump(mode="json"))
         for line in context.history:

@@ -14,6 +14,7 @@ from pytest_mapsat.formats import Placed, read_nouns
 from pytest_mapsat.model import (
     Calibration,
     Case,
+    JudgeTerms,
     Label,
     Mark,
     PeopleLabels,
@@ -173,11 +174,11 @@ def make_judge(
         from .recorded import RecordedJudge  # noqa: PLC0415 (only where verdicts are read from a file)
 
         return RecordedJudge.open(_file_of(spec, root), spec, rest, own)
-    about = suite.manifest.judge.about if suite is not None else ""
-    return _model_judge(spec, own, client, votes or default_votes(spec), about)
+    terms = suite.manifest.judge if suite is not None else JudgeTerms()
+    return _model_judge(spec, own, client, votes or default_votes(spec), terms)
 
 
-def _model_judge(spec: str, own: ChecksJudge, client: ModelClient | None, votes: int, about: str) -> Judge:
+def _model_judge(spec: str, own: ChecksJudge, client: ModelClient | None, votes: int, terms: JudgeTerms) -> Judge:
     """Return the judge that asks a model what the checks leave open. Raises UsageError."""
     from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where a model judges)
 
@@ -185,7 +186,8 @@ def _model_judge(spec: str, own: ChecksJudge, client: ModelClient | None, votes:
 
     kind, _, rest = spec.partition(":")
     model, parameters = named_model(rest, f"--mapsat-judge={spec}")
-    return ModelJudge(own, client, model, parameters, spec, votes, lean=kind == "llm-lean", about=about)
+    lean = kind == "llm-lean"
+    return ModelJudge(own, client, model, parameters, spec, votes, lean=lean, about=terms.about, window=terms.window)
 
 
 def _file_of(spec: str, root: Path) -> Path:

@@ -30,6 +30,7 @@ from pytest_mapsat.model import (
     Trajectory,
     Usage,
     Verdict,
+    Window,
     digest,
     total_usage,
 )
@@ -51,14 +52,17 @@ from .llm_material import (
     material_of,
     visible,
 )
+from .windows import windows_of
 
 if TYPE_CHECKING:
     from .judge import ChecksJudge
 
-#: The prompts in use, by file name: instructions, the material, and the second asking.
-PROMPTS = ("judge", "judge_dialogue", "judge_again")
+#: The prompts in use, by file name: instructions for a whole dialogue and for windows of it, the material, and the second asking.
+PROMPTS = ("judge", "judge_window", "judge_dialogue", "judge_again")
 #: The instructions for what is judged beside the requirements, by kind of label.
 BESIDE_PROMPTS: Mapping[LabelKind, str] = {STATE: "judge_state", OBSERVATION: "judge_observation"}
+#: What stands among the dimensions for requirements that are followed through windows of the dialogue.
+WINDOWED = "windowed"
 #: What the model may say of a requirement; a requirement with levels takes one of them in place of the first two.
 PASSED, FAILED, NOT_STATED, CANNOT_SAY = "passed", "failed", "not_stated", "cannot_say"
 LEVELS: Mapping[str, float] = {f"{level:g}": level for level in SOFT_LEVELS}
@@ -107,12 +111,17 @@ SCHEMA = _object(
 
 @dataclass(frozen=True)
 class Asked:
-    """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag."""
+    """The requirements of one dimension of one dialogue, in the order in which one vote is asked, and numbered from 1; the language is a BCP 47 tag.
+
+    ``window``: which window of the dialogue is shown, and ``standing``: how each requirement stands after those before; empty where the whole is shown.
+    """
 
     dimension: str
     requirements: tuple[Requirement, ...]
     material: Material
     language: str
+    window: str = ""
+    standing: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -124,18 +133,22 @@ class Asked:
         *,
         language: str,
         vote: int,
+        window: str = "",
+        standing: Mapping[str, str] | None = None,
     ) -> Asked:
         """Return the requirements shuffled: by their ids, the case, the dimension and the vote, the same on every machine."""
         shuffled = sorted(
             requirements, key=lambda requirement: (digest([case, dimension, vote, requirement.id], 16), requirement.id)
         )
-        return cls(dimension, tuple(shuffled), material, language)
+        return cls(dimension, tuple(shuffled), material, language, window, standing or {})
 
     def messages(self) -> tuple[JsonObject, ...]:
         """Return what the model is told and shown."""
-        instructions = prompt(BESIDE_PROMPTS.get(self.dimension, "judge"), self.language).fill(
-            fence=self.material.fence
-        )
+        if self.window:
+            instructions = prompt("judge_window", self.language).fill(fence=self.material.fence, window=self.window)
+        else:
+            name = BESIDE_PROMPTS.get(self.dimension, "judge")
+            instructions = prompt(name, self.language).fill(fence=self.material.fence)
         dialogue = prompt("judge_dialogue", self.language).fill(
             situation=self.material.fenced({"situation"}),
             dialogue=self.material.fenced({"user", "reply"}),
@@ -149,7 +162,8 @@ class Asked:
 
     def _line(self, number: int, requirement: Requirement) -> str:
         words = "fact" if requirement.kind == "fact" else "level" if has_levels(requirement) else "yes-or-no"
-        return f"{number}. [{words}] {' '.join(requirement.text.split())}"
+        so_far = f" (so far: {self.standing.get(requirement.id, 'open')})" if self.window else ""
+        return f"{number}. [{words}] {' '.join(requirement.text.split())}{so_far}"
 
     def again(self, request: Request, answer: str, problems: Mapping[str, str]) -> Request:
         """Return the second and last asking.
@@ -375,6 +389,7 @@ class ModelJudge:
         votes: how many evaluations of a dialogue are asked.
         lean: whether the model is asked only for facts, and for dimensions in which the checks do not pass every label.
         about: what the suite says of itself to judges.
+        window: the windows in which requirements of scope trajectory are followed, policies apart; None: the whole is shown.
         linked: None, as the verdicts are its own.
     """
 
@@ -386,6 +401,7 @@ class ModelJudge:
     votes: int = 3
     lean: bool = False
     about: str = ""
+    window: Window | None = None
     linked: bool | None = field(default=None, init=False)
 
     def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
@@ -420,17 +436,21 @@ class ModelJudge:
     def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
         """Return what the model is asked for, by dimension: never for what a machine decides without reading, nor where somebody is to blame already."""
         doubted = {
-            dimension_of(requirement)
+            self._dimension(requirement)
             for requirement in requirements
             if requirement.kind == "fact" or labels[requirement.id].outcome != PASSED
         }
         asked: dict[str, list[Requirement]] = {}
         for requirement in requirements:
-            label, dimension = labels[requirement.id], dimension_of(requirement)
+            label, dimension = labels[requirement.id], self._dimension(requirement)
             settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
             if not settled and (dimension in doubted or not self.lean):
                 asked.setdefault(dimension, []).append(requirement)
         return asked
+
+    def _dimension(self, requirement: Requirement) -> str:
+        followed = self.window is not None and requirement.scope == "trajectory" and requirement.kind != "policy"
+        return WINDOWED if followed else dimension_of(requirement)
 
     def _votes(
         self, case: Case, trajectory: Trajectory, asked: Mapping[str, Sequence[Requirement]], context: Context
@@ -446,8 +466,47 @@ class ModelJudge:
                 for vote in range(1, self.votes + 1):
                     request = Asked.of(case.id, dimension, requirements, material, language=case.language, vote=vote)
                     task = partial(self._vote, request, context, trajectory.trial, vote)
+                    if dimension == WINDOWED:
+                        task = partial(self._followed, case, trajectory, requirements, context, vote)
                     waiting.setdefault(dimension, []).append(pool.submit(copy_context().run, task))
             return {dimension: [vote.result() for vote in votes] for dimension, votes in waiting.items()}
+
+    def _followed(
+        self, case: Case, trajectory: Trajectory, requirements: Sequence[Requirement], context: Context, vote: int
+    ) -> Vote:
+        """Follow requirements through the windows of a dialogue: the last word on each counts, and what could not be read leaves it open until the next."""
+        opinions: dict[str, Opinion] = {}
+        problems: dict[str, str] = {}
+        fault = ""
+        usage: list[Usage] = []
+        for seen in windows_of(trajectory, self.window) if self.window else ():
+            material = seen.of(material_of(case, seen.trajectory, requirements, context, about=self.about))
+            standing = {name: opinion.verdict for name, opinion in opinions.items()}
+            asked = Asked.of(
+                case.id,
+                WINDOWED,
+                requirements,
+                material,
+                language=case.language,
+                vote=vote,
+                window=seen.place,
+                standing=standing,
+            )
+            of_window = self._vote(asked, context, trajectory.trial, vote)
+            usage += of_window.usage
+            changed = {name: said for name, said in of_window.opinions.items() if said.verdict != CANNOT_SAY}
+            unread = {requirement.id for requirement in requirements} - of_window.opinions.keys()
+            opinions = {name: said for name, said in {**opinions, **changed}.items() if name not in unread}
+            problems = {name: why for name, why in problems.items() if name not in changed}
+            problems |= {name: of_window.problems.get(name, "") for name in unread}
+            fault = of_window.fault or fault
+        silent = Opinion(CANNOT_SAY, "no window decides it")
+        opinions = {
+            requirement.id: opinions.get(requirement.id, silent)
+            for requirement in requirements
+            if requirement.id not in problems
+        }
+        return Vote(opinions, problems, fault if problems else "", tuple(usage))
 
     def _vote(self, asked: Asked, context: Context, trial: int, vote: int) -> Vote:
         """Ask, hold the reply against the dialogue, and ask once more for what does not check."""

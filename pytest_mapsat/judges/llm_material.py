@@ -225,10 +225,12 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> I
     }
     facts = [*(f"{name}: {value}" for name, value in lines.items() if value)]
     facts += [f"history: {line}" for line in context.history]
+    before = "\n".join(f"{message.role}: {message.text}" for message in case.visible.messages)
     asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
     yield Part("situation", "situation", visible("\n".join(facts)))
-    for name, text in (("suite", about), ("instructions", case.visible.instructions), ("policies", policies)):
+    rules = (("suite", about), ("instructions", case.visible.instructions), ("policies", policies))
+    for name, text in (*rules, ("before", before)):
         if text.strip():
             yield Part(name, "situation", _cut(visible(text), RULE_CHARACTERS))
 

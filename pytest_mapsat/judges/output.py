@@ -95,7 +95,7 @@ class _LookUp:
         self._check, self._tool, self._context = check, tool, context
         self._place = check.path or "the structured output"
         entry = f"the entry of {self._place} with {matches_in_words(check.entry)}" if check.entry else self._place
-        every = "" if check.entry else " one" if check.quantifier == "any" else " each"
+        every = "" if check.entry else " each"
         where = f" with {matches_in_words(check.where)}" if check.where else ""
         self.wanted = (
             f"in {entry},{every} {check.id} of a row{where} that {tool} returned, in {_reply_in_words(check.turn)}"
@@ -116,9 +116,8 @@ class _LookUp:
         if not entries:
             return self._finding(False, f"{self._place} is empty")
         findings = [self._of_entry(entry, turn) for entry in entries]
-        decisive = self._check.quantifier == "any"
-        held = [finding for finding in findings if finding.passed is decisive]
-        return (held or [finding for finding in findings if finding.passed is None] or findings)[0]
+        wrong = [finding for finding in findings if finding.passed is False]
+        return (wrong or [finding for finding in findings if finding.passed is None] or findings)[0]
 
     def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
         return Finding(passed, why, self.wanted, missed=missed)

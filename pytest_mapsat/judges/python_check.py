@@ -125,6 +125,16 @@ class Episode:
             if step.kind == "call"
         )
 
+    @cached
+    def user_calls(self) -> tuple[Call, ...]:
+        """The calls that the user made itself, in their order; ``turn`` is the reply that they follow, 0 before the first."""
+        calls: list[Call] = []
+        replies = 0
+        for turn in self._trajectory.turns:
+            replies += turn.role == "agent"
+            calls += [self._call(step, replies) for step in turn.steps if step.kind == "call" and turn.role == "user"]
+        return tuple(calls)
+
     def _call(self, step: Step, number: int) -> Call:
         told = step.tool, frozen(step.arguments), frozen(step.result), step.status, _frozen_rows(step.changed), number
         untold = {*step.unknown} - (set() if step.tool in self._maybe_writing else {"changed"})

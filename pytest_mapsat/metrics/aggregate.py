@@ -21,6 +21,8 @@ _TINY = 1e-9
 _GRAVITY: dict[Outcome, int] = {"error": 3, "unevaluated": 2, "not_applicable": 1}
 
 
+#: The dimensions of groups that are no attributes.
+_OWN_DIMENSIONS = frozenset({"domain", "group", "place", "tool"})
 #: Of so many trials all numbers k are told; of more, powers of two and the last.
 _ALL_TOLD = 8
 _RULE = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
@@ -164,13 +166,17 @@ def trial_spans(cards: Iterable[Scorecard], k: int) -> tuple[Bounds, Bounds] | N
     for some in _by_case_and_agent(cards).values():
         first = [trial_outcome(tries[0]) for tries in _by_trial(some)]
         if len(first) >= k:
-            n, least = len(first), first.count("passed")
-            most = least + first.count("unevaluated")
-            any_of_k = (pass_at(least, n, k), pass_at(most, n, k))
-            spans.append((any_of_k, (pass_all(least, n, k), pass_all(most, n, k))))
+            spans.append(_spans(first, k))
     if not spans:
         return None
     return _middle([any_of for any_of, _ in spans]), _middle([all_of for _, all_of in spans])
+
+
+def _spans(outcomes: Sequence[Outcome], k: int) -> tuple[Bounds, Bounds]:
+    """Return Pass@k and Pass^k at their bounds, of at least k trials that ended so."""
+    n, least = len(outcomes), outcomes.count("passed")
+    most = least + outcomes.count("unevaluated")
+    return (pass_at(least, n, k), pass_at(most, n, k)), (pass_all(least, n, k), pass_all(most, n, k))
 
 
 def _middle(spans: Sequence[Bounds]) -> Bounds:
@@ -227,8 +233,12 @@ class _Column:
             self.left_out[gravest] = self.left_out.get(gravest, 0) + 1
 
 
-def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES) -> dict[str, Aggregate]:
+def summarise(
+    cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: int = RESAMPLES, users: bool = False
+) -> dict[str, Aggregate]:
     """Return the mean of each metric and of ``pass_rate`` over cases; of trials also Pass@k and Pass^k (``pass@2``, ``pass^2``, ...).
+
+    With ``users`` the same over users, where cases stand in sequences: ``user_pass_rate``, ``user_pass@2``, ... A trial of a user passes where all tasks do.
 
     The trials of a case are averaged first, over those that have a value or bounds, so that each case counts once. A case that has neither is left
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds. Intervals are
@@ -236,7 +246,7 @@ def summarise(cards: Sequence[Scorecard], *, level: float = LEVEL, resamples: in
     """
     trials = list(_grouped(cards, lambda card: card.id).values())
     *metrics, rate = _columns(cards, trials)
-    columns = [*metrics, rate, *_trial_columns(cards, trials)]
+    columns = [*metrics, rate, *_trial_columns(cards, trials), *(_user_columns(cards) if users else ())]
     # All in one call, which shares the resamples; what is decided is drawn once.
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
@@ -317,18 +327,20 @@ def _most(changes: Iterable[float], number: float) -> float:
 def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate]]]:
     """Return the aggregates by dimension and name: ``groups["domain"]["navigation"]["ar"]``.
 
-    Dimensions are ``domain``, every attribute (``difficulty``, ``requirement_source``, ...), and ``tool``: the cases whose agent called it. A case
-    of several domains, requirement sources or tools counts in each.
+    Dimensions are ``domain``, every attribute (``difficulty``, ``requirement_source``, ...), ``tool``: the cases whose agent called it, ``group``: the
+    user, and ``place``: that in the user's sequence. A case of several domains, requirement sources or tools counts in each.
     """
     members: dict[str, dict[str, list[Scorecard]]] = {}
     for card in cards:
-        for dimension, name in _memberships(card):
+        for dimension, name in memberships(card):
             members.setdefault(dimension, {}).setdefault(name, []).append(card)
     # Often a group is all there is, or the same as another: its aggregates are made once.
     made: dict[tuple[int, ...], dict[str, Aggregate]] = {}
     groups: dict[str, dict[str, dict[str, Aggregate]]] = {}
     for dimension, names in sorted(members.items()):
-        for name, some in sorted(names.items()):
+        for name, some in sorted(
+            names.items(), key=lambda item: (len(item[0]) if dimension == "place" else 0, item[0])
+        ):
             key = tuple(map(id, some))
             if key not in made:
                 made[key] = summarise(some, resamples=_GROUP_RESAMPLES)
@@ -336,14 +348,18 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
     return groups
 
 
-def _memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
+def memberships(card: Scorecard) -> Iterator[tuple[str, str]]:
+    """Yield the groups that a scorecard is in, each by its dimension and name."""
     for domain in dict.fromkeys(card.domains):
         yield "domain", domain
     for tool in card.calls.by_tool:
         yield "tool", tool
+    if card.group is not None:
+        yield "group", card.group.name
+        yield "place", str(card.group.order)
     for attribute, value in card.attributes.items():
         # A suite's own attribute never mixes with our dimension of the same name.
-        dimension = f"attribute {attribute}" if attribute in ("domain", "tool") else attribute
+        dimension = f"attribute {attribute}" if attribute in _OWN_DIMENSIONS else attribute
         for name in value.split(", ") if attribute == SOURCE_ATTRIBUTE else [value]:
             yield dimension, name
 
@@ -378,6 +394,45 @@ def _trial_columns(cards: Sequence[Scorecard], trials: Sequence[Sequence[Scoreca
             undecided = sum(low != high for low, high in spans)
             least, most = [low for low, _ in spans], [high for _, high in spans]
             yield _Column(f"pass{'@^'[place]}{k}", least, most, clusters, undecided, left_out)
+
+
+def _user_columns(cards: Sequence[Scorecard]) -> Iterator[_Column]:
+    """Give ``pass_rate``, Pass@k and Pass^k over users: a trial passes where all tasks do, and fails where one does.
+
+    A user of whose tasks some did not run at all is left out; where one is missing in a trial, that trial is undecided.
+    """
+    users = _grouped(
+        (card for card in cards if card.group is not None),
+        lambda card: ("" if card.group is None else card.group.name, card.agent),
+    )
+    ends = [_user_trials(some) for _, some in sorted(users.items())]
+    if not ends:
+        return
+    wanted = [
+        ("pass_rate", 1, 0),
+        *((f"pass{'@^'[place]}{k}", k, place) for k in trial_numbers(cards) for place in (0, 1)),
+    ]
+    for name, k, place in wanted:
+        spans = [_spans(outcomes, k)[place] for outcomes in ends if len(outcomes) >= k]
+        undecided = sum(low != high for low, high in spans)
+        left_out = {"unevaluated": len(ends) - len(spans)} if len(spans) < len(ends) else {}
+        least, most = [low for low, _ in spans], [high for _, high in spans]
+        yield _Column(f"user_{name}", least, most, [str(number) for number in range(len(spans))], undecided, left_out)
+
+
+def _user_trials(cards: Sequence[Scorecard]) -> list[Outcome]:
+    """Return how each trial of a user's tasks ended at the first attempt; nothing where a place of the sequence is missing."""
+    places = {card.group.order for card in cards if card.group is not None}
+    if len(places) < max(places):
+        return []
+    tasks = len({card.id for card in cards})
+    trials: list[Outcome] = []
+    for some in _by_trial(sorted(cards, key=lambda card: card.trial)):
+        first = {card.id: trial_outcome(card) for card in sorted(some, key=lambda card: -card.attempt)}
+        outcomes = list(first.values())
+        right = outcomes.count("passed") == tasks
+        trials.append("passed" if right else "failed" if "failed" in outcomes else "unevaluated")
+    return trials
 
 
 def span_of(card: Scorecard, name: str) -> Bounds | None:

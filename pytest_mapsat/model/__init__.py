@@ -66,6 +66,6 @@ else:
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "
             "RunManifest RunOptions RunRequest RunTiming SuiteInfo Unlike"
         ),
-        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest",
+        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()}, rest="checks")

@@ -422,7 +422,7 @@ class Output(BaseCheck):
 
     With ``id``, what stands at ``path`` is a list of entries, or one: the ``id`` of an entry, a name or dotted path, must be that of a row that ``tool``
     returned earlier in the dialogue, and this row fits ``where``. The tool declares in ``entities`` where the ids of its rows stand. ``entry``: matches that
-    exactly one entry fits, and this one is looked up; without it all entries are, or any.
+    exactly one entry fits, and this one is looked up; without it all entries are: where one were enough, who hands over every row would be right.
     """
 
     kind: Literal["output"]
@@ -443,12 +443,10 @@ class Output(BaseCheck):
             )
         if self.id is not None and self.equals is not None:
             raise ValueError("give equals, or id and tool: a look-up compares ids")
-        if self.entry and "quantifier" in self.model_fields_set:
-            raise ValueError("entry means exactly one entry: leave out quantifier")
-        if self.equals is None and self.id is None and (self.path or "quantifier" in self.model_fields_set):
-            raise ValueError(
-                "path and quantifier need equals, or id and tool; an output without fits the case's output_schema"
-            )
+        if self.equals is None and "quantifier" in self.model_fields_set:
+            raise ValueError("quantifier needs equals; a look-up is of the one entry that fits entry, or of all")
+        if self.equals is None and self.id is None and self.path:
+            raise ValueError("path needs equals, or id and tool; an output without fits the case's output_schema")
         return self
 
 

@@ -48,15 +48,30 @@ class SampleTerms(Noun):
         return f"{by}(seed {self.seed})"
 
 
+class Window(Noun):
+    """Windows of a dialogue in which a model judges it: how many messages each has, and how many of them stand in the one before, too."""
+
+    messages: int = Field(ge=2, le=1000, strict=True)
+    overlap: int = Field(default=0, ge=0, strict=True)
+
+    @model_validator(mode="after")
+    def _goes_on(self) -> Window:
+        if self.overlap >= self.messages:
+            raise ValueError(f"an overlap of {self.overlap} leaves a window of {self.messages} messages nothing new")
+        return self
+
+
 class JudgeTerms(Noun):
     """What the suite says to judges, and asks of them.
 
-    ``about``: a sentence that a model which judges is shown with each dialogue. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
+    ``about``: a sentence that a model which judges is shown with each dialogue. ``window``: the windows in which a model follows requirements of scope
+    trajectory, policies apart; null: it is shown the whole. ``tpr``, ``tnr``: what a judge must reach before its verdicts decide a gate: the share
     of kept requirements that it passes, and of broken ones that it fails, each by its lower bound; null: nothing is asked. ``labels``: how many labelled
     requirements that must rest on, kept and broken together.
     """
 
     about: str = Field(default="", max_length=400)
+    window: Window | None = None
     tpr: float | None = Field(default=None, gt=0, lt=1)
     tnr: float | None = Field(default=None, gt=0, lt=1)
     labels: int = Field(default=0, ge=0, le=1_000_000, strict=True)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, pairwise
+from typing import NamedTuple
 
 from pytest_mapsat.model import (
     Case,
@@ -13,6 +14,7 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Number,
+    Output,
     Quote,
     Recommends,
     SameEnd,
@@ -21,9 +23,19 @@ from pytest_mapsat.model import (
     Trajectory,
 )
 from pytest_mapsat.reports import call_text
-from pytest_mapsat.sandbox import End, SandboxSuite, differences, make_sandbox, net_changes, tables_of
+from pytest_mapsat.sandbox import (
+    End,
+    SandboxSuite,
+    differences,
+    fits,
+    make_sandbox,
+    net_changes,
+    returned_rows,
+    tables_of,
+)
 
-from .plain import PHONE, UNITS, Figure, Mutant, OracleRun, clocks, figures, folded, has
+from .plain import Mutant, OracleRun
+from .plain_texts import PHONE, UNITS, Figure, clocks, figures, folded, has
 
 _TOLD = ("address", "phone", "hours")
 
@@ -225,11 +237,56 @@ def other_argument(run: OracleRun) -> Iterator[Mutant]:
             yield Mutant(f"{tool} was called for the mode {new}", turned)
 
 
+def other_id(run: OracleRun) -> Iterator[Mutant]:
+    """An id that is handed over is that of another row, of no row, is missing, or stands beside a second one for the same."""
+    if run.output:
+        yield Mutant("nothing was handed over", run.handing(None))
+    for check, entries, at in _handed_over(run):
+        own = entries[at][check.id]
+        yield Mutant(f"{own} was left out", _with(run, check, [*entries[:at], *entries[at + 1 :]]))
+        returned = dict.fromkeys(str(row[check.id]) for row in _rows(run, check) if check.id in row)
+        others = [other for other in returned if other != str(own)][:_OTHERS]
+        for other in (f"{own}{_FALSE_ENDING}", *others):
+            changed = {**entries[at], check.id: other}
+            yield Mutant(f"{own} became {other}", _with(run, check, [*entries[:at], changed, *entries[at + 1 :]]))
+            yield Mutant(f"{other} was handed over beside {own}", _with(run, check, [*entries, changed]))
+
+
+def _handed_over(run: OracleRun) -> Iterator[tuple[_LookUp, list[JsonObject], int]]:
+    """Yield the checks that look up ids in a list of the output, with this list, and the place of each entry that has one."""
+    for requirement in run.case.truth.requirements:
+        for check in requirement.leaves:
+            if not isinstance(check, Output) or check.id is None or not check.path or "." in check.path + check.id:
+                continue
+            given = run.output.get(check.path)
+            entries: list[JsonObject] = given if isinstance(given, list) else []
+            for at, entry in enumerate(entries):
+                if isinstance(entry, dict) and check.id in entry and (not check.entry or fits(check.entry, entry)):
+                    yield _LookUp(check.path, check.id, check.tool or ""), entries, at
+
+
+class _LookUp(NamedTuple):
+    """A check that looks up ids: where the entries stand, the name of their id, and the tool."""
+
+    path: str
+    id: str
+    tool: str
+
+
+def _rows(run: OracleRun, check: _LookUp) -> list[Mapping[str, Json]]:
+    calls = [step for step in run.trajectory.calls if step.tool == check.tool and step.status == "ok"]
+    return [row.record for step in calls for row in returned_rows(run.tools[check.tool], step.result)]
+
+
+def _with(run: OracleRun, check: _LookUp, entries: list[JsonObject]) -> Trajectory:
+    return run.handing({**run.output, check.path: entries})
+
+
 WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
     operator.__name__: operator
     for operator in (
         another_place, second_choice, swapped_order, value_off, clock_shifted, invented_phone, number_made_up,
-        dropped_constraint, unneeded_question, dropped_call, other_argument,
+        dropped_constraint, unneeded_question, dropped_call, other_argument, other_id,
     )
 }  # fmt: skip
 
@@ -324,8 +381,20 @@ def _converted(figure: Figure, *, chinese: bool) -> str:
     return ""
 
 
+def other_spelling(run: OracleRun) -> Iterator[Mutant]:
+    """What is handed over stands in another order, and its ids as numbers or texts."""
+    for check, entries, at in _handed_over(run):
+        own = entries[at][check.id]
+        text = str(own)
+        turned: Json = int(text) if isinstance(own, str) and text.isdecimal() and text == str(int(text)) else text
+        spelt = [*entries[:at], {**entries[at], check.id: turned}, *entries[at + 1 :]]
+        yield Mutant(f"{own!r} became {turned!r}", _with(run, check, spelt))
+        yield Mutant("the entries in another order", _with(run, check, entries[::-1]))
+
+
 HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
-    operator.__name__: operator for operator in (politeness, turned_down, pasted_results, layout, other_units)
+    operator.__name__: operator
+    for operator in (politeness, turned_down, pasted_results, layout, other_units, other_spelling)
 }
 
 

@@ -37,6 +37,7 @@ from pytest_mapsat.reports import call_text, cut, printable
 from pytest_mapsat.sandbox import fits, make_sandbox, play_reference, returned_rows
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
+from .candidates import candidate_remarks
 from .hops import hop_remarks
 from .plain import play_oracle
 
@@ -97,7 +98,8 @@ def _oracle(case: Case, suite: Suite, trajectory: Trajectory) -> Iterator[_Found
         yield "warning", "oracle-rest", (*place, replies), message, "the rest is never said"
     elif all(step.status == "ok" or _is_expected(step, case) for step in trajectory.calls):
         yield from _unfit(case, ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory))
-        for remark in hop_remarks(case, suite.tools, trajectory.calls):
+        remarks = (*hop_remarks(case, suite.tools, trajectory.calls), *candidate_remarks(case, suite, trajectory))
+        for remark in remarks:
             yield remark.severity, remark.rule, (*remark.place,), remark.message, remark.hint
 
 
@@ -200,7 +202,7 @@ def _unknown_checks(case: Case) -> Iterator[_Found]:
 def _unanswered(step: Step) -> tuple[str, str]:
     """Return what a call of the oracle got in place of an answer, and what to do."""
     call = f"the oracle calls {cut(call_text(step.tool, step.arguments), _CALL)}"
-    if step.status == "error":
+    if step.status in ("error", "over_limit"):
         return f"{call}, which is an error: {step.result['message']}", ""
     provenance = step.provenance
     note = f": {provenance.note}" if provenance else ""

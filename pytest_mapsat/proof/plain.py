@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from pytest_mapsat.model import (
     Match,
     Not,
     Number,
+    Output,
     Quote,
     Recommends,
     Requirement,
@@ -45,118 +45,7 @@ from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
 from pytest_mapsat.users import make_user
 
-#: unit -> what is measured, and how many base units (metre, second, ...) it is. Names are those of checks.
-UNITS: dict[str, tuple[str, float]] = {
-    "m": ("length", 1), "km": ("length", 1000), "s": ("time", 1), "min": ("time", 60), "h": ("time", 3600), "d": ("time", 86400),
-    "yuan": ("money", 1), "money": ("money", 1), "percent": ("share", 1), "celsius": ("temperature", 1), "star": ("rating", 1), "count": ("count", 1),
-}  # fmt: skip
-_WORDS = {
-    "km": "km", "公里": "km", "千米": "km", "m": "m", "metres": "m", "米": "m", "minutes": "min", "minute": "min", "min": "min",
-    "分钟": "min", "hours": "h", "hour": "h", "h": "h", "小时": "h", "seconds": "s", "秒": "s", "days": "d", "day": "d", "天": "d", "yuan": "yuan", "元": "yuan",
-    "dollars": "money", "美元": "money", "euros": "money", "欧元": "money", "pounds": "money", "英镑": "money", "yen": "money", "日元": "money",
-    "percent": "percent", "%": "percent", "°C": "celsius", "°": "celsius", "度": "celsius", "stars": "star", "星": "star", "分": "star",
-}  # fmt: skip
-_UNIT = "|".join(
-    re.escape(word) + ("(?![A-Za-z0-9])" if word[-1].isascii() and word[-1].isalpha() else "")
-    for word in sorted(_WORDS, key=len, reverse=True)
-)
-_FIGURE = re.compile(
-    rf"(?<![0-9A-Za-z.:\-])(?P<number>[0-9]+(?:\.[0-9]+)?)(?:[ -]?(?P<unit>{_UNIT})|(?![0-9A-Za-z.:\-点号]))"
-)
-_CLOCK = re.compile(r"(?<![0-9:])(?P<hour>[0-9]{1,2}):(?P<minute>[0-5][0-9])(?![0-9:])(?: ?(?P<half>[ap])m(?![a-z]))?")
-_SENTENCE = re.compile(r"(?<=[。！？；!?;\n])|(?<=[.])[ ]+")
-_HOURS = 24
-#: Three or four digits, then one or two such groups behind hyphens.
-PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number in a text: its span, its value as written, and its unit (``count`` where it has none)."""
-
-    start: int
-    end: int
-    value: float
-    unit: str
-
-    @property
-    def dimension(self) -> str:
-        """What is measured."""
-        return UNITS[self.unit][0]
-
-    @property
-    def base(self) -> float:
-        """The value in the base unit."""
-        return self.value * UNITS[self.unit][1]
-
-
-@dataclass(frozen=True)
-class Clock:
-    """A clock time in a text: its span and minutes after midnight."""
-
-    start: int
-    end: int
-    minutes: int
-
-
-def folded(text: str) -> str:
-    """Return a text in which case and width do not count."""
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
-def has(text: str, phrase: str) -> bool:
-    """Return whether a folded text has the phrase, as whole words where it is Latin."""
-    return place_of(text, phrase) is not None
-
-
-def place_of(text: str, phrase: str) -> int | None:
-    """Return where a folded text first has the phrase, as whole words where it is Latin (a plain plural counts)."""
-    wanted = folded(phrase)
-    start = text.find(wanted)
-    while start >= 0:
-        rest = text[start + len(wanted) :]
-        if not _glued(text[:start][-1:], wanted[0]) and not all(
-            _glued(wanted[-1], rest.removeprefix(ending)[:1]) for ending in ("", "s", "es")
-        ):
-            return start
-        start = text.find(wanted, start + 1)
-    return None
-
-
-def _glued(left: str, right: str) -> bool:
-    return left.isascii() and right.isascii() and left.isalnum() and right.isalnum()
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the sentences of a text, in order."""
-    spans, start = [], 0
-    for match in _SENTENCE.finditer(text):
-        spans.append((start, match.start()))
-        start = match.end()
-    spans.append((start, len(text)))
-    return [(start, end) for start, end in spans if text[start:end].strip()]
-
-
-def figures(text: str) -> Iterator[Figure]:
-    """Yield the numbers of a text that are no part of a clock time, a telephone number, or a word."""
-    for match in _FIGURE.finditer(text):
-        unit = _WORDS[match["unit"]] if match["unit"] else "count"
-        yield Figure(match.start(), match.end(), float(match["number"]), unit)
-
-
-def phones(text: str) -> list[str]:
-    """Return the telephone numbers of a text: groups of digits with hyphens between."""
-    return PHONE.findall(text)
-
-
-def clocks(text: str) -> Iterator[Clock]:
-    """Yield the clock times that are written with a colon."""
-    for match in _CLOCK.finditer(text):
-        hour = int(match["hour"])
-        if match["half"]:
-            hour = hour % 12 + (12 if match["half"] == "p" else 0)
-        if hour < _HOURS:
-            yield Clock(match.start(), match.end(), hour * 60 + int(match["minute"]))
+from .plain_texts import UNITS, Clock, Figure, clocks, figures, folded, has, phones, place_of, sentences
 
 
 def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
@@ -265,6 +154,17 @@ class OracleRun:
         turns[self.last] = turns[self.last].model_copy(update={"text": text})
         return self.trajectory.model_copy(update={"turns": tuple(turns)})
 
+    @property
+    def output(self) -> JsonObject:
+        """The structured output of the last reply; empty where it has none."""
+        return self.trajectory.turns[self.last].output or {}
+
+    def handing(self, output: JsonObject | None) -> Trajectory:
+        """Return the dialogue with another structured output of the last reply."""
+        turns = list(self.trajectory.turns)
+        turns[self.last] = turns[self.last].model_copy(update={"output": output})
+        return self.trajectory.model_copy(update={"turns": tuple(turns)})
+
     def with_calls(self, tool: str, change: Callable[[JsonObject], JsonObject | None]) -> Trajectory:
         """Return the dialogue with other arguments in the calls of a tool, and without those for which there are none."""
         turns = []
@@ -329,6 +229,12 @@ class PlainDialogue:
         """All that the tools returned and the user said, as text."""
         results = [json.dumps(call.result, ensure_ascii=False) for call in self.trajectory.calls if call.status == "ok"]
         return "\n".join([*results, *(turn.text for turn in self.trajectory.turns if turn.role == "user")])
+
+    @cached_property
+    def handed_over(self) -> Json:
+        """The structured output of the last reply."""
+        replies = self.trajectory.replies
+        return replies[-1].output if replies else None
 
     def returned(self, tool: str, path: str) -> list[Json]:
         """Return the values at a path of a tool's results."""
@@ -577,11 +483,44 @@ def _stands(figure: Figure, numbers: Sequence[float]) -> bool:
     )
 
 
+def _output(check: Output, dialogue: PlainDialogue) -> bool | None:
+    """Return whether each id that is handed over is, as text, a value of an object that the tool returned, and this object has every attribute."""
+    if check.tool is None or check.turn != "last":
+        return None
+    entries = [entry for value in values_at(dialogue.handed_over, check.path) for entry in _elements(value)]
+    meant = [entry for entry in entries if not check.entry or _has_all(check.entry, entry)]
+    if not meant or (check.entry and len(meant) > 1):
+        return False
+    objects = [part for result in dialogue.returned(check.tool, "") for part in _objects(result)]
+    for entry in meant:
+        ids = [str(value) for value in values_at(entry, check.id or "")]
+        if not any(str(value) in ids and _has_all(check.where, part) for part in objects for value in part.values()):
+            return False
+    return True
+
+
+def _has_all(where: Mapping[str, Match], record: Json) -> bool:
+    return all(any(satisfies(match, value) for value in values_at(record, path)) for path, match in where.items())
+
+
+def _elements(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list) else [value]
+
+
+def _objects(value: Json) -> Iterator[JsonObject]:
+    """Yield the objects in a result."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(part)
+
+
 #: How each kind is plainly read; a kind that is not here never counts as touched.
 _READS: dict[type, Callable[[Any, PlainDialogue], bool | None]] = {
     Says: _says,
     Recommends: _recommends,
     Calls: _calls,
+    Output: _output,
     Asked: _asked,
     Grounded: _grounded,
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .html import opening
     from .live import Tally, UnderWay, live_line
     from .markdown import code
+    from .memories import memory_lines, memory_rows
     from .targets import (
         REPORTS,
         ReportTarget,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         write_report_of_package,
         write_reports,
     )
-    from .terminal import summary_lines
+    from .terminal import group_lines, summary_lines
     from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
     from .view import answered_by, call_notes, metric_title, shown_metrics
 else:
@@ -30,6 +31,7 @@ else:
         __name__,
         {
             "changes": ("change_lines",),
+            "memories": ("memory_lines", "memory_rows"),
             "data": ("Report", "properties"),
             "dialogue": ("dialogue_data", "dialogue_lines"),
             "failure": ("again_command", "failure_text"),
@@ -44,7 +46,7 @@ else:
                 "write_report_of_package",
                 "write_reports",
             ),
-            "terminal": ("summary_lines",),
+            "terminal": ("group_lines", "summary_lines"),
             "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
             "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
         },
@@ -69,9 +71,12 @@ __all__ = [
     "dialogue_data",
     "dialogue_lines",
     "failure_text",
+    "group_lines",
     "harmless",
     "labelled",
     "live_line",
+    "memory_lines",
+    "memory_rows",
     "metric_title",
     "opening",
     "parse_reports",

@@ -55,7 +55,7 @@ def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
     memory = card.trajectory.memory
     if memory is not None:
         yield Line("")
-        text = cut(printable(memory.text), _ALL if full else _RESULT) or "(nothing)"
+        text = cut(memory.text, _ALL if full else _RESULT) or "(nothing)"
         for place, line in enumerate(text.splitlines()):
             yield from _part("" if place else "memory", line, width)
         yield from _part("", spent, width) if (spent := view.spent_text(memory.usage)) else ()

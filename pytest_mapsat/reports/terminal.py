@@ -6,14 +6,27 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pytest_mapsat.metrics import CaseRow, case_rows, votes_agree
-from pytest_mapsat.model import MSB_METRICS, PROVENANCE_KINDS, UNDECIDED, USER, Aggregate, Run, Usage
+from pytest_mapsat.metrics import CaseRow, case_rows, memberships, votes_agree
+from pytest_mapsat.model import (
+    MSB_METRICS,
+    PROVENANCE_KINDS,
+    UNDECIDED,
+    USER,
+    Aggregate,
+    Run,
+    Usage,
+    UsageError,
+    did_you_mean,
+    shown,
+)
 
 from .changes import change_lines, rule_lines
 from .text import Line, cell_width, cut, labelled, printable
 from .view import (
     PASS_RATE,
     card_name,
+    dimension_order,
+    dimension_title,
     gated_metrics,
     leading,
     mean_text,
@@ -64,6 +77,24 @@ def summary_lines(
     return summary.lines if colour else [Line(line.text) for line in summary.lines]
 
 
+def group_lines(run: Run, dimension: str, *, width: int) -> list[Line]:
+    """Return the means of a run by one dimension of its groups, such as ``domain``, ``place`` or an attribute, in a table.
+
+    Raises:
+        UsageError: the run has no such groups.
+    """
+    if dimension not in run.groups:
+        hint = did_you_mean(dimension, run.groups) or f"the run has {', '.join(dimension_order(run.groups)) or 'none'}"
+        raise UsageError(f"--by: the run has no groups by {shown(dimension)}; {hint}")
+    summary = _Summary(run, width, full=True, saved="RUN")
+    most = max((int(name[5:]) for name in run.summary if name.startswith("pass@")), default=0)
+    columns = [PASS_RATE, *summary.columns(), *((f"pass@{most}", f"pass^{most}") if most else ())]
+    rows = summary.cells(columns, dimension)
+    rows[0][0] = f"{dimension_title(dimension)}, {rows[0][0]}"
+    summary.draw(rows, columns)
+    return summary.lines
+
+
 class _Summary:
     """The lines of a summary as they come to be."""
 
@@ -107,45 +138,48 @@ class _Summary:
     def table(self) -> None:
         """Give the table of means: all metric sets side by side, or, where the terminal is too narrow, a table for each."""
         set_of = {metric.name: metric.metric_set for metric in self._run.manifest.metrics}
-        names = self._columns()
+        names = self.columns()
         by_set: dict[str, list[str]] = {}
         for name in names:
             by_set.setdefault(set_of.get(name, ""), []).append(name)
-        together = self._cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
+        together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
         if len(by_set) == 1 or _fits(together, self._width):
             by_set = {"": [name for some in by_set.values() for name in some]}
         for number, (metric_set, some) in enumerate(by_set.items()):
             self.lines += [Line("")] if number else []
             columns = some if number else [PASS_RATE, *some]
-            rows = self._cells(columns)
+            rows = self.cells(columns)
             prefix = f"{metric_set.upper()}_"
             if all(head.startswith(prefix) for head in rows[0][1:]):
                 heads = (head.removeprefix(prefix) for head in rows[0][1:])
                 rows[0] = [cut(printable(metric_set), _WIDEST_NAME), *heads]
             if not _fits(rows, self._width):
                 rows[0] = _short(rows[0])
-            self._draw(rows, columns)
+            self.draw(rows, columns)
         self._legend()
         self.lines.append(Line(""))
 
-    def _columns(self) -> list[str]:
+    def columns(self) -> list[str]:
         """Return the metrics from left to right: the paper's in everyday order, then those of other metric sets."""
         gated = gated_metrics(self._run)
         papers = {metric.name for metric in MSB_METRICS}
         first = [name for name in _EVERYDAY if name in gated]
         return first + [name for name in gated if name not in first and (self._full or name not in papers)]
 
-    def _cells(self, columns: Sequence[str]) -> list[list[str]]:
-        """Return the head and the lines of the table."""
+    def cells(self, columns: Sequence[str], dimension: str = "domain") -> list[list[str]]:
+        """Return the head and the lines of a table: all cases, then those of each group of a dimension."""
         count = len({row.id for row in self._rows})
         trials = max((row.trials for row in self._rows), default=1)
         head = f"{count} case{'s' * (count != 1)}" + (f" x {trials}" if trials > 1 else "")
         cells = [[head, *map(metric_title, columns)]]
         cells.append(["all", *self._means(self._rows, self._run.summary, columns)])
-        for domain, means in sorted(self._run.groups.get("domain", {}).items()):
-            some = [row for row in self._rows if domain in (row.cards[0].domains or ("none",))]
-            cells.append([cut(printable(domain), _WIDEST_NAME), *self._means(some, means, columns)])
+        members: dict[str, list[CaseRow]] = {}
+        for row in self._rows:
+            for name in dict.fromkeys(name for card in row.cards for of, name in memberships(card) if of == dimension):
+                members.setdefault(name, []).append(row)
+        for name, means in self._run.groups.get(dimension, {}).items():
+            cells.append([cut(printable(name), _WIDEST_NAME), *self._means(members.get(name, []), means, columns)])
         return cells
 
     def _means(self, rows: Sequence[CaseRow], means: Mapping[str, Aggregate], columns: Sequence[str]) -> list[str]:
@@ -153,7 +187,7 @@ class _Summary:
         text = mean_text if self._full else short_mean_text
         return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
 
-    def _draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    def draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
         """Draw one table. Columns that do not fit are dropped, the least telling first; then names are cut: a digit never is."""
         kept = list(range(len(rows[0])))
 
@@ -235,6 +269,11 @@ class _Summary:
             if name[:5] in share
         ]:
             self._say("trials   ", "; ".join(means))
+        if means := [f"{name[5:]} {mean_text(mean)}" for name, mean in summary.items() if name.startswith("user_")]:
+            self._say(
+                "per user ",
+                f"{len(self._run.groups.get('group', {}))}, right where all their tasks are: {'; '.join(means)}",
+            )
         if flaky := [_flaky(row) for row in self._rows if row.flaky]:
             self._say("flaky    ", _first(flaky, _FLAKY), "yellow")
         slow = sorted(self._run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]

@@ -49,7 +49,8 @@ _DIMENSIONS = {
     "domain": "domain",
     "requirement_source": "source of requirements",
     "difficulty": "difficulty",
-    "group": "group",
+    "group": "user",
+    "place": "place in the sequence",
 }
 _TITLES = {"tool": "tool that was called"}
 

@@ -80,7 +80,7 @@ def assemble(
         manifest=manifest,
         accounting=outcome.accounting,
         cases=tuple(cards),
-        summary=summarise(cards),
+        summary=summarise(cards, users=True),
         groups=group(cards),
         comparison=comparisons[0] if comparisons else None,
         anchor=comparisons[1] if len(comparisons) > 1 else None,

@@ -40,7 +40,7 @@ from pytest_mapsat.model import (
     Truth,
     UsageError,
 )
-from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, make_sandbox
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.users import make_user
 
@@ -120,7 +120,7 @@ class Elsewhere:
             "options": _plain(self.request.options),
             "trial": trial,
             "session": session_id(case, trial),
-            "case": _plain(_without_truth(case, self.request)),
+            "case": _without_truth(case, self.request).to_json(),
             "recordings": [_plain(recording) for recording in suite.recordings(case.id)],
             "overlays": [_plain(overlay) for overlay in suite.overlays(case.id)],
             "histories": [[_plain(interaction) for interaction in history] for history in histories],
@@ -150,8 +150,9 @@ def _has_come(future: Any) -> bool:
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:
-    """Return the case with what a scripted user, or the oracle, needs of its truth; whole where somebody else may want it."""
-    if request.user not in ("scripted", "silent") or installed_sandboxes():
+    """Return the case without its interactions, which reach an agent by its memory alone, and with what a scripted user, or the oracle, needs of its truth; all of it for a user that is a model."""
+    case = case.model_copy(update={"visible": case.visible.model_copy(update={"interactions": ()})})
+    if request.user not in ("scripted", "silent"):
         return case
     oracle = case.truth.oracle if request.agent == "baseline:oracle" else ()
     output = case.truth.output if oracle else {}

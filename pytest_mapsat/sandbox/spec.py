@@ -352,11 +352,11 @@ class Spec:
             complete: whether required parameters must be there (a recorded call may lack them: the service took it).
 
         Raises:
-            BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
+            BadArgumentsError: a name is unknown, a required parameter is not named or null, or a value is not of its type.
         """
         problems = [self._unknown(name) for name in arguments if name not in self._properties]
         if complete:
-            missing = (name for name in self._required if _empty(arguments.get(name)))
+            missing = (name for name in self._required if arguments.get(name) is None)
             problems += [f"missing required parameter {name!r}" for name in missing]
         values = []
         for parameter in self.parameters:

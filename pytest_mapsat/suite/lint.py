@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -274,6 +275,17 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[_Gap]:
         if any(isinstance(noun, ClockTime) for _, noun in nouns_in(requirement, ())):
             message = f"{requirement.id} checks a time of day, and the case has no context.now: times on the 12-hour clock stay undecided"
             yield "warning", "no-time", ("truth", "requirements", index), message, ""
+    visible = case.visible.model_copy(update={"interactions": ()}).model_dump_json().casefold()
+    for index, preference in enumerate(truth.preferences):
+        if json.dumps(preference, ensure_ascii=False)[1:-1].casefold() in visible:
+            message = f"{shown(preference)} stands word for word in what the agent sees"
+            yield (
+                "warning",
+                "preference-told",
+                ("truth", "preferences", index),
+                message,
+                "what a memory is for, no context tells",
+            )
     if not truth.reference_turns:
         message = "has neither a clarification policy nor an oracle dialogue: Eff and SES do not apply"
         yield "note", "no-clarification", ("truth",), message, ""

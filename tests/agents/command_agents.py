@@ -36,6 +36,10 @@ def finds(message):
     tell(type="reply", text=call("find", query="cafe")["places"][0] + ".")
 
 
+def calls_twice(message):
+    tell(type="reply", text=str([call("find", query="cafe") for _ in range(2)][1]))
+
+
 def asks(message):
     asked = len(message["messages"]) > 1
     tell(type="reply", text=f"Noted: {message['message']}" if asked else "What time?")

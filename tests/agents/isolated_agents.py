@@ -106,6 +106,10 @@ def floods(message):
     return "x" * 3_000_000
 
 
+def calls_twice(message, tools):
+    return str([tools.find(query="cafe") for _ in range(2)][1])
+
+
 def calls_for_ever(message, tools):
     while True:
         tools.find(query="cafe")

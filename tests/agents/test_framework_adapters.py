@@ -24,7 +24,8 @@ from pytest_mapsat.agents.frameworks import (
 from pytest_mapsat.agents.frameworks.adapter import Spent
 from pytest_mapsat.agents.returned import AgentFault
 from pytest_mapsat.agents.source import AgentContext, Session
-from pytest_mapsat.model import UsageError
+from pytest_mapsat.model import Tool, Turn, UsageError
+from pytest_mapsat.sandbox import Toolbox
 
 
 def framework_object(module, name="Agent", **members):
@@ -56,6 +57,26 @@ def others(monkeypatch):
         monkeypatch.setattr(user_code, "_select_installed", lambda path: lambda group: points)
 
     return install
+
+
+def test_an_agent_of_a_framework_hears_the_messages_before_the_query_and_has_its_own_tools_only(others):
+    others(other=OTHER)
+    agent = framework_object("other_framework", name="Agent")
+    agent.name = "heard"
+    source = source_of(agent, "other:mymod:agent")
+    whose = {
+        name: Tool(name=name, description=name, by=by, parameters={"type": "object", "properties": {}})
+        for name, by in (("look", "agent"), ("touch", "user"))
+    }
+    toolbox = Toolbox(whose, lambda name, arguments: None)
+    session = Session("s", lambda thought: None)
+    earlier = [Turn(role="user", text="Hello."), Turn(role="agent", text="What is it?")]
+    talk = source.open(None, toolbox, AgentContext, session)
+    session.remember([*earlier, Turn(role="user", text="No signal.")])
+    assert talk.reply("No signal.").text == "heard: user: Hello.\n\nassistant: What is it?\n\nuser: No signal."
+    session.remember([*earlier, Turn(role="user", text="No signal."), Turn(role="user", text="Still.")])
+    assert talk.reply("Still.").text == "heard: Still."
+    assert Episode.of(toolbox).names == {"look"}
 
 
 class TestDetection:

@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 from metric_builders import make_card
 
-from pytest_mapsat.metrics import PassRule, case_rows, pass_all, pass_at, summarise
-from pytest_mapsat.model import Label, UsageError
+from pytest_mapsat.metrics import PassRule, case_rows, group, pass_all, pass_at, summarise
+from pytest_mapsat.model import Label, Membership, UsageError
 
 OPEN = {
     "unknown": ("h1",),
@@ -111,3 +111,82 @@ def test_a_pass_rule_is_about_the_trials_that_there_are():
     with pytest.raises(UsageError, match="is about 4 trials, the run has 2"):
         PassRule.parse("3/4", 2)
     assert PassRule.parse("", 3) == PassRule(3, 3)
+
+
+def users(**tasks):
+    """Cards of users: for each the outcomes of the trials of each task, in the order of the tasks."""
+    return [
+        card
+        for user, many in tasks.items()
+        for place, outcomes in enumerate(many, 1)
+        for card in trials(f"{user}-{place}", outcomes, group=Membership(name=user, order=place))
+    ]
+
+
+def summary_of_users(cards):
+    return {name: mean for name, mean in summarise(cards, users=True).items() if name.startswith("user_")}
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        {"ida": ["ppff", "pfpf", "pppf"]},
+        {"ida": ["pppf", "pppf"], "max": ["pfff"], "eva": ["pppp", "pppp", "pppp"]},
+        {"ida": ["ffff"], "max": ["pppp", "ffpp"]},
+    ],
+)
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_of_users_they_are_the_shares_of_all_draws_of_k_trials_in_which_all_tasks_are_right(tasks, k):
+    right = [["f" not in trial for trial in map("".join, zip(*many, strict=True))] for many in tasks.values()]
+    draws = [list(combinations(trials_of_user, k)) for trials_of_user in right]
+    summary = summary_of_users(users(**tasks))
+    expected = sum(sum(map(any, some)) / len(some) for some in draws) / len(draws)
+    assert summary[f"user_pass@{k}"].mean == pytest.approx(expected)
+    expected = sum(sum(map(all, some)) / len(some) for some in draws) / len(draws)
+    assert summary[f"user_pass^{k}"].mean == pytest.approx(expected)
+    assert summary["user_pass_rate"].mean == pytest.approx(sum(map(sum, right)) / 4 / len(right))
+
+
+def test_a_users_trial_is_open_while_one_task_is_and_none_has_failed():
+    summary = summary_of_users(users(ida=["pp", "up"], max=["uf", "fp"]))
+    assert summary["user_pass_rate"].bounds == (0.25, 0.5)
+    assert (summary["user_pass^2"].bounds, summary["user_pass^2"].undecided) == ((0.0, 0.5), 1)
+
+
+def test_a_task_that_is_missing_in_a_trial_leaves_that_trial_open():
+    cards = users(ida=["pp", "pp"])
+    summary = summary_of_users([card for card in cards if (card.id, card.trial) != ("ida-2", 2)])
+    assert summary["user_pass_rate"].bounds == (0.5, 1.0)
+
+
+def test_a_user_of_whose_tasks_only_some_ran_is_left_out():
+    cards = [card for card in users(ida=["p", "p", "p"], max=["p"]) if card.id != "ida-2"]
+    rate = summary_of_users(cards)["user_pass_rate"]
+    assert (rate.mean, rate.n, rate.left_out) == (1.0, 1, {"unevaluated": 1})
+
+
+def test_only_the_first_attempt_of_a_task_counts_for_its_user():
+    group_of_ida = Membership(name="ida", order=1)
+    again = make_card("ida-1", outcome="passed", trial=1, attempt=2, group=group_of_ida)
+    assert summary_of_users([*users(ida=["f"]), again])["user_pass_rate"].mean == 0
+
+
+def test_cases_that_stand_alone_have_no_users():
+    assert summary_of_users(trials("a", "pp")) == {}
+
+
+def test_groups_are_by_user_and_by_place_in_the_order_of_places():
+    cards = users(ida=["p"] * 11, max=["f", "p"])
+    groups = group(cards)
+    assert list(groups["place"]) == [str(place) for place in range(1, 12)]
+    assert (groups["place"]["1"]["pass_rate"].mean, groups["place"]["2"]["pass_rate"].mean) == (0.5, 1.0)
+    assert groups["group"]["max"]["pass_rate"].mean == 0.5
+    assert not any(name.startswith("user_") for means in groups["place"].values() for name in means)
+
+
+def test_an_attribute_that_is_called_like_our_groups_is_kept_apart():
+    card = make_card("a", group=Membership(name="ida", order=1), attributes={"place": "harbour", "preference": "kept"})
+    groups = group([card])
+    assert list(groups["attribute place"]) == ["harbour"]
+    assert list(groups["place"]) == ["1"]
+    assert list(groups["preference"]) == ["kept"]

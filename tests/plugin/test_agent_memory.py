@@ -244,3 +244,28 @@ def test_show_and_the_page_tell_what_the_memory_gave(
     assert main(["regrade", "run.json", "--save=again.json"]) == 0
     again = json.loads((project.path / "again.json").read_text())["cases"][0]
     assert again["trajectory"]["memory"]["text"].startswith("1 updates")
+
+
+def test_runs_of_several_memories_stand_beside_each_other(
+    project: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pytest_mapsat.cli import main
+
+    for name, memory, *options in (
+        ("none", "none", "--mapsat-trials=2"),
+        ("full", "full", "--mapsat-trials=3"),
+        ("other", "full", "--mapsat-max-turns=2"),
+    ):
+        run(project, memory, *options)
+        (project.path / "run.json").rename(project.path / f"{name}.json")
+    capsys.readouterr()
+    assert main(["compare", "none.json", "full.json", "--memories"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["full", "none"],
+        ["agent", *["avg@2", "pass@2", "pass^2"] * 2],
+        ["reader:agent", *["1.00"] * 6],
+    ]
+    assert main(["compare", "none.json", "other.json", "--memories"]) == 2
+    assert "differ in more than agent and memory: max-turns: 10, 2" in capsys.readouterr().err
+    assert main(["compare", "none.json", "none.json", "--memories"]) == 2
+    assert "are both of reader:agent with the memory none" in capsys.readouterr().err

@@ -6,6 +6,8 @@ import re
 import pytest
 import tiny_suite
 
+from pytest_mapsat.cli import main
+
 AGENTS = """
 import os, time
 
@@ -23,6 +25,9 @@ class Remembers:
                 raise ValueError("the second task of max is too much")
             time.sleep(30)
         return f"Found {found}. Numbers: {', '.join(self.numbers)}. Replies: {self.session.state['replies']}."
+
+def reads(message, context):
+    return f"The memory: {context.memory}."
 
 async def forgets(message, tools):
     return f"Numbers: {message.split()[-1]}."
@@ -206,6 +211,33 @@ def test_without_carry_an_agent_begins_anew_with_each_task(pytester):
 
 def test_a_coroutine_that_keeps_nothing_is_played_as_ever(two_users):
     run(two_users, agent="agents:forgets").assert_outcomes(passed=2, failed=6)
+
+
+def test_the_summary_tells_of_users_and_show_of_places(pytester, capsys):
+    write(pytester.path, carry=False)
+    pytester.makepyfile(agents=AGENTS)
+    result = run(pytester, "--mapsat-trials=2")
+    result.stdout.fnmatch_lines(["per user*2, right where all their tasks are: pass_rate 0.000; pass@2 0.000*"])
+    capsys.readouterr()
+    assert main(["show", "run.json", "--by", "place"]) == 0
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert [row for row in rows if row and row[0].isdigit()] == [["1", "2/2"], ["2", "0/2"], ["3", "0/2"], ["4", "0/2"]]
+    assert main(["show", "run.json", "--by", "place", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["1"]["pass_rate"]["mean"] == 1
+    assert main(["show", "run.json", "--by", "plaice"]) != 0
+    assert "no groups by 'plaice'; did you mean 'place'" in capsys.readouterr().err
+
+
+def test_a_memory_has_the_dialogues_of_earlier_tasks_behind_their_interactions(two_users):
+    reply = "The memory: "
+    first = f"{reply}."
+    second = f"{reply}2026-05-01 user: The number is ida1\n2026-05-01 assistant: {first}\n2026-05-01 user: That is all, thank you.."
+    for options in ((), ("-k", "ida-2")):
+        run(two_users, "--mapsat-agent-memory=full", *options, agent="agents:reads")
+        said = told(two_users)["ida-2", 1][1][0]
+        assert said == second.replace("2026-05-01", "2026-05-01T10:00:00")
+    run(two_users, "--mapsat-agent-memory=none", agent="agents:reads")
+    assert told(two_users)["ida-2", 1][1][0] == first
 
 
 def test_a_task_that_is_run_again_begins_with_the_first(two_users, reference):

@@ -97,6 +97,25 @@ def test_a_model_runs_a_suite_and_the_second_run_asks_nobody_and_is_equal(
     assert sent[1] == {"role": "user", "content": asked}
 
 
+@pytest.mark.parametrize("agent", [REACT, PLAN], ids=["react", "plan"])
+def test_a_model_that_is_out_of_calls_is_asked_for_its_answer_and_the_run_counts_them(
+    project: pytest.Pytester, models: ScriptedModels, agent: str
+) -> None:
+    def eager(body: dict[str, Any], number: int) -> dict[str, Any] | Broken:
+        if body["messages"][-1]["role"] == "tool" and "none is left" not in body["messages"][-1]["content"]:
+            return said("Once more.", calls=[("search_poi", {"query": "charger"})])
+        return said("I suggest Blue Bay.") if body["messages"][-1]["role"] == "tool" else well_behaved(body, number)
+
+    models.script = eager
+    manifest = project.path / "three" / "suite.yaml"
+    manifest.write_text(f"{manifest.read_text()}episode: {{calls: 1}}\n")
+    done = project.runpytest(agent, THREE, "--mapsat-save=one.json")
+    assert done.ret == 0, done.stdout.str()
+    calls = [card["calls"] for card in run_file(project.path / "one.json")["cases"]]
+    assert [(count["total"], count["over_limit"]) for count in calls] == [(2, 1)] * 3
+    assert "3 when the calls of the episode were used up" in " ".join(done.stdout.str().split())
+
+
 def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     project: pytest.Pytester, models: ScriptedModels
 ) -> None:

@@ -130,6 +130,14 @@ def test_a_question_that_gives_it_away_is_told(tmp_path, query, rule, message):
     assert finding.problem.line
 
 
+def test_an_oracle_with_more_calls_than_the_episode_allows_is_told(tmp_path):
+    (finding,) = findings(tmp_path, manifest=f"{MANIFEST}episode: {{calls: 1}}\n")
+    assert finding.rule == "oracle-miss"
+    assert finding.problem.message.endswith(
+        "which is an error: this episode allows 1 tool call, and none is left: answer the user now, with what you have"
+    )
+
+
 EQUAL = (
     '{"op": "contains", "of": {"op": "bound", "call": "play", "path": "shops.*.landmark"}}',
     '{"op": "bound", "call": "play", "path": "shops.*.landmark"}',

@@ -6,7 +6,8 @@ import pytest
 from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement
 
 from pytest_mapsat.model.checks import Unit
-from pytest_mapsat.proof.plain import UNITS, Mutant, violated
+from pytest_mapsat.proof.plain import Mutant, violated
+from pytest_mapsat.proof.plain_texts import UNITS
 
 BOUND = {"op": "bound", "tool": "route"}
 WALK = {"kind": "number", "unit": "min", "near": ["walk", "步行"], "equals": {**BOUND, "path": "minutes"}}

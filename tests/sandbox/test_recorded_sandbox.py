@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sandbox_samples import AROUND, LAT, LON, ROUTE, TOOLS, around, places, recording, sandbox
 
+from pytest_mapsat.model import Recording, Tool
 from pytest_mapsat.sandbox import Answer, RecordedSandbox, argument_problems
 
 CALL = {"query": "咖啡", "x": LON, "y": LAT, "range": 1000}
@@ -45,9 +46,21 @@ def test_all_that_is_wrong_is_said_at_once():
         assert part in text
 
 
-@pytest.mark.parametrize("nothing", [None, "", [], {}])
-def test_a_required_parameter_that_says_nothing_is_missing(nothing):
-    assert "missing required parameter 'y'" in message(sandbox().call("around", CALL | {"y": nothing}))
+def test_a_required_parameter_that_is_null_is_missing_and_an_empty_one_is_a_value_of_the_wrong_type():
+    assert "missing required parameter 'y'" in message(sandbox().call("around", CALL | {"y": None}))
+    for empty in ("", [], {}):
+        told = message(sandbox().call("around", CALL | {"y": empty}))
+        assert "expected a longitude, and in 'y' the latitude" in told
+
+
+def test_an_empty_text_is_a_text_for_a_sandbox_in_python_and_for_recordings():
+    tool = Tool(
+        name="note",
+        description="Note",
+        parameters={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    )
+    box = RecordedSandbox({"note": tool}, [Recording(case="c", tool="note", arguments={"text": ""}, result="noted")])
+    assert box.call("note", {"text": ""}).result == "noted"
 
 
 @pytest.mark.parametrize("arguments", [None, [], "x", 5, [("x", 1)]])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.llm import Answer, ModelError, Request
-from pytest_mapsat.model import Case, Turn, Usage, UsageError
+from pytest_mapsat.model import Case, Step, Tool, Turn, Usage, UsageError
 from pytest_mapsat.users import UserBrokenError, UserMove, make_user
 
 SPENT = Usage(input_tokens=10, output_tokens=2, cost=0.5)
@@ -177,3 +177,87 @@ def test_a_user_that_cannot_be_had_is_a_usage_error(spec: str, told: str) -> Non
 def test_a_model_needs_a_way_to_it() -> None:
     with pytest.raises(UsageError, match="models are asked in a run only"):
         make_user("llm:m", case())
+
+
+# -- what a case may let it do ---------------------------------------------------------------------------------------------
+
+
+class Phone:
+    """Hands with one tool."""
+
+    def __init__(self) -> None:
+        self.tools = {"toggle": Tool(name="toggle", description="Toggle it.", by="user", parameters={"type": "object"})}
+        self.calls: list[tuple[str, Any]] = []
+
+    def call(self, name: str, arguments: Any) -> Step:
+        self.calls.append((name, arguments))
+        return Step(kind="call", tool=name, arguments=arguments, result={"signal": "17 dBm"})
+
+
+def free(heard: str, *replies: Any, **user: Any) -> tuple[UserMove, Said, Phone]:
+    door, phone = Said(*replies), Phone()
+    data = case().to_json()
+    data["truth"]["user"] |= {"prompt": "Your phone is in your pocket.", **user}
+    user_model = make_user("llm:m", Case.model_validate(data), client=door)
+    turns = (Turn(role="user", text="No signal."), Turn(role="agent", text=heard))
+    return user_model.reply(turns, phone), door, phone
+
+
+def acts(*calls: tuple[str, str]) -> dict[str, Any]:
+    return {**says(""), "calls": [{"tool": tool, "arguments": arguments} for tool, arguments in calls]}
+
+
+def test_a_user_that_may_act_calls_its_tools_and_tells_what_they_show() -> None:
+    done = says("It shows 17 dBm.")
+    moved, door, phone = free("Toggle airplane mode.", acts(("toggle", '{"on": true}')), done, may=["act"])
+    assert (moved.text, moved.ending) == ("It shows 17 dBm.", None)
+    assert phone.calls == [("toggle", {"on": True})]
+    first, second = ([message["content"] for message in request.messages] for request in door.requests)
+    assert "Toggle it." in first[0]
+    assert "Your phone is in your pocket." in first[0]
+    assert second[-1] == '{"tool": "toggle", "result": {"signal": "17 dBm"}}'
+    assert door.requests[0].schema_["required"] == ["asked", "message", "end", "calls"]
+
+
+def test_a_user_that_may_not_act_has_no_tools_and_makes_no_call() -> None:
+    moved, door, phone = free("What time?", {**says("At 19:30."), "calls": [{"tool": "toggle", "arguments": "{}"}]})
+    assert (moved.text, phone.calls) == ("At 19:30.", [])
+    assert "Toggle it." not in json.dumps(door.requests[0].to_json())
+
+
+@pytest.mark.parametrize(
+    ("heard", "message", "may", "wrong"),
+    [
+        ("Blue Door is nice.", "I like it quiet.", [], "it volunteers"),
+        ("Blue Door is nice.", "I like it quiet.", ["volunteer"], ""),
+        ("It is booked.", "Could you also find a taxi?", ["volunteer"], "it asks the assistant"),
+        ("It is booked.", "Could you also find a taxi?", ["go_on"], ""),
+        ("Toggle it.", "It shows 18 dBm.", ["act"], "it invents '18"),
+    ],
+)
+def test_each_thing_that_a_case_lets_it_do_is_let_by_itself(
+    heard: str, message: str, may: list[str], wrong: str
+) -> None:
+    if not wrong:
+        moved, *_ = free(heard, says(message), may=may)
+        assert moved.text == message
+        return
+    with pytest.raises(UserBrokenError, match=wrong):
+        free(heard, says(message), says(message), may=may)
+
+
+def test_a_user_that_calls_for_ever_is_broken_and_what_cannot_be_read_is_called_without_arguments() -> None:
+    with pytest.raises(UserBrokenError, match="went on calling its tools, and said nothing"):
+        free("Toggle it.", *[acts(("toggle", "no JSON"))] * 30, may=["act"])
+    *_, phone = free("Toggle it.", acts(("toggle", "[1]")), says("Done."), may=["act"])
+    assert phone.calls == [("toggle", {})]
+
+
+def test_the_messages_before_the_query_are_part_of_the_dialogue_that_it_reads() -> None:
+    data = case().to_json()
+    data["visible"]["messages"] = [{"role": "agent", "text": "Welcome at table 12."}]
+    door = Said(says("At 19:30 at table 12."))
+    user = make_user("llm:m", Case.model_validate(data), client=door)
+    moved = user.reply((Turn(role="user", text="Dinner."), Turn(role="agent", text="What time?")))
+    assert moved.text == "At 19:30 at table 12."
+    assert "assistant: Welcome at table 12." in door.requests[0].messages[1]["content"]

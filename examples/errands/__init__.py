@@ -1,0 +1,1 @@
+"""A suite of users who come back, and two agents for it."""

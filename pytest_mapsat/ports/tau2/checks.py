@@ -1,0 +1,102 @@
+"""What a task of tau2-bench asks for, as checks on an episode: its ending, calls, words, and what its world must hold at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+from pytest_mapsat.judges import Call, Episode, Finding
+from pytest_mapsat.model import Json, JsonObject, same, shown
+from pytest_mapsat.sandbox import Refused, State
+
+from .worlds import WORLDS
+
+#: The endings that are a stop of the user or the agent; of any other an episode is worth nothing.
+STOPS = ("done", "stalled")
+
+
+class WantedCall(TypedDict):
+    """A reference action.
+
+    ``by``: agent or user. ``compare``: the arguments that count; null: all that the action has.
+    """
+
+    tool: str
+    arguments: JsonObject
+    by: str
+    compare: list[str] | None
+
+
+def tau_ends(episode: Episode) -> Finding:
+    """The dialogue ends with a stop of the user or the agent."""
+    ended = f"the dialogue ends as {episode.ending}"
+    return Finding(episode.ending in STOPS, ended, f"it ends as {' or '.join(STOPS)}")
+
+
+def tau_says(episode: Episode, text: str) -> Finding:
+    """Some reply has a text in it, whatever its case; commas in the reply do not count."""
+    wanted = f"a reply says {shown(text)}"
+    said = [number for number, reply in enumerate(episode.replies, 1) if _plain(text) in _plain(reply)]
+    return Finding(bool(said), f"reply {said[0]} says it" if said else "no reply says it", wanted)
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace(",", "")
+
+
+def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
+    """Each action has a call of its own, with the arguments that count. What else is called does not matter."""
+    made = {"agent": episode.calls, "user": episode.user_calls}
+    missing = [
+        actions[place]["tool"]
+        for by, calls in made.items()
+        for place in _unmet([(place, action) for place, action in enumerate(actions) if action["by"] == by], calls)
+    ]
+    wanted = f"a call for each of {', '.join(action['tool'] for action in actions)}"
+    return Finding(not missing, f"no such call: {', '.join(missing)}" if missing else "each has its call", wanted)
+
+
+def _unmet(actions: Sequence[tuple[int, WantedCall]], calls: Sequence[Call]) -> list[int]:
+    """Return the places of the actions that are left without a call when as many as can be have one (augmenting paths)."""
+    fitting = {place: [at for at, call in enumerate(calls) if _fits(action, call)] for place, action in actions}
+    taken: dict[int, int] = {}
+
+    def place_it(place: int, seen: set[int]) -> bool:
+        for at in fitting[place]:
+            if at not in seen:
+                seen.add(at)
+                if at not in taken or place_it(taken[at], seen):
+                    taken[at] = place
+                    return True
+        return False
+
+    return [place for place, _ in actions if not place_it(place, set())]
+
+
+def _fits(action: WantedCall, call: Call) -> bool:
+    """Return whether a call has the arguments of an action: exactly these, or those that count."""
+    if call.tool != action["tool"]:
+        return False
+    compare = action["compare"]
+    if compare is None:
+        return same(action["arguments"], call.arguments)
+    wanted, given = (
+        {name: side[name] for name in compare if name in side} for side in (action["arguments"], call.arguments)
+    )
+    return same(wanted, given)
+
+
+def tau_holds(
+    episode: Episode, domain: str, function: str, arguments: Mapping[str, Json], value: bool = True
+) -> Finding:
+    """An assertion of the domain's world is true at the end, or false where the task says so."""
+    held, told = held_at(episode.state, domain, function, arguments)
+    return Finding(held is value, f"{function}: {told}" if told else f"{function} is {held}", f"{function} is {value}")
+
+
+def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:
+    """Return whether an assertion of a domain's world is true in a state; None, and why, where it cannot be told of what is there."""
+    try:
+        return bool(getattr(WORLDS[domain](state), function)(**arguments)), ""
+    except (LookupError, Refused, TypeError) as error:
+        return None, str(error)

@@ -1,0 +1,322 @@
+"""A task of tau2-bench becomes a case: where it begins, what its reference comes to in the world, and what it is measured by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pytest_mapsat.model import (
+    Case,
+    Json,
+    JsonObject,
+    PlannedCall,
+    RowPatch,
+    Truth,
+    canonical_json,
+    did_you_mean,
+    digest,
+    same,
+    shown,
+)
+from pytest_mapsat.sandbox import end_state, make_sandbox, play_reference, tables_of
+from pytest_mapsat.suite import ImportLog, Suite
+
+from .checks import held_at
+from .metrics import PARTS
+from .script import answers, briefing, opening, oracle
+from .tasks import Action, Assertion, Criteria, Domain, InitialData, Task
+from .world import ToolFacts, facts_of, over
+from .worlds import WORLDS
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_UNSAFE_NAME = re.compile(r"\W+")
+_LONGEST_ID, _LONGEST_TEXT = 60, 2_000
+_SIDES = {"assistant": "agent", "user": "user"}
+_PART_OF = {prefix: part for part, prefix in PARTS.items()}
+#: What the ids of tasks of telecom tell.
+_IN_ID = {"issue": re.compile(r"^\[(\w+)\]"), "persona": re.compile(r"\[PERSONA:(\w+)\]$")}
+
+
+@dataclass
+class Conversion:
+    """One task on its way to a case.
+
+    Attributes:
+        task: the task.
+        place: where it stands, for notes.
+        files: of its domain.
+        suite: the suite that it goes to, with tools and tables.
+        tables: the rows of the tables.
+        log: is added to.
+    """
+
+    task: Task
+    place: str
+    files: Domain
+    suite: Suite
+    tables: Mapping[str, Sequence[JsonObject]]
+    log: ImportLog
+
+    @property
+    def domain(self) -> str:
+        """The name of its domain."""
+        return self.files.name
+
+    @cached_property
+    def facts(self) -> Mapping[str, ToolFacts]:
+        """What the tools of its world say of themselves."""
+        return facts_of(WORLDS[self.domain])
+
+    def case(self) -> Case | None:
+        """Return the case, or None after noting why it cannot be one."""
+        criteria = self.task.evaluation_criteria or Criteria(reward_basis=[])
+        data = self._bare()
+        start = self._checked(data)
+        if start is None:
+            return None
+        self._known()
+        reference = list(self._played(start))
+        reference += self._completed(start, reference)
+        carried = self._carried(criteria)
+        spoken = list(criteria.communicate_info or []) if "COMMUNICATE" in criteria.reward_basis else []
+        user_calls = [action for action in reference if action.requestor == "user"]
+        acts = any(fact.by == "user" for fact in self.facts.values())
+        data["truth"] |= {
+            "requirements": carried,
+            "end": _planned(reference),
+            "oracle": oracle(reference, spoken),
+            "user": {
+                "answers": list(answers(self.task, self.facts, user_calls)),
+                "confirms": "yes",
+                "may": ["volunteer", "go_on", *(["act"] if acts else [])],
+                "prompt": briefing(self.task),
+            },
+        }
+        data["attributes"] = self._attributes(start, reference, carried)
+        return self._checked(data)
+
+    def _checked(self, data: JsonObject) -> Case | None:
+        return self.log.case(data, self.place)
+
+    def _note(self, kind: str, message: str) -> None:
+        self.log.note(kind, f"{self.place} ({self.domain} {shown(self.task.id)})", message)
+
+    def _bare(self) -> JsonObject:
+        """Return the case without what is asked of it."""
+        plain = _UNSAFE.sub("_", self.task.id).strip("_")
+        case_id = f"{self.domain}-{plain}"
+        if plain != self.task.id or len(case_id) > _LONGEST_ID:
+            case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
+        messages, calls, query = self._history()
+        return {
+            "id": case_id,
+            "visible": {"messages": messages, "query": query or opening(self.task)},
+            "truth": {"persona": self.task.user_scenario.persona or "", "intent": opening(self.task)},
+            "world": {"rows": self._rows(), "calls": [*self._first_calls(), *calls]},
+        }
+
+    # -- where the task begins
+
+    def _rows(self) -> list[JsonObject]:
+        """Return what the task's own databases have otherwise than the domain's."""
+        given = self.task.initial_state and self.task.initial_state.initialization_data
+        if not given:
+            return []
+        world, domain = WORLDS[self.domain], self.files
+        agent, user = self._merged(domain.database, given), over(domain.user_database, given.user_data or {})
+        patches: list[RowPatch] = []
+        keys = {**world.keys, **world.user_keys}
+        for table, rows in world.tables(agent, user).items():
+            key = keys[table]
+            former, new = ({row[key]: row for row in some} for some in (self.tables[table], rows))
+            if gone := sorted(former.keys() - new.keys()):
+                patches.append(RowPatch(table=table, where={key: gone}, hide=True))
+            for row_id in sorted(new.keys() & former.keys()):
+                changed = {
+                    name: value for name, value in new[row_id].items() if not same(value, former[row_id].get(name))
+                }
+                if changed:
+                    patches.append(RowPatch(table=table, where={key: row_id}, set=changed))
+            if added := tuple(row for row_id, row in new.items() if row_id not in former):
+                patches.append(RowPatch(table=table, add=added))
+        return [patch.to_json() for patch in patches]
+
+    @staticmethod
+    def _merged(database: JsonObject, given: InitialData) -> JsonObject:
+        merged: JsonObject = over(database, given.agent_data or {})
+        return merged
+
+    def _first_calls(self) -> list[JsonObject]:
+        actions = (self.task.initial_state and self.task.initial_state.initialization_actions) or []
+        for action in actions:
+            self._function(action.func_name)
+        return [{"tool": action.func_name, "arguments": action.arguments} for action in actions]
+
+    def _history(self) -> tuple[list[JsonObject], list[JsonObject], str]:
+        """Return what was said before, what was written then, and the words of the user that stand last."""
+        history = (self.task.initial_state and self.task.initial_state.message_history) or []
+        roles = {"user": "user", "assistant": "agent"}
+        messages = [
+            {"role": roles[message.role], "text": message.content}
+            for message in history
+            if message.role in roles and message.content and message.content.strip()
+        ]
+        made = [call for message in history for call in message.tool_calls or []]
+        calls = [
+            {"tool": call.name, "arguments": call.arguments}
+            for call in made
+            if call.name in self.facts and self.facts[call.name].writes
+        ]
+        last = messages.pop()["text"] if messages and messages[-1]["role"] == "user" else ""
+        return messages, calls, str(last)
+
+    # -- what is asked of it
+
+    @property
+    def _basis(self) -> Sequence[str]:
+        criteria = self.task.evaluation_criteria
+        return criteria.reward_basis if criteria else ()
+
+    @property
+    def _assertions(self) -> Sequence[Assertion]:
+        criteria = self.task.evaluation_criteria
+        return (criteria.env_assertions if criteria else None) or ()
+
+    def _function(self, name: str) -> None:
+        """Raise ValueError where the world has no such function."""
+        if name not in self.facts:
+            hint = did_you_mean(name, self.facts)
+            raise ValueError(
+                f"the world of {self.domain} has no function {shown(name)}" + (f" ({hint})" if hint else "")
+            )
+
+    def _known(self) -> None:
+        """Raise ValueError where an assertion is none of the world's."""
+        names = [name for name in dir(WORLDS[self.domain]) if name.startswith("assert_")]
+        for assertion in self._assertions:
+            if assertion.func_name not in names:
+                hint = did_you_mean(assertion.func_name, names) or f"it has: {', '.join(names) or 'none'}"
+                raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
+
+    def _played(self, start: Case) -> Iterator[Action]:
+        """Give the reference actions that the world carries out; the benchmark leaves out the others without a word."""
+        sandbox = make_sandbox(start, self.suite)
+        criteria = self.task.evaluation_criteria
+        for number, action in enumerate((criteria.actions if criteria else None) or [], 1):
+            self._function(action.name)
+            if self.facts[action.name].by != _SIDES[action.requestor]:
+                self._note(
+                    "side", f"action {number}, {action.name}, is no tool of the {action.requestor}; it is left out"
+                )
+                continue
+            answer = sandbox.call(action.name, action.arguments)
+            if answer.status == "ok":
+                yield action
+                continue
+            why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            sort = "writes" if self.facts[action.name].writes else "reads"
+            self._note(
+                f"refused_{sort}",
+                f"action {number}, {action.name}, is refused: {why}; the reference goes on without it",
+            )
+
+    def _completed(self, start: Case, reference: Sequence[Action]) -> Iterator[Action]:
+        """Give the calls that the reference lacks: one for each assertion that it breaks, and that a call with its arguments mends."""
+        for assertion in self._assertions:
+            if self._holds(assertion, start, reference):
+                continue
+            given = assertion.arguments
+            for name, fact in self.facts.items():
+                values = {need: given.get(need, given.get(f"expected_{need}")) for need in fact.needs}
+                if not fact.writes or fact.by != _SIDES[assertion.env_type] or not values or None in values.values():
+                    continue
+                call = Action(name=name, arguments=values, requestor=assertion.env_type)
+                if self._holds(assertion, start, [*reference, call]):
+                    self._note(
+                        "completed",
+                        f"{name} {values} is added to the reference: without it {assertion.func_name} breaks",
+                    )
+                    yield call
+                    break
+
+    def _holds(self, assertion: Assertion, start: Case, actions: Sequence[Action]) -> bool:
+        """Return whether an assertion is as the task wants it after some actions."""
+        sandbox = make_sandbox(start, self.suite)
+        steps = [sandbox.call(action.name, action.arguments).step(action.name, action.arguments) for action in actions]
+        state = end_state(tables_of(start, self.suite), sandbox.setup, steps)
+        held, _ = held_at(state, self.domain, assertion.func_name, assertion.arguments)
+        return held is assertion.assert_value
+
+    def _requirements(self, criteria: Criteria) -> Iterator[JsonObject]:
+        """Give what the reward rests on: that the dialogue ends well, then the parts that the basis names."""
+        ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
+        yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
+        if criteria.actions is not None or criteria.env_assertions is not None:
+            check = {"kind": "same_end"}
+            yield {
+                **_requirement("db", "The databases end as after the reference actions"),
+                "scope": "outcome",
+                "check": check,
+            }
+        for number, assertion in enumerate(criteria.env_assertions or (), 1):
+            text = f"At the end {assertion.func_name} {canonical_json(assertion.arguments)} is {assertion.assert_value}"
+            held = {"function": assertion.func_name, "arguments": assertion.arguments, "value": assertion.assert_value}
+            yield {**_requirement(f"env-{number}", text, "tau_holds", domain=self.domain, **held), "scope": "outcome"}
+        if criteria.actions:
+            wanted = [
+                {
+                    "tool": action.name,
+                    "arguments": action.arguments,
+                    "by": _SIDES[action.requestor],
+                    "compare": action.compare_args,
+                }
+                for action in criteria.actions
+            ]
+            text = f"Each of these is called: {', '.join(action.name for action in criteria.actions)}"
+            yield {**_requirement("action", text[:_LONGEST_TEXT], "tau_calls", actions=wanted), "scope": "trajectory"}
+        for number, words in enumerate(criteria.communicate_info or (), 1):
+            yield _requirement(f"communicate-{number}", f"A reply says: {words}", "tau_says", text=words)
+        for number, words in enumerate(criteria.nl_assertions or (), 1):
+            yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
+
+    def _carried(self, criteria: Criteria) -> list[JsonObject]:
+        """Return the requirements of the parts that the basis names; the others rule nothing, and are counted."""
+        carried = []
+        for requirement in self._requirements(criteria):
+            part = _PART_OF.get(str(requirement["id"]).partition("-")[0])
+            if part is None or part in criteria.reward_basis:
+                carried.append(requirement)
+            elif part not in ("DB", "ACTION"):  # those that the reference actions make
+                self.log.leave(f"{part} outside of reward_basis")
+        return carried
+
+    def _attributes(self, start: Case, reference: Sequence[Action], carried: Sequence[JsonObject]) -> dict[str, str]:
+        parts = {str(requirement["id"]).partition("-")[0] for requirement in carried}
+        judged, spoken = "nl" in parts, bool(parts & {"communicate", "action"})
+        end = play_reference(start.model_copy(update={"truth": _with_end(start, reference)}), self.suite)
+        same_end = "db" not in parts or end is None or not end.changes
+        criteria = self.task.evaluation_criteria or Criteria()
+        held = "env" not in parts or all(
+            self._holds(assertion, start, []) for assertion in criteria.env_assertions or ()
+        )
+        silent = same_end and held and not judged and not spoken
+        names = {name: _UNSAFE_NAME.sub("_", name) for name in self.files.splits}
+        splits = {names[name]: "yes" for name, ids in self.files.splits.items() if self.task.id in ids}
+        sorts = {name: match[1] for name, pattern in _IN_ID.items() if (match := pattern.search(self.task.id))}
+        return {**splits, **sorts, "judged": "yes" if judged else "no", "silent": "passes" if silent else "fails"}
+
+
+def _requirement(name: str, text: str, check: str = "", /, **arguments: Json) -> JsonObject:
+    checked = {"check": {"kind": "python", "name": check, "arguments": arguments}} if check else {}
+    return {"id": name, "kind": "asked", "text": text, **checked}
+
+
+def _planned(actions: Sequence[Action]) -> list[JsonObject]:
+    return [{"tool": action.name, "arguments": action.arguments} for action in actions]
+
+
+def _with_end(case: Case, actions: Sequence[Action]) -> Truth:
+    end = tuple(PlannedCall(tool=action.name, arguments=action.arguments) for action in actions)
+    return case.truth.model_copy(update={"end": end})

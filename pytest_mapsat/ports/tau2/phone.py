@@ -1,0 +1,603 @@
+"""The domain telecom, the user's side: a phone with its settings, and where its user is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.sandbox import Row
+
+from .world import World, tool
+
+_APN: JsonObject = {
+    "apn_name": "internet",
+    "reset_at_reboot": False,
+    "mms_apn": "mms",
+    "mmsc_url": "http://mms.carrier.com/mms/wapenc",
+    "mms_proxy": None,
+    "mms_port": None,
+}
+_NO_PERMISSION = {"sms": False, "storage": False, "phone": False, "network": False}
+#: A phone as it is where nothing else is published.
+DEVICE: JsonObject = {
+    "id": "device",
+    "sim_card_status": "active",
+    "sim_card_missing": False,
+    "airplane_mode": False,
+    "network_signal_strength": "good",
+    "network_technology_connected": "5G",
+    "network_connection_status": "connected",
+    "battery_level": 80,
+    "data_enabled": True,
+    "roaming_enabled": False,
+    "network_mode_preference": "4g_5g_preferred",
+    "active_apn_settings": _APN,
+    "wifi_enabled": False,
+    "wifi_connected": False,
+    "wifi_ssid": None,
+    "wifi_signal_strength": "none",
+    "wifi_calling_enabled": False,
+    "wifi_calling_mms_over_wifi": False,
+    "data_saver_mode": False,
+    "vpn_enabled_setting": False,
+    "vpn_connected": False,
+    "vpn_details": None,
+    "app_statuses": {
+        "messaging": {
+            "app_name": "messaging",
+            "permissions": {**_NO_PERMISSION, "sms": True, "storage": True, "phone": True},
+        },
+        "browser": {"app_name": "browser", "permissions": {**_NO_PERMISSION, "storage": True, "network": True}},
+    },
+}
+#: Where a user is, and what the provider lets the line do, where nothing else is published.
+SURROUNDINGS: JsonObject = {
+    "id": "surroundings",
+    "name": None,
+    "phone_number": None,
+    "is_abroad": False,
+    "roaming_allowed": False,
+    "signal_strength": {"2G": "poor", "3G": "fair", "4G": "good", "5G": "excellent"},
+    "mobile_data_usage_exceeded": False,
+    "line_active": True,
+    "payment_request": None,
+}
+_VPN = {"server_address": "192.168.1.1", "protocol": "OpenVPN", "server_performance": "excellent"}
+_NO_WIFI = {"wifi_connected": False, "wifi_ssid": None, "wifi_signal_strength": "none"}
+#: The network of each mode that asks for one.
+_ONLY = {"4g_only": "4G", "3g_only": "3G", "2g_only": "2G"}
+#: Megabits per second that a network gives, on average, and the share of it that a signal leaves.
+_SPEED = {"2G": 0.25, "3G": 3.0, "4G": 55.0, "5G": 275.0}
+_SHARE = {"poor": 0.2, "fair": 0.5, "good": 0.8, "excellent": 1.0}
+_GRADES = ((1, "Very Poor"), (5, "Poor"), (25, "Fair"), (100, "Good"))
+_SIM = {
+    "active": "The SIM card is active.",
+    "missing": "There is no SIM card in the phone.",
+    "locked_pin": "The SIM card is locked with a PIN.",
+    "locked_puk": "The SIM card is locked with a PUK.",
+}
+Mode = Literal["4g_5g_preferred", "4g_only", "3g_only", "2g_only"]
+App = Annotated[str, Field(description="such as 'messaging'")]
+Permission = Annotated[str, Field(description="sms, storage, phone or network")]
+
+
+def _on(value: object) -> str:
+    return "ON" if value else "OFF"
+
+
+class Phone(World):
+    """A phone. Every setting that bears on the network makes it look for one again."""
+
+    user_keys = {"device": "id", "surroundings": "id"}  # noqa: RUF012
+
+    @property
+    def device(self) -> Row:
+        """The phone itself."""
+        return self.rows("device")["device"]
+
+    @property
+    def surroundings(self) -> Row:
+        """Where the user is, and what the provider lets the line do."""
+        return self.rows("surroundings")["surroundings"]
+
+    def surround(self, **columns: Json) -> None:
+        """Change the surroundings, where that is a change."""
+        if any(self.surroundings[name] != value for name, value in columns.items()):
+            self.rows("surroundings").change("surroundings", **columns)
+
+    def _set(self, **columns: Json) -> None:
+        self.rows("device").change("device", **columns)
+
+    # -- looking
+
+    @tool(by="user", asked=("status bar",))
+    def check_status_bar(self) -> str:
+        """Look at the status bar: signal, network, mobile data, Wi-Fi and battery."""
+        return self._bar()
+
+    def _bar(self) -> str:
+        device = self.device
+        parts = ["Airplane Mode"] if device["airplane_mode"] else list(self._cellular())
+        if device["wifi_enabled"] and device["wifi_connected"]:
+            parts.append(f"Wi-Fi {device['wifi_ssid'] or 'on'}")
+        if device["vpn_connected"]:
+            parts.append("VPN Connected")
+        parts.append(f"Battery {device['battery_level']}%")
+        return f"Status Bar: {' | '.join(parts)}"
+
+    def _cellular(self) -> list[str]:
+        device = self.device
+        signal, network = device["network_signal_strength"], device["network_technology_connected"]
+        parts = ["No Signal" if signal == "none" else f"Signal {signal.title()}"]
+        if network == "none":
+            return [*parts, "Data Disabled"]
+        if not device["data_enabled"]:
+            return [*parts, network, "Data Disabled"]
+        return [*parts, network, "Data Enabled", *(["Data Saver"] if device["data_saver_mode"] else [])]
+
+    @tool(by="user", asked=("network status", "connection status"))
+    def check_network_status(self) -> JsonObject:
+        """Look at the connections of the phone: airplane mode, SIM card, signal, network, mobile data, roaming and Wi-Fi."""
+        device = self.device
+        shown = (
+            "airplane_mode", "network_connection_status", "network_signal_strength", "network_technology_connected", "data_enabled",
+            "roaming_enabled", "wifi_enabled", "wifi_connected", "wifi_ssid",
+        )  # fmt: skip
+        return {"sim_card_status": self._sim(), **{name: device[name] for name in shown}}
+
+    @tool(by="user", asked=("network mode preference", "preferred network mode"))
+    def check_network_mode_preference(self) -> str:
+        """Look at which networks the phone prefers."""
+        return f"Network Mode Preference: {self.device['network_mode_preference']}"
+
+    @tool(by="user", asked=("speed test",))
+    def run_speed_test(self) -> str:
+        """Measure the speed of mobile data."""
+        speed, grade = self._speed()
+        return f"Speed test failed: {grade}" if speed is None else f"Speed Test Result: {speed:.2f} Mbps ({grade})"
+
+    @tool(by="user", asked=("sim card status", "check the sim", "check your sim"))
+    def check_sim_status(self) -> str:
+        """Look whether the SIM card works, is missing, or is locked."""
+        return _SIM.get(self._sim(), f"The SIM card is {self._sim()}.")
+
+    @tool(by="user", asked=("data restriction", "data saver status"))
+    def check_data_restriction_status(self) -> str:
+        """Look whether Data Saver limits mobile data."""
+        return f"Data Saver mode is {_on(self.device['data_saver_mode'])}."
+
+    @tool(by="user", asked=("check apn settings", "check your apn", "check the apn"))
+    def check_apn_settings(self) -> str:
+        """Look at the settings for mobile data and picture messages (APN)."""
+        apn = self.device["active_apn_settings"]
+        return f"APN Name: {apn['apn_name'] or 'Not Set'}; MMSC URL: {apn['mmsc_url'] or 'Not Set'}"
+
+    @tool(by="user", asked=("wi-fi status", "wifi status"))
+    def check_wifi_status(self) -> str:
+        """Look whether Wi-Fi is on, and connected."""
+        device = self.device
+        if not device["wifi_enabled"]:
+            return "Wi-Fi is OFF."
+        if not device["wifi_connected"]:
+            return "Wi-Fi is ON and connected to no network."
+        return f"Wi-Fi is ON and connected to {device['wifi_ssid']}. Signal: {device['wifi_signal_strength']}."
+
+    @tool(by="user", asked=("wi-fi calling status", "wifi calling status", "check wi-fi calling", "check wifi calling"))
+    def check_wifi_calling_status(self) -> str:
+        """Look whether calls go over Wi-Fi."""
+        return f"Wi-Fi Calling is {_on(self.device['wifi_calling_enabled'])}."
+
+    @tool(by="user", asked=("vpn status", "check your vpn", "using a vpn"))
+    def check_vpn_status(self) -> JsonObject:
+        """Look whether a VPN is connected, and to what."""
+        device = self.device
+        return {
+            "enabled": device["vpn_enabled_setting"],
+            "connected": device["vpn_connected"],
+            "details": device["vpn_details"],
+        }
+
+    @tool(by="user", asked=("installed apps",))
+    def check_installed_apps(self) -> list[str]:
+        """List the apps on the phone."""
+        return list(self.device["app_statuses"])
+
+    @tool(by="user", asked=("app status",))
+    def check_app_status(self, app_name: App) -> str:
+        """Look at an app, and what it may do."""
+        return self._allowed(app_name)
+
+    @tool(by="user", asked=("app permissions",))
+    def check_app_permissions(self, app_name: App) -> str:
+        """Look at what an app may do."""
+        return self._allowed(app_name)
+
+    def _allowed(self, app_name: str) -> str:
+        app = self.device["app_statuses"].get(app_name)
+        if app is None:
+            return f"There is no app {app_name!r} on this phone."
+        allowed = [name for name, granted in app["permissions"].items() if granted]
+        return f"The app {app_name} has permission for: {', '.join(allowed) or 'nothing'}."
+
+    @tool(by="user", asked=("can send mms", "can send an mms", "try to send an mms", "send a picture message"))
+    def can_send_mms(self) -> str:
+        """Try whether the messaging app can send picture messages (MMS)."""
+        return f"Your messaging app {'can' if self._sends_mms() else 'cannot'} send MMS messages."
+
+    @tool(by="user", asked=("check payment request", "payment request arrived", "received a payment request"))
+    def check_payment_request(self) -> str:
+        """Look whether the agent asks you to pay a bill."""
+        request = self.surroundings["payment_request"]
+        if request is None:
+            return "No payment is asked for."
+        return f"You are asked to pay {request['amount_due']} USD for the bill {request['bill_id']}."
+
+    # -- acting
+
+    @tool(by="user", writes=True, asked=("turn off airplane mode", "turn airplane mode off", "disable airplane mode"))
+    def toggle_airplane_mode(self) -> str:
+        """Turn airplane mode on or off. On, it cuts mobile network, Wi-Fi and VPN."""
+        self._airplane(on=not self.device["airplane_mode"])
+        return self._told(f"Airplane Mode is now {_on(self.device['airplane_mode'])}.")
+
+    def _airplane(self, *, on: bool) -> None:
+        if on:
+            self._disconnect()
+        self._set(airplane_mode=on, **(_NO_WIFI if on or self.device["wifi_enabled"] else {}))
+        self._search()
+
+    @tool(by="user", writes=True, asked=("reseat", "re-seat", "reinsert", "re-insert"))
+    def reseat_sim_card(self) -> str:
+        """Take the SIM card out and put it in again."""
+        self._set(sim_card_missing=False)
+        self._search()
+        return self._told("The SIM card is in its place.")
+
+    @tool(
+        by="user",
+        writes=True,
+        asked=("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data"),
+    )
+    def toggle_data(self) -> str:
+        """Turn mobile data on or off."""
+        self._set(data_enabled=not self.device["data_enabled"])
+        self._search()
+        return self._told(f"Mobile Data is now {_on(self.device['data_enabled'])}.")
+
+    @tool(
+        by="user", writes=True, asked=("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
+    )
+    def toggle_roaming(self) -> str:
+        """Turn data roaming on or off."""
+        self._set(roaming_enabled=not self.device["roaming_enabled"])
+        self._search()
+        return self._told(f"Data Roaming is now {_on(self.device['roaming_enabled'])}.")
+
+    @tool(by="user", writes=True, asked=("turn off data saver", "disable data saver"))
+    def toggle_data_saver_mode(self) -> str:
+        """Turn Data Saver on or off; on, mobile data is slower."""
+        self._set(data_saver_mode=not self.device["data_saver_mode"])
+        return self._told(f"Data Saver Mode is now {_on(self.device['data_saver_mode'])}.")
+
+    @tool(by="user", writes=True, asked=("set network mode", "change network mode", "change the network mode"))
+    def set_network_mode_preference(self, mode: Mode) -> str:
+        """Choose which networks the phone prefers."""
+        self._set(network_mode_preference=mode)
+        self._search()
+        return self._told(f"Preferred Network Mode set to: {mode}")
+
+    @tool(by="user", writes=True, asked=("set apn",))
+    def set_apn_settings(self, apn_settings: JsonObject) -> str:
+        """Set the settings for mobile data and picture messages (APN); what is not given is as usual."""
+        known = {name: value for name, value in apn_settings.items() if name in _APN}
+        self._set(active_apn_settings={**_APN, **known})
+        self._search()
+        return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
+
+    @tool(by="user", writes=True, asked=("reset your apn", "reset the apn"))
+    def reset_apn_settings(self) -> str:
+        """Set the APN settings back to the usual ones, at the next reboot."""
+        self._set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
+        self._search()
+        return self._told("The APN settings will be reset at the next reboot.")
+
+    @tool(by="user", writes=True, asked=("wi-fi radio", "wifi radio"))
+    def toggle_wifi(self) -> str:
+        """Turn Wi-Fi on or off; not while airplane mode is on."""
+        if self.device["airplane_mode"]:
+            return self._told("Wi-Fi cannot be changed while Airplane Mode is ON.")
+        on = not self.device["wifi_enabled"]
+        self._set(wifi_enabled=on, **({} if on else _NO_WIFI))
+        return self._told(f"Wi-Fi is now {_on(on)}.")
+
+    @tool(
+        by="user",
+        writes=True,
+        asked=("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling"),
+    )
+    def toggle_wifi_calling(self) -> str:
+        """Turn calls over Wi-Fi on or off."""
+        self._set(wifi_calling_enabled=not self.device["wifi_calling_enabled"])
+        return self._told(f"Wi-Fi Calling is now {_on(self.device['wifi_calling_enabled'])}.")
+
+    @tool(by="user", writes=True, asked=("connect to your vpn",))
+    def connect_vpn(self) -> str:
+        """Connect to your VPN."""
+        if self.device["vpn_connected"]:
+            return "The VPN is connected already."
+        self._set(vpn_connected=True, vpn_details=_VPN)
+        return self._told("The VPN is connected.")
+
+    @tool(
+        by="user",
+        writes=True,
+        asked=("disconnect your vpn", "disconnect from your vpn", "disconnect the vpn", "turn off your vpn"),
+    )
+    def disconnect_vpn(self) -> str:
+        """Disconnect the VPN."""
+        connected = self.device["vpn_connected"]
+        self._disconnect()
+        return self._told("The VPN is disconnected." if connected else "There is no VPN to disconnect.")
+
+    def _disconnect(self) -> None:
+        if self.device["vpn_connected"]:
+            self._set(vpn_connected=False, vpn_details=None)
+
+    @tool(by="user", writes=True, asked=("grant",))
+    def grant_app_permission(self, app_name: App, permission: Permission) -> str:
+        """Let an app use something, such as storage or SMS."""
+        return self._told(self._permit(app_name, permission.lower(), granted=True))
+
+    def _permit(self, app_name: str, permission: str, *, granted: bool) -> str:
+        apps = self.device["app_statuses"]
+        app = apps.get(app_name)
+        if app is None:
+            return f"Error. There is no app {app_name!r} on this phone."
+        if permission not in app["permissions"]:
+            return f"Error. There is no permission {permission!r}; there are {', '.join(app['permissions'])}."
+        permissions = {**app["permissions"], permission: granted}
+        self._set(app_statuses={**apps, app_name: {**app, "permissions": permissions}})
+        return f"Success. {app_name} {'may' if granted else 'may not'} use {permission}."
+
+    @tool(
+        by="user",
+        writes=True,
+        asked=(
+            "reboot your phone",
+            "reboot the phone",
+            "reboot your device",
+            "restart your phone",
+            "restart the phone",
+            "restart your device",
+        ),
+    )
+    def reboot_device(self) -> str:
+        """Restart the phone. APN settings that wait to be reset are reset."""
+        if self.device["active_apn_settings"]["reset_at_reboot"]:
+            self._set(active_apn_settings=_APN)
+        self._search()
+        return self._told("The phone has restarted.")
+
+    @tool(by="user", writes=True, asked=("make the payment", "make payment", "pay the bill", "pay your bill"))
+    def make_payment(self) -> str:
+        """Pay the bill that the agent has asked you to pay."""
+        request = self.surroundings["payment_request"]
+        if request is None:
+            return "No payment is asked for."
+        self.surround(payment_request={**request, "paid": True})
+        return f"You have paid {request['amount_due']} USD for the bill {request['bill_id']}."
+
+    # -- what a task begins with
+
+    @tool(by="world")
+    def set_user_info(self, name: str, phone_number: str) -> str:
+        """Say who the user is."""
+        self.surround(name=name, phone_number=phone_number)
+        return name
+
+    @tool(by="world")
+    def set_user_location(self, abroad: bool) -> bool:
+        """Say where the user is."""
+        self.surround(is_abroad=abroad)
+        return abroad
+
+    @tool(by="world")
+    def turn_airplane_mode_on(self) -> str:
+        """Turn airplane mode on."""
+        self._airplane(on=True)
+        return self._bar()
+
+    @tool(by="world")
+    def turn_airplane_mode_off(self) -> str:
+        """Turn airplane mode off."""
+        self._airplane(on=False)
+        return self._bar()
+
+    @tool(by="world")
+    def unseat_sim_card(self) -> str:
+        """Take the SIM card out."""
+        self._set(sim_card_missing=True)
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def lock_sim_card(self, mode: Literal["pin", "puk"]) -> str:
+        """Lock the SIM card."""
+        self._set(sim_card_status=f"locked_{mode}")
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def turn_data_on(self) -> str:
+        """Turn mobile data on."""
+        self._set(data_enabled=True)
+        return self._bar()
+
+    @tool(by="world")
+    def turn_data_off(self) -> str:
+        """Turn mobile data off."""
+        self._set(data_enabled=False)
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def turn_roaming_on(self) -> str:
+        """Turn data roaming on."""
+        self._set(roaming_enabled=True)
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def turn_roaming_off(self) -> str:
+        """Turn data roaming off."""
+        self._set(roaming_enabled=False)
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def turn_data_saver_mode_on(self) -> str:
+        """Turn Data Saver on."""
+        self._set(data_saver_mode=True)
+        return self._bar()
+
+    @tool(by="world")
+    def turn_data_saver_mode_off(self) -> str:
+        """Turn Data Saver off."""
+        self._set(data_saver_mode=False)
+        return self._bar()
+
+    @tool(by="world")
+    def break_apn_settings(self) -> str:
+        """Spoil the APN settings."""
+        self._set(active_apn_settings={**self.device["active_apn_settings"], "apn_name": "broken"})
+        self._search()
+        return self._bar()
+
+    @tool(by="world")
+    def break_apn_mms_setting(self) -> str:
+        """Take the address for picture messages out of the APN settings."""
+        self._set(active_apn_settings={**self.device["active_apn_settings"], "mmsc_url": None})
+        return self._bar()
+
+    @tool(by="world")
+    def set_wifi_calling(self, enabled: bool, mms_over_wifi: bool | None = None) -> str:
+        """Say whether calls, and picture messages, go over Wi-Fi."""
+        over = {} if mms_over_wifi is None else {"wifi_calling_mms_over_wifi": mms_over_wifi}
+        self._set(wifi_calling_enabled=enabled, **over)
+        return self._bar()
+
+    @tool(by="world")
+    def break_vpn(self) -> str:
+        """Connect to a VPN that is slow."""
+        details = self.device["vpn_details"] if self.device["vpn_connected"] else _VPN
+        self._set(vpn_connected=True, vpn_details={**(details or _VPN), "server_performance": "poor"})
+        return self._bar()
+
+    @tool(by="world")
+    def remove_app_permission(self, app_name: App, permission: Permission) -> str:
+        """Keep an app from something."""
+        return self._permit(app_name, permission.lower(), granted=False)
+
+    @tool(by="world")
+    def simulate_network_search(self) -> str:
+        """Look for a network again."""
+        self._search()
+        return self._bar()
+
+    # -- what a task asserts
+
+    def assert_airplane_mode_status(self, expected_status: bool) -> bool:
+        """Return whether airplane mode is so."""
+        return bool(self.device["airplane_mode"] == expected_status)
+
+    def assert_service_status(self, expected_status: str) -> bool:
+        """Return whether the connection is so."""
+        return bool(self.device["network_connection_status"] == expected_status)
+
+    def assert_mobile_data_status(self, expected_status: bool) -> bool:
+        """Return whether mobile data works, or does not."""
+        return self._data_works() == expected_status
+
+    def assert_mobile_roaming_status(self, expected_status: bool) -> bool:
+        """Return whether data roaming is so."""
+        return bool(self.device["roaming_enabled"] == expected_status)
+
+    def assert_mobile_data_saver_mode_status(self, expected_status: bool) -> bool:
+        """Return whether Data Saver is so."""
+        return bool(self.device["data_saver_mode"] == expected_status)
+
+    def assert_internet_speed(self, expected_speed: float, expected_desc: str | None = None) -> bool:
+        """Return whether mobile data is so fast at least, and of this grade."""
+        speed, grade = self._speed()
+        fits = expected_desc is None or expected_desc.lower() == grade.lower()
+        return (speed or 0) >= expected_speed and fits
+
+    def assert_internet_not_excellent(self) -> bool:
+        """Return whether mobile data is of another grade than excellent."""
+        return self._speed()[1] != "Excellent"
+
+    def assert_can_send_mms(self, expected_status: bool) -> bool:
+        """Return whether picture messages can be sent, or cannot."""
+        return self._sends_mms() == expected_status
+
+    def assert_mobile_data_usage_exceeded(self, expected_status: bool) -> bool:
+        """Return whether more data is used than the plan has, or not."""
+        return bool(self.surroundings["mobile_data_usage_exceeded"] == expected_status)
+
+    # -- how it works
+
+    def _told(self, text: str) -> str:
+        return f"{text}\n{self._bar()}"
+
+    def _sim(self) -> str:
+        return "missing" if self.device["sim_card_missing"] else str(self.device["sim_card_status"])
+
+    def _search(self) -> None:
+        """Find the network that the phone prefers, at the signal that it has here; none where SIM card, settings or line keep it off."""
+        device, signals = self.device, self.surroundings["signal_strength"]
+        cut_off = device["airplane_mode"] or device["active_apn_settings"]["apn_name"] == "broken"
+        if self._sim() != "active" or cut_off or not self.surroundings["line_active"]:
+            found: dict[str, Any] = {"status": "no_service", "network": "none", "signal": "none"}
+        else:
+            network = _ONLY.get(device["network_mode_preference"]) or (
+                "4G" if signals.get("5G", "none") == "none" else "5G"
+            )
+            found = {"status": "connected", "network": network, "signal": signals.get(network, "none")}
+        self._set(
+            network_connection_status=found["status"],
+            network_technology_connected=found["network"],
+            network_signal_strength=found["signal"],
+        )
+
+    def _data_works(self) -> bool:
+        device, around = self.device, self.surroundings
+        if device["airplane_mode"] or device["network_signal_strength"] == "none":
+            return False
+        if device["network_connection_status"] == "no_service" or not device["data_enabled"]:
+            return False
+        roams = device["roaming_enabled"] and around["roaming_allowed"]
+        return bool((roams or not around["is_abroad"]) and not around["mobile_data_usage_exceeded"])
+
+    def _speed(self) -> tuple[float | None, str]:
+        """Return the speed of mobile data, in megabits per second, and its grade; None where there is no connection."""
+        if not self._data_works():
+            return None, "No Connection"
+        device = self.device
+        slow_vpn = device["vpn_connected"] and (device["vpn_details"] or {}).get("server_performance") == "poor"
+        share = (0.1 if slow_vpn else 1.0) * (0.2 if device["data_saver_mode"] else 1.0)
+        speed = _SPEED.get(device["network_technology_connected"], 0.0) * _SHARE.get(
+            device["network_signal_strength"], 0.0
+        )
+        speed = round(speed * share, 2)
+        return speed, next((grade for below, grade in _GRADES if speed < below), "Excellent")
+
+    def _sends_mms(self) -> bool:
+        device = self.device
+        over_wifi = device["wifi_calling_enabled"] and device["wifi_calling_mms_over_wifi"]
+        if not self._data_works() or device["network_technology_connected"] == "2G" or over_wifi:
+            return False
+        permissions = device["app_statuses"].get("messaging", {}).get("permissions", {})
+        configured = device["active_apn_settings"]["mmsc_url"] is not None
+        return bool(configured and permissions.get("storage") and permissions.get("sms"))

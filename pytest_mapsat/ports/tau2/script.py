@@ -1,0 +1,122 @@
+"""The user of a task who needs no model, and the dialogue of an agent that knows everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_mapsat.model import Json, JsonObject
+
+from .tasks import Action, Instructions, Task
+from .world import ToolFacts
+
+#: "You" and its kin, as the user says them of itself: the more of a phrase is read, the earlier it is tried.
+_FIRST_PERSON = (
+    (r"\byou are\b", "I am"),
+    (r"\byou're\b", "I'm"),
+    (r"\byou were\b", "I was"),
+    (
+        r"\b(to|for|with|from|about|of|let|give|gives|gave|tell|tells|told|send|sends|sent|help|helps|show|shows|offer|offers|charge|charged) you\b",
+        r"\1 me",
+    ),
+    (r"\byourself\b", "myself"),
+    (r"\byours\b", "mine"),
+    (r"\byour\b", "my"),
+    (r"\byou\b", "I"),
+)
+_IDENTITY = ("name", "zip", "user id", "email", "e-mail", "phone number", "who you are", "identity", "verify", "identify", "confirmation number", "reservation", "order", "date of birth")  # fmt: skip
+_LONGEST = 20_000
+
+
+def first_person(text: str) -> str:
+    """Return what a user is told, as it says it itself: "You want your money back." as "I want my money back."."""
+    for pattern, spoken in _FIRST_PERSON:
+
+        def as_said(match: re.Match[str], spoken: str = spoken) -> str:
+            words = match.expand(spoken)
+            return words[0].upper() + words[1:] if match[0][0].isupper() else words
+
+        text = re.sub(pattern, as_said, text, flags=re.IGNORECASE)
+    return text
+
+
+def opening(task: Task) -> str:
+    """Return the first words of the user."""
+    told = task.user_scenario.instructions
+    words = told if isinstance(told, str) else told.reason_for_call
+    return first_person(words).strip()[:_LONGEST] or "Hello."
+
+
+def briefing(task: Task) -> str:
+    """Return what a user that is a model is told, whole."""
+    told = task.user_scenario.instructions
+    if isinstance(told, str):
+        return told
+    parts = {
+        "Why you call": told.reason_for_call,
+        "What you know": told.known_info,
+        "What you do not know": told.unknown_info,
+        "How you behave": told.task_instructions,
+    }
+    return "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text and text.strip())
+
+
+def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
+    """Give what the scripted user answers and does.
+
+    Args:
+        task: the task.
+        facts: what the tools of the domain say of themselves.
+        calls: the calls of the user that a right dialogue has.
+    """
+    for call in _distinct(calls):
+        yield {
+            "asked": [request(call)],
+            "calls": [{"tool": call.name, "arguments": call.arguments}],
+            "say": f"{{{call.name}}}",
+        }
+    named = {call.name for call in calls if not call.arguments}
+    for name, fact in facts.items():
+        if fact.by == "user" and fact.asked and not fact.needs and name not in named:
+            yield {"asked": [*fact.asked, _said(name)], "calls": [{"tool": name}], "say": f"{{{name}}}"}
+    told = task.user_scenario.instructions
+    if isinstance(told, Instructions):
+        for words in (told.known_info, told.unknown_info):
+            if words and words.strip():
+                yield {"asked": list(_IDENTITY), "say": first_person(words).strip()[:_LONGEST]}
+
+
+def _distinct(calls: Sequence[Action]) -> list[Action]:
+    """Return the calls, each once."""
+    return list({request(call): call for call in calls}.values())
+
+
+def request(call: Action) -> str:
+    """Return the words by which a user is asked for a call: its name and the values of its arguments."""
+    return _said(call.name, *call.arguments.values())
+
+
+def _said(name: str, *values: Json) -> str:
+    """Return words that no other call has in it: those of one may begin like those of another."""
+    return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
+
+
+def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObject]:
+    """Return the dialogue of an agent that knows the reference: it makes its own calls, and asks the user for the user's.
+
+    Args:
+        actions: the reference, both sides' calls in their order.
+        must_say: what has to be said.
+    """
+    turns: list[JsonObject] = []
+    calls: list[dict[str, Any]] = []
+    for action in actions:
+        if action.requestor == "user":
+            turns.append({"calls": calls, "say": f"Please {request(action)}."})
+            calls = []
+        else:
+            calls.append({"tool": action.name, "arguments": action.arguments})
+    said = " ".join(f"{words}." for words in must_say)
+    turns.append({"calls": calls, "say": f"Everything is done. {said}".strip()})
+    return turns

@@ -1,0 +1,312 @@
+"""Import of VitaBench: tasks of 1.0 (``data/vita/domains``), and users with their sequences of tasks of 2.0."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from pytest_mapsat.formats import Lines, Located, content_digest, limits, shown_path, validate
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    EpisodeDefaults,
+    Json,
+    JsonObject,
+    JudgeTerms,
+    Problem,
+    SuiteError,
+    SuiteManifest,
+    Tool,
+    Window,
+    digest,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, write_cases, write_manifest, write_tool
+
+from .metrics import ORDERS, RUBRIC
+from .reference import Reference, reference_of
+from .sources import read_tasks, task_files
+from .tasks import Task, tables_of
+from .world import TABLES
+
+FORMAT = "vitabench"
+_DOMAINS = {
+    "delivery": "orders that stores deliver",
+    "instore": "vouchers, tables and reservations of shops",
+    "ota": "hotels, attractions, flights, trains",
+}
+Model = TypeVar("Model", bound=BaseModel)
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_ORDERS_TEXT = {
+    "en": "The orders at the end are those of the reference, and no others.",
+    "zh": "结束时的订单与参考一致，不多也不少。",
+}
+_DONE = {"en": "It is done as you asked.", "zh": "都按您的要求办好了。"}
+_ASKED_ID = ("user id", "user ID", "userid", "account", "用户id", "用户ID", "用户编号", "账号")
+_ASKED_ADDRESS = (
+    "address",
+    "deliver to",
+    "location",
+    "where are you",
+    "where should",
+    "地址",
+    "送到哪",
+    "位置",
+    "在哪",
+)
+
+
+def import_vitabench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of tasks of VitaBench 1.0.
+
+    Args:
+        src: the repository, ``data/vita/domains`` or a folder in it, ``tasks.json``, or a file with a task a line.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd: required orders that cannot be placed, orders at shops that the source labels distractors.
+
+    Raises:
+        SuiteError: when a file cannot be read, or no task comes over.
+        UsageError: when ``dest`` cannot be used.
+    """
+    paths = task_files(src)
+    with new_folder(dest) as folder:
+        building = Building(folder, "1.0")
+        listed = (entry for path in paths for entry in building.read(path))
+        tasks = (
+            Placed(place, task) for place, data in listed if (task := building.parsed(Task, data, place)) is not None
+        )
+        return building.finish(paths, tasks)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A task with its place in the source, and what its case has beyond its own."""
+
+    place: str
+    task: Task
+    case_id: str = ""
+    group: JsonObject | None = None
+    visible: JsonObject = field(default_factory=dict)
+    context: JsonObject = field(default_factory=dict)
+    truth: JsonObject = field(default_factory=dict)
+    answers: Sequence[JsonObject] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+class Building:
+    """Makes a suite task by task.
+
+    Args:
+        folder: where it is written.
+        version: the version of VitaBench.
+    """
+
+    def __init__(self, folder: Path, version: str) -> None:
+        self.folder = folder
+        self.log = ImportLog()
+        self._version = version
+        self._ids: dict[str, str] = {}
+        self._domains: set[str] = set()
+        self._languages: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+
+    def read(self, path: Path) -> Iterator[tuple[str, Json]]:
+        """Give what a file lists, each with its place; what is no JSON is noted and left out."""
+        problems: list[Problem] = []
+        yield from read_tasks(path, problems)
+        for problem in problems:
+            self.refuse(f"{problem.path}:{problem.line}", f"{problem.message}; left out")
+
+    def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
+        """Return part of a source, or None after noting what is wrong with it."""
+        problems: list[Problem] = []
+        parsed = validate(model, Located(data, Lines(0)), place, problems)
+        if parsed is None:
+            told = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
+            self.refuse(place, f"{'; '.join(told[:3])}; the task is left out")
+        return parsed
+
+    def refuse(self, place: str, message: str) -> None:
+        """Note a task that is left out."""
+        self.log.note("unparsable", place, message, leaves="tasks")
+
+    def finish(self, paths: Sequence[Path], tasks: Iterable[Placed]) -> ImportReport:
+        """Write cases, tools, tables and the manifest.
+
+        Raises:
+            SuiteError: no task comes over.
+        """
+        write_cases(self.folder / "cases.jsonl", self._cases(tasks))
+        if not self._counts["cases"]:
+            problems = [Problem(note.place, 0, note.message) for note in self.log.notes]
+            raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(paths[0]), 0, "holds no task")])
+        (self.folder / "state").mkdir()
+        for table in TABLES:
+            (self.folder / "state" / f"{table}.jsonl").write_bytes(b"")
+        tools = self._tools()
+        for name, tool in tools.items():
+            write_tool(self.folder / "tools" / f"{name}.yaml", tool)
+        write_manifest(self.folder / "suite.yaml", self._manifest(paths))
+        return self.log.report(self.folder, FORMAT, cases=self._counts["cases"], tools=len(tools), by_tool=Counter())
+
+    def _tools(self) -> Mapping[str, Tool]:
+        """Return the tools of the domains that the tasks are of, as that version of VitaBench has them."""
+        tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
+        absent = (
+            ("get_user_historical_behaviors",) if self._version == "2.0" else [name for name in tools if "taxi" in name]
+        )
+        return {name: tool for name, tool in sorted(tools.items()) if name not in absent}
+
+    def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
+        snapshot = digest([content_digest(path) for path in paths], 12)
+        return SuiteManifest(
+            name=FORMAT if self._version == "1.0" else f"{FORMAT}2",
+            version=f"snapshot-{snapshot}",
+            license="MIT" if self._version == "1.0" else None,
+            schema_version=SUITE_SCHEMA,
+            coordinates="gcj02",
+            language=self._languages.most_common(1)[0][0],
+            domains={name: _DOMAINS[name] for name in sorted(self._domains)},
+            metrics=("vita",),
+            success="vita_reward",
+            asserted=("asked",),
+            episode=EpisodeDefaults(max_turns=50),
+            judge=JudgeTerms(window=Window(messages=10, overlap=2)),  # A.3.4 of the paper
+            sandbox={"worlds": [f"vita-{name}" for name in sorted(self._domains)]},
+            description=(
+                f"VitaBench {self._version} (meituan-longcat), imported: {self._counts['cases']} tasks; "
+                f"in {self._counts['placed']} all required orders can be placed."
+            ),
+        )
+
+    def _cases(self, tasks: Iterable[Placed]) -> Iterator[Case]:
+        for placed in tasks:
+            try:
+                case = self._case(placed)
+            except ValueError as wrong:
+                self.refuse(placed.place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
+                continue
+            if case is not None:
+                self._counts["cases"] += 1
+                self._languages[case.language] += 1
+                self._domains.update(case.domains)
+                yield case
+
+    def _case(self, placed: Placed) -> Case | None:
+        """Return the case of a task, or None after noting why it cannot be one. Raises ValueError where the task cannot be read."""
+        task = placed.task
+        domains, language = task.domains, "zh" if _CHINESE.search(task.instructions) else "en"
+        tables = tables_of(task.environment)
+        case_id = self._unused(placed, language)
+        if case_id is None:
+            return None
+        reference = reference_of(task, tables)
+        self._remark(f"{placed.place} ({case_id})", task, reference)
+        uid, now = task.environment.user_id, f"{task.environment.time.replace(' ', 'T')}+08:00"
+        data: JsonObject = {
+            "id": case_id,
+            "domains": list(domains),
+            "language": language,
+            "attributes": {"task": task.id, **placed.attributes},
+            "group": placed.group,
+            "visible": {
+                "query": task.instructions,
+                "context": {"now": now, "uid": uid, **placed.context},
+                "messages": self._messages(task, placed.place),
+                **placed.visible,
+            },
+            "world": {"rows": [{"table": name, "add": rows} for name, rows in tables.items() if rows]},
+            "truth": {
+                "intent": task.instructions,
+                "persona": json.dumps(task.user_scenario.user_profile, ensure_ascii=False),
+                "requirements": [*_orders(reference, language), *_rubrics(task)],
+                "user": {"answers": [*placed.answers, *_answers(task, language)]},
+                "oracle": [{"calls": reference.calls, "say": _DONE[language]}] if reference.end is not None else [],
+                **placed.truth,
+            },
+        }
+        case = self.log.case(data, placed.place)
+        if case is None:
+            self.log.leave("tasks")
+        elif reference.end is not None:
+            self._counts["placed"] += 1
+        return case
+
+    def _unused(self, placed: Placed, language: str) -> str | None:
+        """Return an id: the task's own, with its language where a task of another language has it; None where one of the same language has it."""
+        own = placed.case_id or placed.task.id
+        case_id = own if self._ids.get(own, language) == language else f"{own}-{language}"
+        if case_id in self._ids:
+            self.refuse(placed.place, f"another task has the id {own}; the first one is kept")
+            return None
+        self._ids[case_id] = language
+        return case_id
+
+    def _remark(self, place: str, task: Task, reference: Reference) -> None:
+        if reference.problem:
+            message = (
+                f"the required orders cannot be placed as they stand: {reference.problem}; vita_orders does not apply"
+            )
+            self.log.note("unplaceable", place, message, leaves="required orders")
+        elif reference.end is None:
+            self.log.note("no_orders", place, "the task requires no orders; vita_orders does not apply")
+        for kind, message in reference.notes:
+            self.log.note(kind, place, message)
+        if not task.evaluation_criteria.rubrics:
+            self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
+
+    def _messages(self, task: Task, place: str) -> list[JsonObject]:
+        roles = {"user": "user", "assistant": "agent"}
+        given = [
+            {"role": roles[str(message.get("role"))], "text": message["content"]}
+            for message in task.message_history
+            if message.get("role") in roles and isinstance(message.get("content"), str) and message["content"].strip()
+        ]
+        if left := len(task.message_history) - len(given):
+            self.log.note(
+                "message_history",
+                place,
+                f"{left} earlier messages are no words of user or assistant",
+                leaves="messages",
+            )
+        return given
+
+
+def _orders(reference: Reference, language: str) -> list[JsonObject]:
+    """Return the requirement that compares the orders at the end, where they can be compared."""
+    if reference.end is None:
+        return []
+    check = {"kind": "python", "name": "vita_orders", "arguments": reference.end}
+    return [{"id": ORDERS, "kind": "hard", "scope": "outcome", "text": _ORDERS_TEXT[language], "check": check}]
+
+
+def _rubrics(task: Task) -> list[JsonObject]:
+    return [
+        {"id": f"{RUBRIC}{number}", "kind": "asked", "scope": "trajectory", "text": rubric}
+        for number, rubric in enumerate(task.evaluation_criteria.rubrics, 1)
+    ]
+
+
+def _answers(task: Task, language: str) -> list[JsonObject]:
+    """Return what every user can say: the user id, and where they live or work."""
+    said = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
+    answers = [{"asked": list(_ASKED_ID), "say": said[0].format(task.environment.user_id)}]
+    if task.environment.location:
+        places = "; ".join(place.address for place in task.environment.location[:10])
+        answers.append({"asked": list(_ASKED_ADDRESS), "say": said[1].format(places)})
+    return answers
+
+
+@cache
+def _tools_of(part: str) -> Mapping[str, Tool]:
+    return tools_of(files(__package__).joinpath("tools", f"{part}.yaml").read_text(encoding="utf-8"))

@@ -1,0 +1,169 @@
+"""The end that a caller decides: which orders, bookings and reservations there are, and how they stand. The check ``vita_orders`` compares it.
+
+Of a new order count shop, products, how many, whether it is paid; of a delivery the address, too, and, where the reference gives them, the time, a
+product's choice, and that there is a note. Of a booking or reservation count shop, time, people. Ids, prices and the words of a note do not count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from pytest_mapsat import Episode, Finding
+from pytest_mapsat.model import Json, JsonObject
+
+Standing = Literal["unpaid", "paid", "cancelled"]
+#: The tables that are compared, and what of a booking or reservation holds its time.
+_TIMES: Mapping[str, str] = {"orders": "", "books": "book_time", "reservations": "reservation_time"}
+_WANTED = "the orders, bookings and reservations of the reference, and no others"
+_MOST = 200
+
+
+def standing(status: str) -> Standing:
+    """Return how an order stands, as far as a caller decides: what is processed, delivered or consumed was paid; a reservation that stands counts as paid."""
+    return "unpaid" if status == "unpaid" else "cancelled" if status == "cancelled" else "paid"
+
+
+def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject]:
+    """Return what is compared of new rows.
+
+    A delivery is one form. Of everything else that is ordered, and of which one call orders one product, equal ones are added up. What has been
+    cancelled again is left out.
+
+    Args:
+        rows: each with the name of its table.
+    """
+    forms: list[JsonObject] = []
+    counted: Counter[tuple[str, ...]] = Counter()
+    for table, row in rows:
+        stands = standing(row["status"])
+        if stands == "cancelled":
+            continue
+        if table != "orders":
+            people = row["customer_count"]
+            forms.append(
+                {"kind": table, "shop": row["shop_id"], "time": row[_TIMES[table]], "people": people, "stands": stands}
+            )
+        elif row["kind"] == "delivery":
+            forms.append(_delivery(row, stands))
+        else:
+            for product in row["products"]:
+                key = row["kind"], row["shop_id"], product["product_id"], product.get("date", ""), stands
+                counted[key] += product["quantity"]
+    names = ("kind", "shop", "product", "date", "stands")
+    forms += [{**dict(zip(names, key, strict=True)), "count": count} for key, count in sorted(counted.items())]
+    return forms
+
+
+def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
+    items: Counter[str] = Counter()
+    for product in row["products"]:
+        items[product["product_id"]] += product["quantity"]
+    return {
+        "kind": "delivery",
+        "shop": row["shop_id"],
+        "items": dict(sorted(items.items())),
+        "choices": sorted(f"{product['product_id']}: {product.get('attributes', '')}" for product in row["products"]),
+        "place": row["place"],
+        "time": row["dispatch_time"],
+        "note": bool(row["note"].strip()),
+        "stands": stands,
+    }
+
+
+def _fits(wanted: JsonObject, form: JsonObject) -> bool:
+    """Return whether a form has all that is wanted; what the reference leaves open may be anything."""
+    return all(
+        set(value) <= set(form.get(name, ())) if name == "choices" else form.get(name) == value
+        for name, value in wanted.items()
+    )
+
+
+def _paired(wanted: Sequence[JsonObject], forms: Sequence[JsonObject]) -> dict[int, int]:
+    """Return as many pairs as there can be of a form and what is wanted that it fits, by their places."""
+    owner: dict[int, int] = {}
+
+    def give(place: int, tried: set[int]) -> bool:
+        for at, form in enumerate(forms):
+            if at not in tried and _fits(wanted[place], form):
+                tried.add(at)
+                if at not in owner or give(owner[at], tried):
+                    owner[at] = place
+                    return True
+        return False
+
+    for place in range(len(wanted)):
+        give(place, set())
+    return owner
+
+
+def vita_orders(
+    episode: Episode,
+    placed: Sequence[JsonObject] = (),
+    earlier: Mapping[str, JsonObject] | None = None,
+    optional: Sequence[JsonObject] = (),
+) -> Finding:
+    """The episode ends with the orders of the reference.
+
+    Args:
+        episode: the dialogue with its changes.
+        placed: what must be new, in the forms of ``new_forms``; what a form lacks may be anything.
+        earlier: how orders that were there before must stand, by id; all others stay as they are.
+        optional: what may be new besides.
+    """
+    earlier = earlier or {}
+    changes = [change for change in episode.changes if change.table in _TIMES]
+    if len(changes) > _MOST:
+        return Finding(False, f"{len(changes)} orders, bookings and reservations are new or changed", _WANTED)
+    forms = new_forms(
+        (change.table, change.after) for change in changes if change.before is None and change.after is not None
+    )
+    owner = _paired([*placed, *optional], forms)
+    met = set(owner.values())
+    missing = [wanted for place, wanted in enumerate(placed) if place not in met]
+    extra = [form for at, form in enumerate(forms) if at not in owner]
+    compared = [(_told(wanted), "nothing") for wanted in missing] + [("nothing", _told(form)) for form in extra]
+    seen: set[str] = set()
+    for change in changes:
+        if change.before is not None:
+            seen.add(change.id)
+            compared += _changed(change.id, change.before, change.after, earlier.get(change.id, {}))
+    compared += [(f"{name} {_told(wanted)}", "as it was") for name, wanted in earlier.items() if name not in seen]
+    if compared:
+        why = "; ".join(f"expected {wanted}, found {ended}" for wanted, ended in compared[:3])
+        return Finding(False, why, _WANTED, compared=(("reference", "episode"), *compared[:20]))
+    idle = not changes and not placed and not earlier
+    return Finding(True, f"{len(forms)} new, {len(seen)} changed, as in the reference", _WANTED, idle=idle)
+
+
+def _changed(
+    name: str, before: Mapping[str, Json], after: Mapping[str, Json] | None, wanted: Mapping[str, Json]
+) -> list[tuple[str, str]]:
+    """Return in what an order that was there before ends otherwise than wanted."""
+    if after is None:
+        return [(f"{name} {_told(wanted)}", "it is gone")]
+    was, ends = _state(before), _state(after)
+    if wanted.get("note"):
+        was.pop("note")
+        ends["note"] = bool(str(ends["note"]).strip())
+    expected = {**was, **wanted}
+    differing = [column for column in expected if expected[column] != ends.get(column)]
+    return [(f"{name} {column} {expected[column]}", f"{column} {ends.get(column)}") for column in differing]
+
+
+def _state(row: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what a caller can change of an order that is there."""
+    dates = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
+    when = next((row[column] for column in _TIMES.values() if column and column in row), "")
+    return {
+        "stands": standing(row["status"]),
+        "products": dates,
+        "note": row.get("note", ""),
+        "time": when,
+        "people": row.get("customer_count", 0),
+    }
+
+
+def _told(form: Mapping[str, Json]) -> str:
+    return " ".join(f"{name}={value}" for name, value in form.items() if value not in ("", [], {}))

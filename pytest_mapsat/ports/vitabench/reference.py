@@ -1,0 +1,401 @@
+"""What a task's ``required_orders`` ask for: which calls place them in its world, and the end that these lead to.
+
+The source gives the orders as they stand at the end. One that was there before is cancelled, paid, noted or moved; any other is new. Where an id is that of
+an earlier order and the rest is another one's, the source has used it twice: the order is new, and the earlier one, which the end lacks, is cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_mapsat import Refused
+from pytest_mapsat.model import Json, JsonObject, shown
+from pytest_mapsat.sandbox import State, Table
+
+from .orders import new_forms, standing
+from .tasks import KINDS, Kept, Offer, Order, Ordered, Task, label_of
+from .worlds import WORLDS, world_named
+
+#: Which domain a kind of order belongs to; all others are of ``ota``.
+_DOMAIN = {"delivery": "delivery", "instore": "instore"}
+#: The parameter with the product, by kind.
+_PRODUCT = {
+    "hotel": "room_id",
+    "attraction": "ticket_id",
+    "flight": "seat_id",
+    "train": "seat_id",
+    "taxi": "product_id",
+}
+_MOVED = ("flight", "train")
+
+
+class UnplaceableError(Exception):
+    """Required orders cannot be placed as they stand; says why."""
+
+
+@dataclass
+class Reference:
+    """What a task's required orders come to.
+
+    Attributes:
+        calls: the tool calls that place them.
+        end: the arguments of the check ``vita_orders``; None where they cannot be placed.
+        problem: why they cannot.
+        notes: what is odd about them, each a kind and a message.
+    """
+
+    calls: list[JsonObject] = field(default_factory=list)
+    end: JsonObject | None = None
+    problem: str = ""
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+
+def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Reference:
+    """Play the required orders of a task in its world, and return what they come to.
+
+    Args:
+        task: the task.
+        tables: the rows that it begins with.
+    """
+    reference = Reference()
+    try:
+        _Player(task, tables, reference).play()
+    except UnplaceableError as why:
+        reference.calls, reference.problem = [], str(why)
+    except ValueError as wrong:
+        reference.calls, reference.problem = [], " ".join(str(wrong).split())[:400]
+    return reference
+
+
+class _Player:
+    """Places the required orders of one task in a fresh world."""
+
+    def __init__(self, task: Task, tables: Mapping[str, Sequence[JsonObject]], reference: Reference) -> None:
+        self._task = task
+        self._environment = task.environment
+        self._reference = reference
+        self._state = State({name: Table(name, tuple(rows)) for name, rows in tables.items()})
+        self._world = world_named(tuple(WORLDS))(self._state)
+        self._shops = {shop_id: (kind, shop) for kind, shop_id, shop in task.environment.sold()}
+        self._earlier = {order.order_id: order for order in task.environment.orders.values()}
+        self._kept_before = {
+            kept.id: kept for kept in (*task.environment.books.values(), *task.environment.reservations.values())
+        }
+        self._end: dict[str, JsonObject] = {}
+
+    def play(self) -> None:
+        """Play. Raises UnplaceableError, ValueError."""
+        states = self._task.evaluation_criteria.expected_states
+        orders, kept = self._read([order for state in states for order in state.required_orders])
+        optional, _ = self._read([order for state in states for order in state.optional_orders])
+        if not orders and not kept:
+            return
+        new = self._settle(orders)
+        for order in new:
+            self._place(order)
+        for booking in kept:
+            self._keep(booking)
+        self._reference.end = {"placed": self._placed(new), "earlier": self._end}
+        if optional:
+            self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
+
+    def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Kept]]:
+        """Return orders, then bookings and reservations, each once; of one id the last."""
+        orders: dict[str, Order] = {}
+        kept: dict[str, Kept] = {}
+        for data in raw:
+            if data.get("book_id") or data.get("reservation_id"):
+                booking = Kept.model_validate(data)
+                kept[booking.id] = booking
+                continue
+            order = Order.model_validate(data)
+            for product in order.products:
+                if "order_id" in product and "product_id" not in product:
+                    raise UnplaceableError(f"order {product['order_id']} stands inside order {order.order_id}")
+            orders[order.order_id] = order
+        return list(orders.values()), list(kept.values())
+
+    # -- orders that were there before
+
+    def _settle(self, orders: Sequence[Order]) -> list[Order]:
+        """Change the earlier orders that are required otherwise than they stand, and return the orders that are new."""
+        left = dict(self._earlier)
+        new: list[Order] = []
+        for order in orders:
+            before = left.get(order.order_id)
+            if before is not None and (_same_items(before, order) or _is_moved(before, order)):
+                del left[order.order_id]
+                self._change(before, order)
+            else:
+                new.append(order)
+        for order in [order for order in new if order.status == "cancelled"]:
+            new.remove(order)
+            before = next((before for before in left.values() if _same_items(before, order)), None)
+            if before is None:
+                self._note(
+                    "reference", f"order {order.order_id} is cancelled, and was never placed: nothing is asked for"
+                )
+            else:
+                del left[before.order_id]
+                self._change(before, order)
+        for order in new:
+            before = left.pop(order.order_id, None)
+            if before is not None:
+                self._note(
+                    "reference",
+                    f"{order.order_id} is the id of an earlier order with other products: it is cancelled, and a new one placed",
+                )
+                self._change(before, before.model_copy(update={"status": "cancelled"}))
+        return new
+
+    def _change(self, before: Order, order: Order) -> None:
+        """Bring an earlier order to where it is required."""
+        kind, name = before.order_type, before.order_id
+        wanted: JsonObject = {}
+        if _is_moved(before, order):
+            date = Ordered.model_validate(order.products[0]).date
+            moved = self._call(f"modify_{kind}_order", order_id=name, user_id=self._world.user, new_date=date)
+            wanted["products"] = [f"{product['product_id']} x {product['quantity']}" for product in moved["products"]]
+            before = before.model_copy(update={"status": moved["status"]})
+        was, stands = standing(before.status), standing(order.status)
+        if stands == "cancelled" != was:
+            tool, arguments = _cancelling(kind, name, self._world.user)
+            self._call(tool, **arguments)
+        elif stands == "paid" and was == "unpaid":
+            self._call(f"pay_{kind}_order", order_id=name)
+        elif stands != was:
+            self._note("reference", f"order {name} is paid, and required unpaid: it stays as it is")
+            stands = was
+        if stands != standing(self._earlier[name].status):
+            wanted["stands"] = stands
+        if kind == "delivery" and order.note.strip() and order.note.strip() != before.note.strip():
+            self._call("modify_delivery_order", order_id=name, note=order.note)
+            wanted["note"] = True
+        if wanted:
+            self._end[name] = wanted
+
+    # -- new ones
+
+    def _place(self, order: Order) -> None:
+        """Place an order and pay it where it is required paid. Raises UnplaceableError."""
+        kind, shop = order.order_type, order.store_id
+        if kind not in KINDS or _DOMAIN.get(kind, "ota") not in self._task.domains:
+            raise UnplaceableError(
+                f"order {order.order_id} is of the kind {shown(kind)}, which is not of the task's domain {self._task.domain}"
+            )
+        products = [Ordered.model_validate(product) for product in order.products]
+        if not products:
+            raise UnplaceableError(f"order {order.order_id} has no products")
+        self._remark(order, products)
+        user = self._world.user
+        if kind == "delivery":
+            placed = [self._call("create_delivery_order", **self._delivered(order, products))]
+        elif kind == "instore":
+            placed = [
+                self._call(
+                    "create_instore_product_order",
+                    user_id=user,
+                    shop_id=shop,
+                    product_id=product.product_id,
+                    quantity=product.quantity,
+                )
+                for product in products
+            ]
+        else:
+            placed = [call for product in products for call in self._travel(kind, shop, product)]
+        for created in placed if standing(order.status) == "paid" else ():
+            self._call(f"pay_{kind}_order", order_id=created["order_id"])
+
+    def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
+        address = (
+            order.location.address if order.location else next((p.address for p in self._environment.location), "")
+        )
+        arguments: JsonObject = {
+            "user_id": self._world.user,
+            "store_id": order.store_id,
+            "product_ids": [product.product_id for product in products],
+            "product_cnts": [product.quantity for product in products],
+            "address": address,
+            "dispatch_time": order.dispatch_time or self._environment.time,
+        }
+        if any(product.attributes for product in products):
+            arguments["attributes"] = [product.attributes for product in products]
+        return arguments | ({"note": order.note} if order.note else {})
+
+    def _travel(self, kind: str, shop: str, product: Ordered) -> list[JsonObject]:
+        """Order rooms, one a call; tickets and seats of a day; rides."""
+        arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
+        if kind == "hotel":
+            return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
+        arguments |= {"quantity": product.quantity} | ({} if kind == "taxi" else {"date": product.date})
+        return [self._call(f"create_{kind}_order", **arguments)]
+
+    def _keep(self, booking: Kept) -> None:
+        """Book or reserve, or bring what was booked before to where it is required. Raises UnplaceableError."""
+        noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
+        before = self._kept_before.get(booking.id)
+        stands = standing(booking.status)
+        if before is not None:
+            self._keep_otherwise(noun, before, booking)
+            return
+        if stands == "cancelled":
+            self._note("reference", f"{noun} {booking.id} is cancelled, and was never made: nothing is asked for")
+            return
+        if "instore" not in self._task.domains:
+            raise UnplaceableError(f"{noun} {booking.id} is none of the task's domain {self._task.domain}")
+        self._label(f"{noun} {booking.id}", booking.shop_id, ())
+        if when < self._environment.time:
+            self._note("past", f"{noun} {booking.id} is for {when}, and it is {self._environment.time}")
+        made = self._call(
+            f"instore_{noun}",
+            user_id=self._world.user,
+            shop_id=booking.shop_id,
+            time=when,
+            customer_count=booking.customer_count,
+        )
+        if made["status"] == "unpaid" and stands == "paid":
+            self._call("pay_instore_book", book_id=made["book_id"])
+
+    def _keep_otherwise(self, noun: str, before: Kept, booking: Kept) -> None:
+        stands, wanted = standing(booking.status), {}
+        when = booking.book_time or booking.reservation_time
+        if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
+            self._call(
+                "instore_modify_reservation", reservation_id=before.id, time=when, customer_count=booking.customer_count
+            )
+            wanted = {"time": when, "people": booking.customer_count}
+        if stands == "cancelled" and standing(before.status) != "cancelled":
+            self._call(f"instore_cancel_{noun}", **{f"{noun}_id": before.id})
+            wanted["stands"] = stands
+        elif noun == "book" and stands == "paid" and before.status == "unpaid":
+            self._call("pay_instore_book", book_id=before.id)
+            wanted["stands"] = stands
+        if wanted:
+            self._end[before.id] = wanted
+
+    def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
+        """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
+        try:
+            result: JsonObject = getattr(self._world, tool)(**arguments)
+        except Refused as refused:
+            raise UnplaceableError(f"{tool}: {refused.reason}") from None
+        self._reference.calls.append({"tool": tool, "arguments": arguments})
+        return result
+
+    # -- the end, and what is odd
+
+    def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
+        """Return what must be new at the end, without what the reference leaves open."""
+        open_time = {order.order_id for order in new if not order.dispatch_time}
+        forms: list[JsonObject] = []
+        for order in new:
+            if order.order_type == "delivery":
+                forms += self._form(order, timed=order.order_id not in open_time)
+        rows = [
+            (table, row)
+            for table in ("orders", "books", "reservations")
+            for row in self._state[table].values()
+            if row["id"] not in self._earlier and row["id"] not in self._kept_before and row.get("kind") != "delivery"
+        ]
+        return forms + new_forms(rows)
+
+    def _form(self, order: Order, *, timed: bool = True) -> list[JsonObject]:
+        """Return what is compared of an order of the source."""
+        products = [Ordered.model_validate(product) for product in order.products]
+        place = self._world.known_address(order.location.address)[0] if order.location else ""
+        row = {
+            "kind": order.order_type,
+            "shop_id": order.store_id,
+            "status": order.status,
+            "products": [product.model_dump() for product in products],
+            "place": place,
+            "dispatch_time": order.dispatch_time,
+            "note": order.note,
+        }
+        forms = new_forms([("orders", row)])
+        for form in forms if order.order_type == "delivery" else ():
+            offered = {offer.product_id: offer.attributes for offer in self._offers(order.store_id)}
+            form["choices"] = sorted(
+                f"{product.product_id}: {product.attributes}"
+                for product in products
+                if product.attributes and product.attributes in offered.get(product.product_id, ())
+            )
+            kept = {
+                "place": bool(place),
+                "time": timed and bool(order.dispatch_time),
+                "note": form["note"],
+                "choices": bool(form["choices"]),
+            }
+            for name in [name for name, told in kept.items() if not told]:
+                del form[name]
+        return forms
+
+    def _offers(self, shop_id: str) -> list[Offer]:
+        return (
+            [Offer.model_validate(offer) for offer in self._shops[shop_id][1].products]
+            if shop_id in self._shops
+            else []
+        )
+
+    def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
+        name = f"order {order.order_id}"
+        self._label(name, order.store_id, [product.product_id for product in products])
+        if order.user_id and order.user_id != self._world.user:
+            self._note(
+                "user",
+                f"{name} is of the user {order.user_id}, and the task's is {self._world.user}: the task's is taken",
+            )
+        if order.order_type != "delivery" and len(products) > 1:
+            self._note(
+                "split", f"{name} has {len(products)} products, and one call orders one: it is placed as several orders"
+            )
+        if standing(order.status) == "unpaid":
+            self._note("unpaid", f"{name} is unpaid in the reference: who pays it ends otherwise")
+        if order.location and all(order.location.address != place.address for place in self._environment.location):
+            self._note("address", f"the address of {name} is none of the task's; the one that is most like it is meant")
+
+    def _label(self, name: str, shop_id: str, product_ids: Sequence[str]) -> None:
+        """Note where the source calls a shop or a product of a required order a distractor."""
+        if shop_id not in self._shops:
+            return
+        shop = self._shops[shop_id][1]
+        if word := label_of(shop.labels):
+            self._note("distraction", f"{name} is at {shop_id}, which the source labels {shown(word)}")
+        for product in shop.products:
+            word = label_of(product)
+            if word and product.get("product_id") in product_ids:
+                self._note("distraction", f"{name} has {product['product_id']}, which the source labels {shown(word)}")
+
+    def _note(self, kind: str, message: str) -> None:
+        self._reference.notes.append((kind, message))
+
+
+def _items(order: Order) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for product in map(Ordered.model_validate, order.products):
+        counted[json.dumps([product.product_id, product.date])] += product.quantity
+    return counted
+
+
+def _same_items(before: Order, order: Order) -> bool:
+    return before.store_id == order.store_id and _items(before) == _items(order)
+
+
+def _is_moved(before: Order, order: Order) -> bool:
+    """Return whether an order is an earlier one on another day."""
+    if before.order_type not in _MOVED or (before.order_type, before.store_id) != (order.order_type, order.store_id):
+        return False
+    if len(before.products) != 1 or len(order.products) != 1:
+        return False
+    was, ends = Ordered.model_validate(before.products[0]), Ordered.model_validate(order.products[0])
+    return was.date != ends.date and (was.seat_type, was.quantity) == (ends.seat_type, ends.quantity)
+
+
+def _cancelling(kind: str, order_id: str, user_id: str) -> tuple[str, JsonObject]:
+    """Return the call that cancels an order."""
+    if kind in ("delivery", "instore"):
+        return ("cancel_delivery_order" if kind == "delivery" else "instore_cancel_order"), {"order_id": order_id}
+    return f"cancel_{kind}_order", {"order_id": order_id, "user_id": user_id}

@@ -1,0 +1,84 @@
+"""Where the tasks of a source stand: the repository, a folder of it, a file with a list of tasks, or one with a task a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from pytest_mapsat.formats import limits, located_json, printable, read_bytes, read_lines, shown_path
+from pytest_mapsat.model import Json, Problem, SuiteError, shown
+
+_PATTERNS = (
+    "data/vita/domains/*/tasks*.json",
+    "vita/domains/*/tasks*.json",
+    "domains/*/tasks*.json",
+    "*/tasks*.json",
+    "tasks*.json",
+    "*.jsonl",
+    "*.jsonl.gz",
+    "*.json",
+)
+_BLANK = re.compile(r"\s*")
+
+
+def task_files(src: Path) -> list[Path]:
+    """Return the files of a source that hold tasks, sorted. Raises SuiteError where there is none."""
+    if src.is_file():
+        return [src]
+    inside = src.resolve()
+    for patterns in (_PATTERNS[:3], _PATTERNS[3:5], _PATTERNS[5:]):
+        matching = sorted(set(chain.from_iterable(src.glob(pattern) for pattern in patterns)))
+        # A link that leads out of the source is no part of it.
+        if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
+            return files
+    hint = "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
+    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks" if src.is_dir() else "is not there", hint))
+
+
+def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Json]]:
+    """Give the tasks of a file, each with its place; what is no JSON on a line of its own is added to the problems.
+
+    Raises:
+        SuiteError: the file cannot be read, or is no JSON.
+    """
+    # All files of the published layout have the same two names: the folder tells them apart.
+    name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
+    if ".jsonl" in path.name:
+        for line in read_lines(path, limits.DIALOGUE_BYTES):
+            try:
+                yield f"{name}:{line.number}", located_json(line.data.decode(), name, line.number)
+            except UnicodeDecodeError:
+                log_problem.append(Problem(name, line.number, "is not UTF-8", "save the file as UTF-8 text"))
+            except SuiteError as error:
+                log_problem.extend(error.problems)
+        return
+    try:
+        text = read_bytes(path, limits.CELL_BYTES, shown_path(path)).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SuiteError(Problem(shown_path(path), 1, "is not UTF-8", "save the file as UTF-8 text")) from None
+    yield from _elements(text, shown_path(path), name)
+
+
+def _elements(text: str, path: str, name: str) -> Iterator[tuple[str, Json]]:
+    """Give the elements of a list, or the one object that the text is, each with the line that it begins on. Raises SuiteError."""
+    data = located_json(text, path, 1)
+    if isinstance(data, dict):
+        yield f"{name}:1", data
+        return
+    if not isinstance(data, list):
+        raise SuiteError(Problem(path, 1, f"found {shown(data)}, expected a list of tasks"))
+    decoder, at, line, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
+    for element in data:
+        at = _skip(text, at)
+        line += text.count("\n", counted, at)
+        counted = at
+        yield f"{name}:{line}", element
+        at = _skip(text, decoder.raw_decode(text, at)[1]) + 1  # past the comma
+
+
+def _skip(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    return blank.end() if blank else at

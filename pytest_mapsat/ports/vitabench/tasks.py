@@ -1,0 +1,366 @@
+"""Tasks of VitaBench as typed values, and the rows of the tables that a task begins with.
+
+Only what is named here comes over. The labels of the source that tell targets from distractors (``shop_type``, ``product_type``, ``distraction_reason``
+and their like) are in no row, so that no tool can show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
+
+from .world import TASK, day_of, moment_of
+
+#: kind of order -> where an environment has what can be ordered, and the name of its ids.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "delivery": ("stores", "store_id"),
+    "instore": ("shops", "shop_id"),
+    "hotel": ("hotels", "hotel_id"),
+    "attraction": ("attractions", "attraction_id"),
+    "flight": ("flights", "flight_id"),
+    "train": ("trains", "train_id"),
+    "taxi": ("taxis", "taxi_id"),
+}
+#: How the source names the domains.
+_DOMAINS = {"delivery": "delivery", "instore": "instore", "ota": "ota"} | dict.fromkeys(
+    ("in-store", "in-store consumption", "in_store"), "instore"
+)
+_TARGET = "target"
+
+
+def _moment(text: str) -> str:
+    return moment_of(text) if text.strip() else ""
+
+
+def _day(text: str) -> str:
+    return day_of(text) if text.strip() else ""
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) and value else value or []
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
+Day = Annotated[str, AfterValidator(_day)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+#: Ids of the source end in blanks at times.
+Id = Annotated[str, BeforeValidator(_stripped), Field(min_length=1, max_length=200)]
+Number = int | float
+
+
+class _Part(BaseModel):
+    """Part of a task: what is not used here is passed over, null counts as not given."""
+
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, defer_build=True, coerce_numbers_to_str=True, allow_inf_nan=False
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        given = {name: value for name, value in data.items() if value is not None}
+        missing = [name for name, field in cls.model_fields.items() if field.is_required() and name not in given]
+        for name in missing:
+            hint = did_you_mean(name, given.keys() - cls.model_fields.keys())
+            if hint:
+                raise ValueError(f"there is no {name}; {hint}")
+        return given
+
+
+class Place(_Part):
+    """An address and where it lies, degrees."""
+
+    address: str
+    longitude: Annotated[float, Field(ge=-180, le=180)]
+    latitude: Annotated[float, Field(ge=-90, le=90)]
+
+
+class Weather(_Part):
+    """The weather of one day of a city, degrees Celsius and percent."""
+
+    city: str
+    datetime: Day
+    category: str = ""
+    temperature: tuple[Number, ...] = ()
+    humidity: Number = 0
+
+
+class Offer(_Part):
+    """What can be ordered at a shop."""
+
+    product_id: Id
+    price: Annotated[Number, Field(ge=0)]
+    name: str = ""
+    store_id: str = ""
+    store_name: str = ""
+    shop_id: str = ""
+    tags: Words = ()
+    attributes: Words = ()
+    quantity: Annotated[int, Field(ge=0)] = 0
+    date: Day = ""
+    room_type: str = ""
+    ticket_type: str = ""
+    seat_type: str = ""
+    platform: str = ""
+
+
+class Shop(_Part):
+    """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
+
+    store_id: str = ""
+    name: str = ""
+    shop_id: str = ""
+    shop_name: str = ""
+    hotel_id: str = ""
+    hotel_name: str = ""
+    attraction_id: str = ""
+    attraction_name: str = ""
+    flight_id: str = ""
+    flight_number: str = ""
+    train_id: str = ""
+    train_number: str = ""
+    taxi_id: str = ""
+    category: str = ""
+    score: Number = 0
+    star_rating: Number = 0
+    description: str = ""
+    opening_hours: str = ""
+    ticket_price: Number = 0
+    location: Place | None = None
+    departure_city: str = ""
+    arrival_city: str = ""
+    departure_airport_location: Place | None = None
+    arrival_airport_location: Place | None = None
+    departure_station_location: Place | None = None
+    arrival_station_location: Place | None = None
+    departure_location: Place | None = None
+    arrival_location: Place | None = None
+    departure_time: str = ""
+    arrival_time: str = ""
+    platform: str = ""
+    estimated_duration: str = ""
+    estimated_price: Number = 0
+    tags: Words = ()
+    enable_book: bool = False
+    book_price: Number = 0
+    enable_reservation: bool = False
+    products: tuple[JsonObject, ...] = ()
+    #: The labels, which no row has; a taxi's own type has the same form of name.
+    labels: Mapping[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _labelled(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {**data, "labels": {name: str(value) for name, value in data.items() if name.endswith("_type")}}
+
+
+class Ordered(_Part):
+    """A product in an order."""
+
+    product_id: Id
+    quantity: Annotated[int, Field(ge=1)] = 1
+    price: Number = 0
+    name: str = ""
+    attributes: Annotated[
+        str, BeforeValidator(lambda value: ", ".join(value) if isinstance(value, list) else value)
+    ] = ""
+    date: Day = ""
+    room_type: str = ""
+    ticket_type: str = ""
+    seat_type: str = ""
+
+
+class Order(_Part):
+    """An order that the user has, or must have at the end."""
+
+    order_id: Id
+    order_type: str
+    store_id: Id
+    user_id: str = ""
+    status: str = "unpaid"
+    products: tuple[JsonObject, ...] = ()
+    note: str = ""
+    location: Place | None = None
+    dispatch_time: Moment = ""
+    delivery_time: str = ""
+    total_price: Number = 0
+    create_time: str = ""
+    update_time: str = ""
+
+
+class Kept(_Part):
+    """A booking of a table, or a reservation."""
+
+    shop_id: Id
+    book_id: Annotated[str, BeforeValidator(_stripped)] = ""
+    reservation_id: Annotated[str, BeforeValidator(_stripped)] = ""
+    book_time: Moment = ""
+    reservation_time: Moment = ""
+    book_price: Number = 0
+    customer_id: str = ""
+    customer_count: Annotated[int, Field(ge=1)] = 1
+    status: str = "unpaid"
+    update_time: str = ""
+
+    @property
+    def id(self) -> str:
+        """What it is known by."""
+        return self.book_id or self.reservation_id
+
+
+class Environment(_Part):
+    """What a task begins with."""
+
+    time: Moment
+    user_id: Id
+    orders: Mapping[str, Order] = Field(default_factory=dict)
+    books: Mapping[str, Kept] = Field(default_factory=dict)
+    reservations: Mapping[str, Kept] = Field(default_factory=dict)
+    weather: tuple[Weather, ...] = ()
+    location: tuple[Place, ...] = ()
+    user_historical_behaviors: JsonObject = Field(default_factory=dict)
+    stores: Mapping[str, Shop] = Field(default_factory=dict)
+    shops: Mapping[str, Shop] = Field(default_factory=dict)
+    hotels: Mapping[str, Shop] = Field(default_factory=dict)
+    attractions: Mapping[str, Shop] = Field(default_factory=dict)
+    flights: Mapping[str, Shop] = Field(default_factory=dict)
+    trains: Mapping[str, Shop] = Field(default_factory=dict)
+    taxis: Mapping[str, Shop] = Field(default_factory=dict)
+
+    def sold(self) -> Iterator[tuple[str, str, Shop]]:
+        """Give each shop with its kind and its id: the key that it stands under, by which products and orders name it."""
+        for kind, (collection, _) in KINDS.items():
+            for key, shop in getattr(self, collection).items():
+                yield kind, key, shop
+
+
+class ExpectedState(_Part):
+    """What holds at the end."""
+
+    required_orders: tuple[JsonObject, ...] = ()
+    optional_orders: tuple[JsonObject, ...] = ()
+    state_rubrics: tuple[str, ...] = ()
+
+
+class Criteria(_Part):
+    """What a task is judged by."""
+
+    expected_states: tuple[ExpectedState, ...] = ()
+    overall_rubrics: tuple[str, ...] = ()
+
+    @property
+    def rubrics(self) -> list[str]:
+        """The rubrics, each once: those of the states, then those of the whole."""
+        listed = [rubric for state in self.expected_states for rubric in state.state_rubrics]
+        return list(dict.fromkeys(rubric for rubric in (*listed, *self.overall_rubrics) if rubric.strip()))
+
+
+class Scenario(_Part):
+    """Who the user is; of 2.0, what the user prefers at this task."""
+
+    user_profile: JsonObject = Field(default_factory=dict)
+    personalized_preference_memory: JsonObject = Field(default_factory=dict)
+
+
+class Task(_Part):
+    """A task of 1.0, or one of a user's in 2.0."""
+
+    id: Id
+    domain: str
+    environment: Environment
+    instructions: Annotated[str, Field(min_length=1)]
+    user_scenario: Scenario = Scenario()
+    evaluation_criteria: Criteria = Criteria()
+    message_history: tuple[JsonObject, ...] = ()
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """Its domains by their names here. Raises ValueError for one that there is not."""
+        listed = []
+        for name in self.domain.split(","):
+            if name.strip().lower() not in _DOMAINS:
+                hint = (
+                    did_you_mean(name.strip(), _DOMAINS)
+                    or "expected delivery, instore, ota, or some of them with commas"
+                )
+                raise ValueError(f"domain: found {shown(name.strip())}; {hint}")
+            listed.append(_DOMAINS[name.strip().lower()])
+        return tuple(dict.fromkeys(listed))
+
+
+def label_of(label: Mapping[str, str] | JsonObject) -> str:
+    """Return what the source says of a shop or a product, where that is anything but a target."""
+    types = (str(value) for name, value in label.items() if name.endswith("_type"))
+    return next((word for word in types if word != _TARGET and ("distract" in word or word == "irrelevant")), "")
+
+
+def tables_of(environment: Environment) -> dict[str, list[JsonObject]]:
+    """Return the rows of each table that an environment begins with.
+
+    Raises:
+        ValueError: a product, or what was ordered, cannot be read; pydantic's ``ValidationError`` is one.
+    """
+    rows: dict[str, list[JsonObject]] = {
+        "task": [{"id": TASK, "time": environment.time, "user_id": environment.user_id}],
+        "places": [{"id": f"place-{at}", **_dumped(place)} for at, place in enumerate(environment.location, 1)],
+        "weather": [{"id": f"day-{at}", **_dumped(day)} for at, day in enumerate(environment.weather, 1)],
+        "habits": [{"id": "habits", "told": environment.user_historical_behaviors}],
+        "shops": [],
+        "products": [],
+        "orders": [_order_row(order, environment) for order in environment.orders.values()],
+        "books": [_kept_row(kept, environment) for kept in environment.books.values()],
+        "reservations": [_kept_row(kept, environment) for kept in environment.reservations.values()],
+    }
+    for kind, shop_id, shop in environment.sold():
+        rows["shops"].append({"id": shop_id, "kind": kind, **_dumped(shop), KINDS[kind][1]: shop_id})
+        for at, product in enumerate(shop.products, 1):
+            offer = _dumped(Offer.model_validate(product))
+            rows["products"].append({"id": f"{shop_id}/{at}", "kind": kind, "shop": shop_id, **offer})
+    return rows
+
+
+def _dumped(part: _Part) -> dict[str, Json]:
+    return part.model_dump(mode="json", exclude_unset=True, exclude={"products", "labels"})
+
+
+def _order_row(order: Order, environment: Environment) -> JsonObject:
+    row: JsonObject = {
+        "id": order.order_id,
+        "kind": order.order_type,
+        "user_id": order.user_id or environment.user_id,
+        "shop_id": order.store_id,
+        "status": order.status,
+        "total_price": order.total_price,
+        "create_time": order.create_time,
+        "update_time": order.update_time,
+        "products": [_dumped(Ordered.model_validate(product)) for product in order.products],
+        "note": order.note,
+    }
+    if order.order_type == "delivery":
+        address = order.location.address if order.location else ""
+        row |= {"address": address, "place": address, "dispatch_time": order.dispatch_time}
+        row["delivery_time"] = order.delivery_time
+    return row
+
+
+def _kept_row(kept: Kept, environment: Environment) -> JsonObject:
+    row = _dumped(kept)
+    ids = {"id": kept.id, "customer_id": kept.customer_id or environment.user_id}
+    common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
+    return {
+        **common,
+        **{name: value for name, value in row.items() if name not in ("book_id", "reservation_id")},
+        **ids,
+    }

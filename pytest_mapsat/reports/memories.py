@@ -1,0 +1,78 @@
+"""Runs of several memories side by side, as the first table of VitaBench 2.0 has them: a row for each agent, three figures for each memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pytest_mapsat.model import Aggregate, Run
+
+from .text import cell_width, cut, printable
+from .view import PASS_RATE, short_mean_text
+
+#: The memories of the paper in its order, then its ceiling, then no memory; others stand before these two.
+_ORDER = ("full", "agentic", "rag", "", "truth", "none")
+
+
+class MemoryRow(NamedTuple):
+    """What an agent comes to with a memory. ``figures``: ``avg@K``, ``pass@K`` and ``pass^K``; of runs with one trial the first alone."""
+
+    agent: str
+    memory: str
+    figures: Mapping[str, Aggregate | None]
+
+
+def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
+    """Return what each run comes to, by memory, and of each memory the best agent first; K is the greatest number of trials that all runs tell of."""
+    told = [{int(name[5:]) for name in run.summary if name.startswith("pass^")} for run in runs]
+    k = max(set.intersection(*told), default=1)
+    names = {f"avg@{k}": PASS_RATE} | ({f"pass@{k}": f"pass@{k}", f"pass^{k}": f"pass^{k}"} if k > 1 else {})
+    rows = [
+        MemoryRow(
+            run.manifest.agent,
+            run.manifest.options.agent_memory,
+            {title: run.summary.get(name) for title, name in names.items()},
+        )
+        for run in runs
+    ]
+
+    def place(row: MemoryRow) -> tuple[int, str, float, str]:
+        kind, average = row.memory.partition(":")[0], row.figures[f"avg@{k}"]
+        least = average.bounds[0] if average is not None and average.bounds is not None else 0.0
+        return _ORDER.index(kind if kind in _ORDER else ""), row.memory, -least, row.agent
+
+    return sorted(rows, key=place)
+
+
+def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
+    """Yield the rows of ``memory_rows`` as a table: as many memories beside each other as fit into the width of the terminal."""
+    titles = list(rows[0].figures)
+    agents = list(dict.fromkeys(row.agent for row in rows))
+    lead = max(cell_width(printable(text)) for text in ("agent", *agents))
+    memories = list(dict.fromkeys(row.memory for row in rows))
+    told = {
+        (row.agent, row.memory): [short_mean_text(figure) or "-" for figure in row.figures.values()] for row in rows
+    }
+    cell = max(len(text) for texts in (titles, *told.values()) for text in texts)
+    heads, figures = _joined(titles, cell), {key: _joined(texts, cell) for key, texts in told.items()}
+    size = len(heads)
+    across = max((width - lead) // (size + 3), 1)
+    for start in range(0, len(memories), across):
+        some = memories[start : start + across]
+        if start:
+            yield ""
+        yield _line("", [cut(printable(memory), size) for memory in some], lead, size)
+        yield _line("agent", [heads] * len(some), lead, size)
+        for agent in agents:
+            cells = [figures.get((agent, memory), "") for memory in some]
+            if any(cells):
+                yield _line(printable(agent), cells, lead, size)
+
+
+def _joined(texts: Sequence[str], cell: int) -> str:
+    return "  ".join(text.rjust(cell) for text in texts)
+
+
+def _line(first: str, cells: Sequence[str], lead: int, size: int) -> str:
+    parts = [first + " " * (lead - cell_width(first)), *(cell + " " * (size - cell_width(cell)) for cell in cells)]
+    return "   ".join(parts).rstrip()

@@ -1,0 +1,293 @@
+"""The importer of VitaBench 1.0 and its worlds against made-up tasks: all kinds of orders, what agents see, and every damage."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from vita_tasks import NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
+
+from pytest_mapsat.cli import main
+from pytest_mapsat.model import SuiteError
+from pytest_mapsat.ports.vitabench.importer import import_vitabench
+from pytest_mapsat.suite import lint
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("vita")
+
+
+@pytest.fixture(scope="module")
+def report(root):
+    return import_vitabench(write(root / "tasks_en.json", TASKS.values()), root / "suite")
+
+
+@pytest.fixture(scope="module")
+def played(root, report):
+    assert report.cases == len(TASKS)
+    return Played(root / "suite")
+
+
+def called(played, case_id, tool, **arguments):
+    (step,) = played.play(case_id, [{"tool": tool, "arguments": arguments}])
+    return step
+
+
+def test_the_suite_has_the_worlds_and_tools_of_its_tasks_and_lints(played):
+    assert played.suite.manifest.sandbox == {"worlds": ["vita-delivery", "vita-instore", "vita-ota"]}
+    assert len(played.suite.tools) == 66  # as the benchmark has in its version 1.0
+    assert sum(tool.effect == "write" for tool in played.suite.tools.values()) == 27
+    assert [finding for finding in lint(played.suite) if finding.severity in ("error", "warning")] == []
+
+
+@pytest.mark.parametrize("case_id", ["D-1", "D-2", "I-1", "O-1"])
+def test_the_oracle_of_every_kind_of_order_passes_and_each_alteration_fails(played, case_id):
+    assert played.orders(case_id, played.oracle(case_id)).outcome == "passed"
+    ways = list(played.altered(case_id))
+    assert len(ways) > 5
+    for way, calls in ways:
+        assert played.orders(case_id, calls).outcome == "failed", way
+
+
+def test_an_order_that_was_there_is_cancelled_noted_or_given_another_content(played, report):
+    assert [call["tool"] for call in played.oracle("D-2")] == [
+        "cancel_delivery_order",
+        "modify_delivery_order",
+        "cancel_delivery_order",
+        "create_delivery_order",
+        "pay_delivery_order",
+    ]
+    assert any("O3 is the id of an earlier order with other products" in note.message for note in report.notes)
+    label = played.orders("D-2", played.oracle("D-2")[2:])
+    assert label.outcome == "failed"
+    assert "O1" in label.why
+
+
+def test_what_the_reference_leaves_open_may_be_anything(played):
+    calls = played.oracle("D-1")
+    calls[-1]["arguments"] |= {"dispatch_time": "2025-06-21 18:00:00", "note": "Ring twice"}
+    assert played.orders("D-1", calls).outcome == "passed"
+    calls[0]["arguments"]["dispatch_time"] = "2025-06-21 12:01:00"
+    label = played.orders("D-1", calls)
+    assert label.outcome == "failed"
+    assert "2025-06-21 12:01:00" in label.why
+    assert played.orders("D-1", [{"tool": "get_user_all_orders", "arguments": {}}]).outcome == "failed"
+
+
+def test_an_order_that_is_cancelled_again_does_not_count(played):
+    calls = played.oracle("I-1")
+    wrong = {"user_id": "U1", "shop_id": "I2", "product_id": "V3"}
+    slip = [
+        {"tool": "create_instore_product_order", "arguments": wrong},
+        {"tool": "instore_cancel_order", "arguments": {"order_id": "instore-3"}},
+    ]
+    assert played.orders("I-1", [*calls, *slip]).outcome == "passed"
+    assert played.orders("I-1", [*calls, slip[0]]).outcome == "failed"
+
+
+def test_ids_come_from_a_counter(played):
+    assert [played.play("O-1", played.oracle("O-1"))[2].result["order_id"] for _ in range(2)] == ["hotel-1"] * 2
+
+
+def test_searches_rank_by_words_and_keep_the_order_of_equals(played):
+    names = [
+        row["name"] for row in called(played, "D-1", "delivery_product_search_recommand", keywords=["scone"]).result
+    ]
+    assert names == ["Scone", "Oat latte", "Bun"]
+    nothing = called(played, "D-1", "delivery_store_search_recommand", keywords=["zz"]).result
+    assert [row["store_id"] for row in nothing] == ["S1", "S2"]
+    assert called(played, "O-1", "hotel_search_recommand", city_name="Wexham City").result[0]["hotel_id"] == "H1"
+    assert called(played, "O-1", "hotel_search_recommand", city_name="Larkton").result == []
+    assert (
+        called(
+            played, "O-1", "train_ticket_search", departure="larkton", destination="Wexham", date="2025-07-03"
+        ).result
+        == []
+    )
+    near = called(played, "D-1", "get_nearby", longitude=10.0, latitude=50.0, range=100).result
+    assert [(row["store_id"], row["distance_m"]) for row in near] == [("S1", 71)]
+
+
+@pytest.mark.parametrize(
+    ("case_id", "tool", "arguments", "reason"),
+    [
+        ("D-1", "create_delivery_order", {"user_id": "U2"}, "the user is not 'U2'"),
+        ("D-1", "create_delivery_order", {"store_id": "S9"}, "there is no delivery 'S9'"),
+        ("D-1", "create_delivery_order", {"product_ids": ["P3"], "product_cnts": [1]}, "'S1' has no product 'P3'"),
+        ("D-1", "create_delivery_order", {"product_cnts": [0, 1]}, "each product needs a count"),
+        ("D-1", "create_delivery_order", {"dispatch_time": "2025-06-21 11:00:00"}, "has passed"),
+        ("D-1", "create_delivery_order", {"dispatch_time": "noon"}, "expected a time such as"),
+        ("D-1", "pay_delivery_order", {"order_id": "T9"}, "there is no delivery order 'T9'"),
+        ("D-2", "pay_delivery_order", {"order_id": "O1"}, "O1 is processed"),
+        ("I-1", "instore_book", {"shop_id": "I1"}, "takes no bookings"),
+        ("I-1", "instore_reservation", {"shop_id": "I2"}, "takes no reservations"),
+        ("O-1", "create_flight_order", {"quantity": 5}, "of E1 1 to 4 can be ordered"),
+        ("O-1", "create_flight_order", {"date": "2025-07-09"}, "it is on 2025-07-01"),
+        ("O-1", "modify_train_order", {"new_date": "2025-07-09"}, "there is no second on 2025-07-09"),
+        ("O-1", "get_holiday_date", {"year": "2025", "holiday_name": "Dragon Boat Festivel"}, "did you mean"),
+        (
+            "O-1",
+            "weather",
+            {"address": "Nowhere", "date_start": "2025-06-21", "date_end": "2025-06-22"},
+            "is not known",
+        ),
+    ],
+)
+def test_a_call_that_cannot_be_done_is_refused_with_the_reason(played, case_id, tool, arguments, reason):
+    known = next((call["arguments"] for call in played.oracle(case_id) if call["tool"] == tool), {})
+    step = called(played, case_id, tool, **{**known, **arguments})
+    assert step.status == "refused"
+    assert reason in step.result["message"]
+    assert step.changed == ()
+
+
+def test_tools_of_all_worlds_tell_of_weather_holidays_and_the_user(played):
+    days = called(played, "D-1", "weather", address="Larkton", date_start="2025-06-20", date_end="2025-6-30").result[
+        "days"
+    ]
+    assert [day["category"] for day in days] == ["rainy"]
+    assert called(played, "D-1", "get_holiday_date", year="2025", holiday_name="端午").result["date"] == "2025-05-31"
+    assert called(played, "D-1", "get_date_holiday_info", date="2025-10-06").result["holidays"][0][0] == "中秋节"
+    assert called(played, "D-1", "get_user_historical_behaviors").result == {"usual drink": "oat latte"}
+    assert (
+        called(played, "D-1", "address_to_longitude_latitude", address="7 quay road larkton").result["longitude"]
+        == 10.0
+    )
+
+
+def test_no_label_of_the_source_reaches_an_agent(played):
+    """Everything that is handed over: what is visible, and what every tool that reads returns."""
+    reads = {
+        "D-1": [("get_delivery_store_info", {"store_id": shop}) for shop in STORES]
+        + [("get_delivery_product_info", {"product_id": "P1"}), ("delivery_store_search_recommand", {"keywords": ["tea"]}), ("delivery_product_search_recommand", {"keywords": ["tea"]})],
+        "I-1": [("instore_shop_search_recommend", {"keywords": ["pool"]}), ("instore_product_search_recommend", {"keywords": ["pool"]})],
+        "O-1": [("get_ota_hotel_info", {"hotel_id": "H1"}), ("get_ota_attraction_info", {"attraction_id": "A1"}), ("get_ota_flight_info", {"flight_id": "F1"}), ("get_ota_train_info", {"train_id": "T1"}), ("hotel_search_recommand", {"city_name": "Wexham"}), ("attractions_search_recommend", {"city_name": "Wexham", "key_words": ["tower"]}), ("flight_search_recommend", {"departure": "Larkton", "destination": "Wexham"}), ("train_ticket_search", {"departure": "Larkton", "destination": "Wexham", "date": "2025-07-01"})],
+    }  # fmt: skip
+    for case_id, calls in reads.items():
+        common = [("get_nearby", {"longitude": 10, "latitude": 50, "range": 1e9}), ("get_user_all_orders", {})]
+        steps = [called(played, case_id, tool, **arguments) for tool, arguments in [*calls, *common]]
+        steps += played.play(case_id, played.oracle(case_id))
+        assert {step.status for step in steps} == {"ok"}
+        case = played.cases[case_id]
+        handed = json.dumps([case.visible.to_json(), case.world.to_json(), *(step.to_json() for step in steps)])
+        assert not [
+            label for label in ("SECRET-LABEL", "target", "distract", "_reason", "product_type") if label in handed
+        ]
+
+
+def test_labels_of_distractors_and_odd_references_are_told(report):
+    kinds = {(note.kind, note.place.split("(")[1].rstrip(")")) for note in report.notes}
+    assert {("distraction", "I-1"), ("split", "I-1"), ("unpaid", "D-1"), ("reference", "D-2")} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("required", "problem"),
+    [
+        ({"store_id": "S9"}, "there is no delivery 'S9'"),
+        ({"products": [{"product_id": "P9"}]}, "has no product 'P9'"),
+        ({"products": []}, "order T1 has no products"),
+        ({"products": [order("T7", "delivery", "S1")]}, "order T7 stands inside order T1"),
+        ({"order_type": "boat"}, "is of the kind 'boat'"),
+        ({"order_type": "hotel"}, "which is not of the task's domain delivery"),
+        ({"dispatch_time": "soon"}, "expected a time such as"),
+        ({"products": [{"product_id": "P1", "quantity": 0}]}, "greater than or equal to 1"),
+    ],
+)
+def test_required_orders_that_cannot_be_placed_are_told_and_leave_the_task(tmp_path, required, problem):
+    report = import_vitabench(write(tmp_path / "tasks.json", [varied("deliver", **required)]), tmp_path / "suite")
+    (note,) = [note for note in report.notes if note.kind == "unplaceable"]
+    assert problem in note.message
+    (case,) = Played(tmp_path / "suite").cases.values()
+    assert case.truth.oracle == ()
+    assert "orders" not in {requirement.id for requirement in case.truth.requirements}
+
+
+def broken(**changes):
+    changed = copy.deepcopy(TASKS["deliver"])
+    for name, value in changes.items():
+        if value is None:
+            del changed[name]
+        else:
+            changed[name] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (broken(id=None, idd="D-1"), "there is no id; did you mean 'idd'?"),
+        (broken(environment=None, enviroment={}), "there is no environment; did you mean 'enviroment'?"),
+        (broken(domain="delivry"), "domain: found 'delivry'; did you mean 'delivery'?"),
+        (broken(instructions=""), "instructions: "),
+        (broken(environment={"user_id": "U1", "time": "today"}), "environment.time: "),
+        (broken(environment={"user_id": "U1", "time": NOW, "stores": ["S1"]}), "environment.stores"),
+        (broken(environment={"user_id": "U1", "time": NOW, "shops": {"I1": {"products": [{"price": 3}]}}}), "product_id"),
+        (broken(environment={"user_id": "U1", "time": NOW, "location": [{"address": "x", "longitude": 999, "latitude": 1}]}), "environment.location[0].longitude"),
+        (broken(id="../../etc/passwd"), "id"),
+        ("a text", "found 'a text'"),
+    ],
+)  # fmt: skip
+def test_a_malformed_task_is_told_with_its_line_and_left_out(tmp_path, data, message):
+    report = import_vitabench(
+        write(tmp_path / "domains" / "x" / "tasks.json", [data, TASKS["visit"]]), tmp_path / "suite"
+    )
+    assert report.cases == 1
+    assert report.not_carried["tasks"] == 1
+    (note,) = [note for note in report.notes if note.kind == "unparsable"]
+    assert message in note.message
+    assert note.place == "x/tasks.json:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "stand more than 64 deep"),
+        ('[{"id": 1,]', "is not valid JSON"),
+        ("[]", "holds no task"),
+        ('"tasks"', "expected a list of tasks"),
+        ("\xff\xfe", "is not UTF-8"),
+        ('[{"id": "D-1"}]', "environment: is missing"),
+    ],
+)
+def test_a_file_that_is_no_list_of_tasks_is_refused(tmp_path, text, message):
+    (tmp_path / "tasks.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(SuiteError) as refused:
+        import_vitabench(tmp_path / "tasks.json", tmp_path / "suite")
+    assert message in str(refused.value)
+    assert not (tmp_path / "suite").exists()
+
+
+def test_links_out_of_the_source_are_not_followed(tmp_path):
+    write(tmp_path / "elsewhere" / "tasks.json", [TASKS["visit"]])
+    write(tmp_path / "src" / "delivery" / "tasks.json", [TASKS["deliver"]])
+    (tmp_path / "src" / "instore").symlink_to(tmp_path / "elsewhere")
+    assert import_vitabench(tmp_path / "src", tmp_path / "suite").cases == 1
+    with pytest.raises(SuiteError, match="holds no tasks"):
+        import_vitabench(tmp_path / "suite" / "tools", tmp_path / "none")
+
+
+def test_tasks_of_two_languages_keep_their_ids_apart_and_a_second_one_is_left_out(tmp_path):
+    english, chinese = TASKS["deliver"], {**TASKS["deliver"], "instructions": "帮我点一杯拿铁"}
+    path = write(tmp_path / "tasks.json", [chinese, english, english])
+    report = import_vitabench(path, tmp_path / "suite")
+    assert sorted(Played(tmp_path / "suite").cases) == ["D-1", "D-1-en"]
+    assert any("another task has the id D-1" in note.message for note in report.notes)
+
+
+def test_a_suite_that_names_a_world_that_is_not_there_says_so(tmp_path, root, report, capsys):
+    write(tmp_path / "tasks.json", [TASKS["visit"]])
+    import_vitabench(tmp_path / "tasks.json", tmp_path / "suite")
+    manifest = tmp_path / "suite" / "suite.yaml"
+    manifest.write_text(manifest.read_text().replace("vita-instore", "vita-instor"))
+    assert main(["lint", str(tmp_path / "suite")]) != 0
+    assert "there is no world 'vita-instor' (did you mean 'vita-instore'?)" in capsys.readouterr().err
+
+
+def test_the_command_tells_what_came_over(tmp_path, capsys):
+    write(tmp_path / "tasks.json", [TASKS["visit"], task("N-1", "instore", {"shops": SHOPS})])
+    assert main(["import", "vitabench", str(tmp_path / "tasks.json"), str(tmp_path / "suite")]) == 0
+    told = capsys.readouterr().out
+    assert "2 cases, 24 tools" in told
+    assert "the task requires no orders" in told
