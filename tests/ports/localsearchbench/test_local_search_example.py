@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mapsat import sandbox
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.metrics import summarise
@@ -22,6 +23,9 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local-search"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 METRICS = ("pass_rate", "ar", "ecr", "ts")
 AGENTS = ("searchers:one_search", "searchers:plan_first", "searchers:hop_by_hop")
+
+
+pytestmark = pytest.mark.skipif(not hasattr(sandbox, "ranker_of"), reason="no ranked search")
 
 
 @pytest.fixture(scope="module")
