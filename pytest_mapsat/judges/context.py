@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import lru_cache
 from typing import TypeVar
 
@@ -76,6 +78,8 @@ from .things import (
 
 _Reply = TypeVar("_Reply", bound=Document | None)
 #: Fewer characters say nothing that could only be copied.
+#: A number that stands by itself: no part of a name, a time or a date.
+_NUMERAL = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?(?![\w:/-]|[.,]\d)")
 _SHORTEST_COPY = 12
 
 
@@ -288,6 +292,7 @@ class Context:
             seen = {mention.keys[0] for mention in here}
             if unread := {key: phrase for key, phrase in wanted.items() if phrase not in seen}:
                 here += _plain_words(document, unread)
+                here += _numerals(document, unread.values())
             places += ((document, mention) for mention in sorted(here, key=lambda mention: mention.span))
         return places
 
@@ -523,6 +528,30 @@ def _plain_words(document: Document, wanted: Mapping[str, str]) -> Iterator[Ment
             # In 没有营业中, 没有营业 has been read, and with it what denies 营业中.
             if not any(mention.span.start < span.start < mention.span.end < span.end for mention in document.mentions):
                 yield Mention((phrase,), span, "full", "asked" if number in asked else "affirmed", "", number, 0)
+
+
+def _numerals(document: Document, phrases: Iterable[str]) -> Iterator[Mention]:
+    """Yield the places of numbers that are phrases in another spelling: 5,244.00 says 5244."""
+    wanted = {_value(phrase): phrase for phrase in phrases if _NUMERAL.fullmatch(phrase.strip())}
+    if not wanted:
+        return
+    asked = {question.sentence for question in document.questions}
+    for number, sentence in enumerate(document.sentences):
+        for match in _NUMERAL.finditer(document.words(sentence)):
+            phrase = wanted.get(_value(match[0]))
+            if phrase is not None and match[0] != phrase:
+                span = Span(sentence.start + match.start(), sentence.start + match.end())
+                stances = [figure.stance for figure in document.quantities if _begins_in(span, figure.span)]
+                stance = "asked" if number in asked else stances[0] if stances else "affirmed"
+                yield Mention((phrase,), span, "full", stance, "", number, 0)
+
+
+def _begins_in(span: Span, other: Span) -> bool:
+    return other.start <= span.start < other.end
+
+
+def _value(numeral: str) -> Decimal:
+    return Decimal(numeral.strip().replace(",", "")).normalize()
 
 
 def _says_something(document: Document) -> bool:

@@ -42,7 +42,7 @@ from .layers import (
     unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies, values_found
+from .satisfy import FoundValues, fits, same_value, satisfies
 from .spec import argument_problems, rule_of
 from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
@@ -58,6 +58,7 @@ __all__ = [
     "Answer",
     "End",
     "EndError",
+    "FoundValues",
     "RecordedSandbox",
     "Refused",
     "ReturnedRow",
@@ -109,5 +110,4 @@ __all__ = [
     "unknown_table",
     "unknown_tool",
     "unmet",
-    "values_found",
 ]

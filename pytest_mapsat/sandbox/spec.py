@@ -349,7 +349,7 @@ class Spec:
 
         Args:
             arguments: the call's arguments, as an agent or a recording gives them.
-            complete: whether required parameters must be there (a recorded call may lack them: the service took it).
+            complete: whether required parameters must be there, named and not null (a recorded call may lack them: the service took it).
 
         Raises:
             BadArgumentsError: a name is unknown, a required parameter is not named or null, or a value is not of its type.
@@ -383,7 +383,9 @@ class Spec:
         """Yield the limits of the parameters' schemas that a call breaks, one sentence each. A recorded call may break them: the service took it."""
         for name, value in arguments.items():
             fitting = self._fittings.get(name)
-            if fitting is not None and fitting.limited and not _empty(value):
+            # What says nothing is left out, where it may be.
+            given = value is not None if name in self._required else not _empty(value)
+            if fitting is not None and fitting.limited and given:
                 wrong = next(fitting.broken(fitting.fitted(value)), None)
                 if wrong is not None:
                     yield f"parameter {name!r}: {wrong}"

@@ -187,8 +187,15 @@ class _Linter:
 
     def _about_overlays(self) -> None:
         state = self._suite.state
-        used = {other for lines in state.overlays.values() for line in lines for other in line.like}
-        for name, place in sorted({overlay.overlay: place for overlay, place in reversed(state.placed)}.items()):
+        try:
+            placed = [*state.overlays]
+            problems = [] if state.overlays.at_once else state.unfit()
+        except SuiteError as error:
+            placed, problems = [], list(error.problems)
+        if problems:
+            self._findings += errors_of(SuiteError(*problems), "overlay")
+        used = {other for line, _ in placed for other in line.like}
+        for name, place in sorted({overlay.overlay: place for overlay, place in reversed(placed)}.items()):
             if name not in used and name not in self._cases:
                 message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
                 self._tell("warning", "orphan", place, message, did_you_mean(name, sorted(self._cases)))

@@ -57,7 +57,7 @@ from .entries import (
 from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
-from .tables import read_state
+from .tables import OVERLAYS, read_state
 from .tools import answer_problems, read_tools
 
 
@@ -131,8 +131,12 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
+        #: The sequences that were checked and have no flaw.
+        self._sound: set[str] = set()
         self._shared_paths = (self._manifest_path, *inventory.requirements)
-        self._stamps = {path: _stamp(path) for path in (*self._shared_paths, *inventory.recordings)}
+        self._overlay_paths = tuple(path for path in inventory.state if path.name.partition(".")[0] == OVERLAYS)
+        read_again = (*self._shared_paths, *inventory.recordings, *self._overlay_paths)
+        self._stamps = {path: _stamp(path) for path in read_again}
         name_secrets(self.manifest.redact)  # readers of a suite print and write what its tools and agents say
 
     def manifest_place(self, key: str) -> tuple[Path, int]:
@@ -235,13 +239,15 @@ class Suite:
             SuiteError: a place is taken twice or missing, or dates go backwards.
         """
         names = self.sequences if entries is None else sequences_of(entries)
+        unchecked = sorted(names.keys() - self._sound)
         problems = [
             placed(remark, entry.path, self.lines_of(entry))
-            for name in sorted(names)
+            for name in unchecked
             for entry, remark in flaws_of(name, self.sequences[name], self)
         ]
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
+        self._sound.update(unchecked)
 
     def dated(self, entry: CaseEntry) -> Dated:
         """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
@@ -300,7 +306,8 @@ class Suite:
         return tuple(read_recordings(spans, self._recording_reader))
 
     def overlays(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none."""
+        """Return the lines that are laid over the tables for a case, first to last; none for a case that has none. Raises SuiteError."""
+        self._refuse_changed(*self._overlay_paths)
         return self.state.laid_on(name)
 
     def shape(self, tool: str) -> Json:

@@ -1,14 +1,14 @@
-"""Where the recordings of each case stand, so that only those of the case that runs are read."""
+"""Where the lines of each case stand in files of all cases, recordings and overlays, so that only those of the case that runs are read."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from pytest_mapsat.formats import (
     READ_ERRORS,
@@ -19,10 +19,13 @@ from pytest_mapsat.formats import (
     shown_path,
     unreadable,
 )
-from pytest_mapsat.model import Problem, Recording, SuiteError, Tool, canonical_json
+from pytest_mapsat.model import Overlay, Problem, Recording, SuiteError, Tool, canonical_json
 from pytest_mapsat.sandbox import recording_key
 
-_CANONICAL = re.compile(rb'(?:\xef\xbb\xbf)?\{"case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)": ?')
+_CANONICAL = re.compile(
+    rb'(?:\xef\xbb\xbf)?\{"(?:case": ?"([A-Za-z0-9_.-]{1,80})", ?"(?:tool|arguments|result)|overlay": ?"([A-Za-z0-9_.-]{1,80})", ?"[a-z]+)": ?'
+)
+_Line = TypeVar("_Line", Recording, Overlay)
 
 
 @dataclass(slots=True)
@@ -46,16 +49,33 @@ class PlacedRecording:
 
 def index_recordings(paths: Sequence[Path]) -> dict[str, list[Span]]:
     """Return the spans of each case's recordings, in the order of files and lines. Raises SuiteError."""
+    return index_lines(paths, Recording, lambda recording: recording.case, limits.RECORDING_BYTES)
+
+
+def index_lines(
+    paths: Sequence[Path], noun: type[_Line], name_of: Callable[[_Line], str], most: int
+) -> dict[str, list[Span]]:
+    """Return the spans of lines by the case, or overlay, that they are of, in the order of files and lines.
+
+    Args:
+        paths: files of one noun a line.
+        noun: what stands on a line; one that begins as we write it is only scanned.
+        name_of: whose line it is.
+        most: bytes of a line.
+
+    Raises:
+        SuiteError: a file, or a line that had to be read, cannot be.
+    """
     spans: dict[str, list[Span]] = {}
     problems: list[Problem] = []
     for path in paths:
         name, last, before = shown_path(path), "", len(problems)
-        for line in read_lines(path, limits.RECORDING_BYTES):
+        for line in read_lines(path, most):
             if (match := _CANONICAL.match(line.data)) is not None:
-                case = match[1].decode()
+                case = (match[1] or match[2]).decode()
             else:
-                recording = noun_of(Recording, line.data, name, line.number, problems)
-                case = recording.case if recording else ""
+                read = noun_of(noun, line.data, name, line.number, problems)
+                case = name_of(read) if read else ""
             if case and case == last:
                 span = spans[case][-1]
                 span.length = line.offset + len(line.data) - span.offset  # blank lines between are part of it
@@ -113,16 +133,22 @@ class SpanReader:
 
 def read_recordings(spans: Sequence[Span], reader: SpanReader) -> Iterator[PlacedRecording]:
     """Give the recordings of the spans, validated. Raises SuiteError."""
+    for recording, path, line in read_spans(spans, reader, Recording):
+        yield PlacedRecording(recording, path, line)
+
+
+def read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> Iterator[tuple[_Line, Path, int]]:
+    """Give the lines of the spans, validated, each with its file and line. Raises SuiteError."""
     for span in spans:
         name = shown_path(span.path)
         problems: list[Problem] = []
-        placed: list[PlacedRecording] = []
+        placed: list[tuple[_Line, Path, int]] = []
         data = reader.read(span.path, span.offset, span.length)
         for line, raw in enumerate(data.split(b"\n"), span.line):
             if raw and not raw.isspace():
-                recording = noun_of(Recording, raw, name, line, problems)
-                if recording is not None:
-                    placed.append(PlacedRecording(recording, span.path, line))
+                read = noun_of(noun, raw, name, line, problems)
+                if read is not None:
+                    placed.append((read, span.path, line))
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
         yield from placed

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from pytest_mapsat.formats import Lines, Located, document_of, limits, read_lines, shown_path, validate
+from pytest_mapsat.formats import document_of, limits, read_lines, shown_path
 from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.sandbox import Table, rows_meant, unmet
+
+from .recordings import SpanReader, index_lines, read_spans
 
 #: The table of a suite whose lines change the others, and no case sees.
 OVERLAYS = "overlays"
 
+#: Overlays of more bytes are read by case, and checked with it or by lint: a run needs few of them, and each of its processes would hold them all.
+_AT_ONCE = 1_000_000
+
 #: A file and a line.
 Spot = tuple[Path, int]
+
+
+class Overlays:
+    """The lines of ``state/overlays.jsonl``, read by the case that they are for.
+
+    Args:
+        paths: the files, in order.
+
+    Attributes:
+        names: the names of all overlays, in the order in which they first stand.
+        at_once: whether the files are so small that all of them are read, and checked, with the suite.
+
+    Raises:
+        SuiteError: a file cannot be read.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.at_once = sum(path.stat().st_size for path in paths) <= _AT_ONCE
+        self._reader = SpanReader()
+        self._spans = index_lines(paths, Overlay, lambda overlay: overlay.overlay, limits.ROW_BYTES)
+        self.names = tuple(self._spans)
+
+    def of(self, name: str) -> Iterator[tuple[Overlay, Spot]]:
+        """Give the lines of one overlay with their places, not those that it takes in. Raises SuiteError."""
+        for overlay, path, line in read_spans(self._spans.get(name, ()), self._reader, Overlay):
+            yield overlay, (path, line)
+
+    def __iter__(self) -> Iterator[tuple[Overlay, Spot]]:
+        """Give all lines, in the order of files and lines. Raises SuiteError with the problems of all."""
+        spans = sorted((span for spans in self._spans.values() for span in spans), key=lambda s: (str(s.path), s.line))
+        problems: list[Problem] = []
+        for span in spans:
+            try:
+                for overlay, path, line in read_spans([span], self._reader, Overlay):
+                    yield overlay, (path, line)
+            except SuiteError as error:
+                problems += error.problems
+        if problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
 
 
 @dataclass(frozen=True)
@@ -25,23 +69,30 @@ class StateFiles:
     Attributes:
         tables: the tables by name, sorted.
         spots: where each row of a table stands.
-        overlays: the lines of each overlay by its name, in their order.
-        placed: all lines of overlays with their places.
+        overlays: how those of single cases differ.
     """
 
     tables: Mapping[str, Table]
     spots: Mapping[str, Sequence[Spot]]
-    overlays: Mapping[str, Sequence[Overlay]]
-    placed: Sequence[tuple[Overlay, Spot]]
+    overlays: Overlays
 
-    def columns(self, table: str) -> Mapping[str, None]:
-        """Return the columns of a table, those that overlays give it included, in the order in which they first stand."""
-        return dict.fromkeys(column for row, _ in self.rows(table) for column in row)
+    def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
+        """Return the columns of a table, in the order in which they first stand; those that overlays give it are looked for where one that is wanted is not among its own."""
+        own = dict.fromkeys(column for row in self.tables[table].rows for column in row)
+        return (
+            own
+            if own.keys() >= {*wanted}
+            else own | dict.fromkeys(column for row, _ in self._laid(table) for column in row)
+        )
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
-        """Give the rows of a table with their places, then those that overlays add and those that they change, as they are then."""
+        """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read by case, none."""
         yield from zip(self.tables[table].rows, self.spots[table], strict=True)
-        lines = [(line, spot) for line, spot in self.placed if line.table == table]
+        if self.overlays.at_once:
+            yield from self._laid(table)
+
+    def _laid(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
+        lines = [(line, spot) for line, spot in self.overlays if line.table == table]
         added = [row for line, _ in lines for row in line.add]
         for line, spot in lines:
             yield from ((row, spot) for row in line.add)
@@ -49,36 +100,47 @@ class StateFiles:
                 yield from (({**row, **line.set}, spot) for row in rows_meant(line, self.tables[table], added))
 
     def laid_on(self, name: str) -> tuple[Overlay, ...]:
-        """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay."""
-        lines: list[Overlay] = []
-        for overlay in self.overlays.get(name, ()):
+        """Return the lines of an overlay and of those that it takes in, in the order in which they are laid on; none where there is no such overlay.
+
+        Raises:
+            SuiteError: one of them cannot be read, or not be laid on.
+        """
+        placed = [*self._with_taken_in(name, ())]
+        if not self.overlays.at_once and (problems := [*_unfit(placed, self.tables, self.overlays.names)]):
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        return tuple(overlay for overlay, _ in placed if not overlay.like)
+
+    def _with_taken_in(self, name: str, above: tuple[str, ...]) -> Iterator[tuple[Overlay, Spot]]:
+        if name in above:
+            return  # a circle, which is told of its lines
+        for overlay, spot in self.overlays.of(name):
             for other in overlay.like:
-                lines += self.laid_on(other)
-            if not overlay.like:
-                lines.append(overlay)
-        return tuple(lines)
+                yield from self._with_taken_in(other, (*above, name))
+            yield overlay, spot
+
+    def unfit(self) -> list[Problem]:
+        """Return what is wrong between all overlays and the tables. Raises SuiteError where a line cannot be read."""
+        return [*_unfit([*self.overlays], self.tables, self.overlays.names)]
 
 
 def read_state(paths: Sequence[Path]) -> StateFiles:
     """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines. Raises SuiteError."""
     problems: list[Problem] = []
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
-    for path in paths:
-        _read(path, rows_of.setdefault(path.name.partition(".")[0], []), problems)
-    lines = rows_of.pop(OVERLAYS, [])
+    named = [(path.name.partition(".")[0], path) for path in paths]
+    for name, path in named:
+        if name != OVERLAYS:
+            _read(path, rows_of.setdefault(name, []), problems)
     tables = {name: Table(name, tuple(row for row, _ in rows_of[name])) for name in sorted(rows_of)}
     spots = {name: tuple(spot for _, spot in rows_of[name]) for name in tables}
-    overlays: dict[str, list[Overlay]] = {}
-    placed: list[tuple[Overlay, Spot]] = []
-    for data, (path, line) in lines:
-        overlay = validate(Overlay, Located(data, Lines(line)), shown_path(path), problems)
-        if overlay is not None:
-            overlays.setdefault(overlay.overlay, []).append(overlay)
-            placed.append((overlay, (path, line)))
-    problems += _unfit(placed, tables, overlays)
+    try:
+        state = StateFiles(tables, spots, Overlays([path for name, path in named if name == OVERLAYS]))
+        problems += state.unfit() if state.overlays.at_once else ()
+    except SuiteError as error:
+        problems += error.problems
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
-    return StateFiles(tables, spots, overlays, placed)
+    return state
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:
@@ -99,10 +161,13 @@ def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Proble
 
 
 def _unfit(
-    placed: Sequence[tuple[Overlay, Spot]], tables: Mapping[str, Table], overlays: Mapping[str, Sequence[Overlay]]
+    placed: Sequence[tuple[Overlay, Spot]], tables: Mapping[str, Table], overlays: Collection[str]
 ) -> Iterator[Problem]:
-    """Give what is wrong between overlays and tables; cycles first, which would never end."""
-    circle = circle_in({name: [other for line in lines for other in line.like] for name, lines in overlays.items()})
+    """Give what is wrong between lines of overlays and tables; cycles first, which would never end."""
+    edges: dict[str, list[str]] = {}
+    for overlay, _ in placed:
+        edges.setdefault(overlay.overlay, []).extend(overlay.like)
+    circle = circle_in(edges)
     for overlay, spot in placed:
         if overlay.overlay in circle and overlay.like:
             message = f"like: the overlay {shown(overlay.overlay)} takes in itself, by way of {', '.join(overlay.like)}"

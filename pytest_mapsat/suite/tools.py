@@ -177,8 +177,9 @@ class _Block:
             known = did_you_mean(table, self._state.tables) or f"there is {', '.join(self._state.tables) or 'none'}"
             yield f"there is no table {shown(table)}, which state/{table}.jsonl would hold", known
             return
-        held = self._state.columns(table)
-        for column in dict.fromkeys(filter(None, columns)):
+        wanted = dict.fromkeys(filter(None, columns))
+        held = self._state.columns(table, wanted)
+        for column in wanted:
             if column not in held:
                 hint = did_you_mean(column, held) or f"it has {', '.join(held) or 'none'}"
                 yield f"no row of the table {table} has a column {shown(column)}", hint

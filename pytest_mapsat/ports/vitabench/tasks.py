@@ -56,7 +56,7 @@ Id = Annotated[str, BeforeValidator(_stripped), Field(min_length=1, max_length=2
 Number = int | float
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     """Part of a task: what is not used here is passed over, null counts as not given."""
 
     model_config = ConfigDict(
@@ -77,7 +77,7 @@ class _Part(BaseModel):
         return given
 
 
-class Place(_Part):
+class Place(Part):
     """An address and where it lies, degrees."""
 
     address: str
@@ -85,7 +85,7 @@ class Place(_Part):
     latitude: Annotated[float, Field(ge=-90, le=90)]
 
 
-class Weather(_Part):
+class Weather(Part):
     """The weather of one day of a city, degrees Celsius and percent."""
 
     city: str
@@ -95,7 +95,7 @@ class Weather(_Part):
     humidity: Number = 0
 
 
-class Offer(_Part):
+class Offer(Part):
     """What can be ordered at a shop."""
 
     product_id: Id
@@ -114,7 +114,7 @@ class Offer(_Part):
     platform: str = ""
 
 
-class Shop(_Part):
+class Shop(Part):
     """A store, shop, hotel, attraction, flight, train or taxi service, with what it offers."""
 
     store_id: str = ""
@@ -166,7 +166,7 @@ class Shop(_Part):
         return {**data, "labels": {name: str(value) for name, value in data.items() if name.endswith("_type")}}
 
 
-class Ordered(_Part):
+class Ordered(Part):
     """A product in an order."""
 
     product_id: Id
@@ -182,7 +182,7 @@ class Ordered(_Part):
     seat_type: str = ""
 
 
-class Order(_Part):
+class Order(Part):
     """An order that the user has, or must have at the end."""
 
     order_id: Id
@@ -200,7 +200,7 @@ class Order(_Part):
     update_time: str = ""
 
 
-class Kept(_Part):
+class Kept(Part):
     """A booking of a table, or a reservation."""
 
     shop_id: Id
@@ -220,7 +220,7 @@ class Kept(_Part):
         return self.book_id or self.reservation_id
 
 
-class Environment(_Part):
+class Environment(Part):
     """What a task begins with."""
 
     time: Moment
@@ -246,7 +246,7 @@ class Environment(_Part):
                 yield kind, key, shop
 
 
-class ExpectedState(_Part):
+class ExpectedState(Part):
     """What holds at the end."""
 
     required_orders: tuple[JsonObject, ...] = ()
@@ -254,7 +254,7 @@ class ExpectedState(_Part):
     state_rubrics: tuple[str, ...] = ()
 
 
-class Criteria(_Part):
+class Criteria(Part):
     """What a task is judged by."""
 
     expected_states: tuple[ExpectedState, ...] = ()
@@ -267,14 +267,14 @@ class Criteria(_Part):
         return list(dict.fromkeys(rubric for rubric in (*listed, *self.overall_rubrics) if rubric.strip()))
 
 
-class Scenario(_Part):
+class Scenario(Part):
     """Who the user is; of 2.0, what the user prefers at this task."""
 
     user_profile: JsonObject = Field(default_factory=dict)
     personalized_preference_memory: JsonObject = Field(default_factory=dict)
 
 
-class Task(_Part):
+class Task(Part):
     """A task of 1.0, or one of a user's in 2.0."""
 
     id: Id
@@ -331,7 +331,7 @@ def tables_of(environment: Environment) -> dict[str, list[JsonObject]]:
     return rows
 
 
-def _dumped(part: _Part) -> dict[str, Json]:
+def _dumped(part: Part) -> dict[str, Json]:
     return part.model_dump(mode="json", exclude_unset=True, exclude={"products", "labels"})
 
 
