@@ -251,6 +251,8 @@ def headline(run: Run) -> tuple[str, str]:
 
 def answered_by(step: Step) -> str:
     """Return where the answer to a call came from, or that it was an error, refused or over the limit."""
+    if step.kind == "memory" and step.status == "ok":
+        return "memory"
     told = step.status in ("error", "refused", "over_limit", "unknown") or step.provenance is None
     return step.status if told or step.provenance is None else step.provenance.kind
 
