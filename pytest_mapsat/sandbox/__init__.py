@@ -48,17 +48,29 @@ from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, 
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:
+    from .large import LARGE_BYTES, FileRows, Keys, Parts, Spots
+    from .ranked import Ranker, ranker_of
     from .rows import shape_of
 else:
-    __getattr__ = fetched(__name__, {"rows": ("shape_of",)})
+    _NAMES = {
+        "large": ("LARGE_BYTES", "FileRows", "Keys", "Parts", "Spots"),
+        "ranked": ("Ranker", "ranker_of"),
+        "rows": ("shape_of",),
+    }
+    __getattr__ = fetched(__name__, _NAMES)
 
 __all__ = [
     "DAY_WORDS",
+    "LARGE_BYTES",
     "MISS_RESULT",
     "Answer",
     "End",
     "EndError",
+    "FileRows",
     "FoundValues",
+    "Keys",
+    "Parts",
+    "Ranker",
     "RecordedSandbox",
     "Refused",
     "ReturnedRow",
@@ -68,6 +80,7 @@ __all__ = [
     "SandboxFactory",
     "SandboxHook",
     "SandboxSuite",
+    "Spots",
     "State",
     "Table",
     "Toolbox",
@@ -96,6 +109,7 @@ __all__ = [
     "opening_hours",
     "play_reference",
     "point_of",
+    "ranker_of",
     "recording_key",
     "reference_digest",
     "returned_rows",

@@ -58,7 +58,7 @@ from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
 from .tables import OVERLAYS, read_state
-from .tools import answer_problems, read_tools
+from .tools import answer_problems, ranked_tables, read_tools
 
 
 def find_suite(path: Path) -> Path | None:
@@ -103,7 +103,8 @@ class Suite:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.inventory = inventory = take_inventory(root)
-        tools, self.state = read_tools(inventory.tools), read_state(inventory.state)
+        tools = read_tools(inventory.tools)
+        self.state = read_state(inventory.state, ranked_tables(tools))
         if problems := [*answer_problems(tools, self.state)]:
             raise SuiteError(*problems[: limits.PROBLEMS])
         tables = [read_calibration(path) for path in inventory.calibration]
