@@ -313,9 +313,15 @@ class Suite:
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
+        return self._shapes[tool]
+
+    @cached_property
+    def _shapes(self) -> Mapping[str, Json]:
+        """The made-up results by tool. Every row is looked at for them, so a lint of many cases makes them once."""
         from pytest_mapsat.sandbox import shape_of  # noqa: PLC0415 (only where results are made up)
 
-        return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
+        rows = {name: [row for row, _ in self.state.rows(name)] for name in self.tables}
+        return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
     def recording_spans(self) -> Mapping[str, list[Span]]:
         """Return where the recordings of each case stand, cases of which the suite has none included. Raises SuiteError."""
