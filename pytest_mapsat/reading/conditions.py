@@ -23,6 +23,8 @@ from .reader import read_page
 _OWN_ROLES = frozenset({"rating", "per_head", "price", "fee", "count", "capacity", "age", "travel_distance"})
 #: What may lie between a figure and a word that counts, beside the words of the packs.
 _BETWEEN = " :：=-"
+#: Which way a figure is a bound by how it was read.
+_READ = {"at_least": "least", "at_most": "most"}
 #: A clock in figures: 8:00, 8点.
 _WRITTEN = re.compile(r"([0-2]?[0-9])(?::[0-5][0-9]|[点點时時])(?! ?[ap])")
 #: What ends a clause; the end of a text does, too.
@@ -177,7 +179,8 @@ class _Said(NamedTuple):
 
 def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffix: str, role: str = "") -> _Said:
     """Return what the words beside a figure say, as far as they have to do with it. ``role``: what it is a figure of, where that is known."""
-    at, way, begun = start, "", role
+    at = reach = start
+    way, begun = "", role
     while (cue := step(at)) is not None:
         ways = [name for name in _DENIED if cue.has(name + suffix)]
         roles = [name for name in sorted(cue.tags.get("role", ())) if _fits(name, figure.unit)]
@@ -190,7 +193,8 @@ def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffi
         elif not cue.has("filler", "unit") and not (roles and role in roles):
             break
         at = cue.end if suffix else cue.start
-    return _Said(at, way, "" if role == begun else role)
+        reach = reach if cue.has("filler") and not ways and not roles else at
+    return _Said(reach, way, "" if role == begun else role)
 
 
 def _fits(role: str, unit: str) -> bool:
@@ -204,7 +208,7 @@ def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
     unit = "count" if unit == "people" and figure.approx == "range" else unit
     before = _walk(figure, figure.span.start, beside.before, "")
     after = _walk(figure, figure.span.end, lambda at: beside.after(at, limit), "_after", before.role)
-    way = after.way or before.way
+    way = after.way or before.way or _READ.get(figure.approx, "")
     role = before.role or after.role or (figure.role if figure.role in _OWN_ROLES and figure.cued else "") or ""
     low: float | None = figure.value
     high: float | None = figure.value
