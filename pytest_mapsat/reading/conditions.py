@@ -32,6 +32,8 @@ _STOPS = frozenset({"", ",", "，", "。", ".", ";", "；", "、", "!", "！"})
 #: Which way a figure is a bound, and the way that it is one where a denial stands before ("does not cost more than 70").
 _DENIED = {"least": "below", "above": "most", "most": "above", "below": "least"}
 _DAY = 24 * 60
+#: The highest rating: a smaller number that nothing says more of is none of money.
+_STARS = 5
 
 
 class Bound(NamedTuple):
@@ -126,6 +128,9 @@ def _openings(document: Document, beside: _Beside) -> Iterable[Opening]:
         elif cue.has("always"):
             yield Opening(cue.start, cue.end, tuple(range(0, _DAY, 60)))
     for time in document.times:
+        before = beside.before(time.span.start)
+        if before is not None and "rating" in before.tags.get("role", ()):
+            continue  # 评分四点五 is no time of day
         yield Opening(time.span.start, time.span.end, _minutes(time, document.words(time.span)), every=False)
 
 
@@ -206,10 +211,15 @@ def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
     """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
     unit = figure.unit.partition(":")[0]
     unit = "count" if unit == "people" and figure.approx == "range" else unit
+    bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(beside.text[slice(*figure.span)]))
+    figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
     before = _walk(figure, figure.span.start, beside.before, "")
     after = _walk(figure, figure.span.end, lambda at: beside.after(at, limit), "_after", before.role)
     way = after.way or before.way or _READ.get(figure.approx, "")
     role = before.role or after.role or (figure.role if figure.role in _OWN_ROLES and figure.cued else "") or ""
+    if role == "other":
+        return None
+    unit = "count" if bare and (role == "rating" or (not role and figure.value <= _STARS)) else unit
     low: float | None = figure.value
     high: float | None = figure.value
     if figure.approx in ("range", "about"):
