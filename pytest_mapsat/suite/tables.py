@@ -68,12 +68,10 @@ class StateFiles:
 
     Attributes:
         tables: the tables by name, sorted.
-        spots: where each row of a table stands.
         overlays: how those of single cases differ.
     """
 
     tables: Mapping[str, Table]
-    spots: Mapping[str, Sequence[Spot]]
     overlays: Overlays
 
     def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
@@ -87,7 +85,7 @@ class StateFiles:
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
         """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read by case, none."""
-        yield from zip(self.tables[table].rows, self.spots[table], strict=True)
+        yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
         if self.overlays.at_once:
             yield from self._laid(table)
 
@@ -131,10 +129,12 @@ def read_state(paths: Sequence[Path]) -> StateFiles:
     for name, path in named:
         if name != OVERLAYS:
             _read(path, rows_of.setdefault(name, []), problems)
-    tables = {name: Table(name, tuple(row for row, _ in rows_of[name])) for name in sorted(rows_of)}
-    spots = {name: tuple(spot for _, spot in rows_of[name]) for name in tables}
+    tables = {
+        name: Table(name, tuple(row for row, _ in rows_of[name]), tuple(spot for _, spot in rows_of[name]))
+        for name in sorted(rows_of)
+    }
     try:
-        state = StateFiles(tables, spots, Overlays([path for name, path in named if name == OVERLAYS]))
+        state = StateFiles(tables, Overlays([path for name, path in named if name == OVERLAYS]))
         problems += state.unfit() if state.overlays.at_once else ()
     except SuiteError as error:
         problems += error.problems
