@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Names the folder where a user wants it elsewhere.
 FOLDER_VARIABLE = "MAPSAT_CACHE_DIR"
+#: The folder in it with the indexes of large tables (``sandbox/kept.py``).
+ARRAYS = "tables"
 #: What the store may hold before the oldest entries go, bytes.
 SIZE_LIMIT = 1024 * 1024 * 1024
 #: One value, unpacked, bytes.
@@ -144,14 +146,15 @@ class Store:
 
 
 def clear_store(folder: Path) -> None:
-    """Remove the store's own files, damaged or not; other files in the folder stay.
+    """Remove the store's own files and the indexes of large tables, damaged or not; other files in the folder stay.
 
     Raises:
         StoreError: one cannot be removed.
     """
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    own = [folder / f"cache.db{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+    for file in (*own, *(folder / ARRAYS).glob("*.arrays")):
         try:
-            (folder / f"cache.db{suffix}").unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{shown_path(folder)}: cannot be cleared: {error.strerror or error}") from error
 

@@ -44,4 +44,4 @@ def builder_of(kind: str) -> Builder:
     Raises:
         UsageError: no package adds it, two packages do, or it cannot be loaded.
     """
-    return installed_function(GROUP, kind, "builder of the world")
+    return installed_function(GROUP, kind, "invented world")

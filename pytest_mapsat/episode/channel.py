@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from math import inf
 from threading import TIMEOUT_MAX, Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.model import (
     InfrastructureError,
     Json,
     JsonObject,
+    Retrieval,
     RunOptions,
     Step,
     Tool,
@@ -65,6 +66,27 @@ class Limits:
             raise UsageError(f"the wall time of an episode is a number of seconds above 0, not {self.timeout}")
 
 
+class Remembering(Protocol):
+    """The memory that an agent has in one episode."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's own code, and so a part of the agent."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """Its own tools, by name; known once it was asked."""
+
+    def recall(self, query: str) -> Retrieval:
+        """Return what it has for a task. Raises AgentFault, InfrastructureError."""
+
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call of one of its tools."""
+
+    def close(self) -> None:
+        """Give it back; called once the episode is over."""
+
+
 class Channel:
     """The calls of one episode.
 
@@ -73,11 +95,13 @@ class Channel:
         overrun: what a reply did more of than it may; empty where it kept to its limits.
     """
 
-    def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, limits: Limits, memory: Remembering | None = None) -> None:
         self.broken: Exception | None = None
         self.overrun = ""
         self._sandbox = sandbox
+        self._memory = memory
         self._tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
+        self._tools |= {} if memory is None else memory.tools
         self._user_tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_user}
         self._under_way: tuple[str, float] | None = None
         self._limits = limits
@@ -129,7 +153,8 @@ class Channel:
             if refusal := self._refusal():
                 return None, refusal
             steps = self._steps
-            step = self._answered(name[:_LONGEST_NAME], arguments, self._tools)
+            name = name[:_LONGEST_NAME]
+            step = self._remembered(name, arguments) or self._answered(name, arguments, self._tools)
             # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
                 return None, "the sandbox of tools broke" if step is None else _OVER
@@ -163,10 +188,19 @@ class Channel:
     def _refusal(self) -> str:
         if not self._open:
             return _OVER
-        if sum(step.kind == "call" for step in self._steps) >= self._limits.max_calls:
+        if sum(step.kind != "thought" for step in self._steps) >= self._limits.max_calls:
             self.overrun = f"made more than {self._limits.max_calls} tool calls"
             return f"a reply may make at most {self._limits.max_calls} tool calls"
         return "the sandbox of tools broke" if self.broken else ""
+
+    def _remembered(self, name: str, arguments: JsonObject) -> Step | None:
+        """Answer a call of a tool of the agent's memory; None where it is another tool."""
+        name = tool_name(self._tools, name)
+        if self._memory is None or name not in self._memory.tools:
+            return None
+        answer = self._too_large(arguments) or self._memory.call(name, arguments)
+        given = arguments if isinstance(arguments, dict) else {}
+        return answer.step(name, given, f"c{next(self._numbers)}").model_copy(update={"kind": "memory"})
 
     def _answered(self, name: str, arguments: JsonObject, tools: Mapping[str, Tool]) -> Step | None:
         """Answer a call by one of the caller's tools; of a call of another tool it says that there is none."""

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import (
     AgentFault,
@@ -44,30 +44,13 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
-from .channel import Channel, Hands, Limits, port
+from .channel import Channel, Hands, Limits, Remembering, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
 
 _UNKNOWN = Usage()
-
-
-class Remembering(Protocol):
-    """The memory that an agent has in one episode."""
-
-    @property
-    def own(self) -> bool:
-        """Whether it is the user's own code, and so a part of the agent."""
-
-    def recall(self, query: str) -> Retrieval:
-        """Return what it has for a task. Raises AgentFault, InfrastructureError."""
-
-    def beside(self, sandbox: Sandbox) -> Sandbox:
-        """Return a sandbox with the memory's tools, as they are once it was asked, beside its own. Raises AgentFault."""
-
-    def close(self) -> None:
-        """Give it back; called once the episode is over."""
 
 
 @dataclass(frozen=True)
@@ -186,15 +169,18 @@ class _Dialogue:
         try:
             with leased() as worker, calls_of(self._model_calls):
                 retrieved: Retrieval = worker.run(memory.recall, self._case.visible.query, timeout=self._limits.timeout)
-            self._channel = Channel(memory.beside(self._sandbox), self._limits)
         except Overdue:
             message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
             return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
         except AgentFault as error:
             return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
+        if twice := sorted(memory.tools.keys() & self._sandbox.tools.keys()):
+            why = f"the memory has a tool {twice[0]!r}, and so has the suite: give it another name"
+            return _End("agent_error", Fault(blame=blame, message=why))
         if len(retrieved.text) > self._limits.max_text:
             size = f"{len(retrieved.text):,} characters for one task; at most {self._limits.max_text:,} are taken"
             return _End("agent_error", Fault(blame=blame, message=f"the agent's memory gave {size}"))
+        self._channel = Channel(self._sandbox, self._limits, memory)
         self._retrieved = retrieved
         return None
 

@@ -348,12 +348,12 @@ def _floor(
     level = LEVEL if rule.level is None else rule.level / 100
     summary = summaries.get((rule.domain, rule.level))
     if summary is None:
-        summary = summaries[rule.domain, rule.level] = summarise(some, level=level)
+        summary = summaries[rule.domain, rule.level] = summarise(some, level=level, users=True)
     finding = _check(rule, summary.get(rule.metric), cards)
     if not finding.open or not allowed:
         return finding
     rest = [card for card in some if card.id not in allowed]
-    aggregate = summarise(rest).get(rule.metric) if rest else None
+    aggregate = summarise(rest, users=True).get(rule.metric) if rest else None
     if aggregate is None or aggregate.bounds is None or aggregate.bounds[0] < rule.minimum - TOLERANCE:
         return finding
     without = counted(len({card.id for card in some} & allowed), "undecided case")
@@ -389,7 +389,9 @@ def _no_value(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scor
         classes = ", ".join(f"{name} {number}" for name, number in aggregate.left_out.items())
         return f"none of {_cases(aggregate)} has it ({classes})"
     if members(cards, rule.domain):
-        if rule.metric.startswith(("pass@", "pass^")):
+        if rule.metric.startswith("user_") and all(card.group is None for card in cards):
+            return "no case stands in a user's sequence of tasks"
+        if rule.metric.removeprefix("user_").startswith(("pass@", "pass^")):
             return f"no case ran as many trials as {rule.metric} needs"
         return f"no suite of these cases declares the metric {rule.metric}"
     if not rule.domain:

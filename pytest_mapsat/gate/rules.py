@@ -29,7 +29,7 @@ TOLERANCE = 1e-9
 
 _UNDER = "--mapsat-fail-under"
 _DROPS = "--mapsat-max-drop"
-_OF_TRIALS = re.compile(r"pass[@^][1-9][0-9]{0,5}")
+_OF_TRIALS = re.compile(r"user_pass_rate|(?:user_)?pass[@^][1-9][0-9]{0,5}")
 _LOWEST_LEVEL, _HIGHEST_LEVEL = 50, 100
 
 
@@ -80,7 +80,7 @@ class Rule:
 class Threshold(Rule):
     """The least mean of a metric that the gate lets pass.
 
-    ``metric``: one that may be gated, ``pass_rate``, or ``pass@K`` or ``pass^K`` of trials.
+    ``metric``: one that may be gated, ``pass_rate``, or ``pass@K`` or ``pass^K`` of trials; with ``user_`` in front over users.
 
     Attributes:
         minimum: the least mean, more than 0 and at most 1.

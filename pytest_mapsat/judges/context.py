@@ -58,7 +58,7 @@ from pytest_mapsat.sandbox import (
 
 from .calibration import shipped
 from .claims import Judged, weigh
-from .evidence import Evidence, evidence
+from .evidence import Evidence, evidence, remembered_in
 from .handed_over import Contradiction, HandedOver, filled_in
 from .known_values import Explained, Returned, Value
 from .python_check import Episode
@@ -325,6 +325,7 @@ class Context:
     def _known_words(self) -> str:
         told = [turn.text for turn in self.trajectory.turns if turn.role == "user"]
         told += [json.dumps(step.result, ensure_ascii=False) for _, step in self.answered]
+        told += remembered_in(self.trajectory)
         if self.visible is not None:
             told.append(self.visible.model_dump_json(exclude={"interactions"}))  # no agent has read those
         return "\n".join(map(fold_phrase, told))

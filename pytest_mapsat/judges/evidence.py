@@ -5,6 +5,7 @@ Nothing is guessed from the name of a key: a value counts for what its tool decl
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -390,6 +391,8 @@ def evidence(
         money: says the suite's currency.
     """
     gathering = _Gathering(visible, money)
+    source = Source("context", -1, path="memory")
+    gathering.texts += [(source, line, (USER,)) for text in remembered_in(trajectory) for line in text.splitlines()]
     number = -1
     for index, turn in enumerate(trajectory.turns):
         if turn.role == "user" and not (visible and index == 0 and turn.text == visible.query):
@@ -399,6 +402,15 @@ def evidence(
             if step.kind == "call" and step.status == "ok":
                 gathering.add(step, tools.get(step.tool), Source("tool", index, number, step.tool))
     return gathering.evidence(visible)
+
+
+def remembered_in(trajectory: Trajectory) -> list[str]:
+    """Return what the agent's memory told it: the text before the first turn, of a long one its end, and what its tools answered."""
+    memory = trajectory.memory
+    if memory is None:
+        return []
+    steps = (step for turn in trajectory.replies for step in turn.steps if step.kind == "memory")
+    return [memory.text[-_MOST_CHARACTERS:], *(json.dumps(step.result, ensure_ascii=False) for step in steps)]
 
 
 class _Gathering:

@@ -353,6 +353,8 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
 def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
     """Yield each step of the replies: does it agree with what was said and known by then?"""
     knowledge = Known(case.visible, case.language)
+    memory = context.trajectory.memory
+    knowledge.take(None if memory is None else memory.text)
     number = calls = 0
     for turn in context.trajectory.turns:
         if turn.role == "user":
@@ -360,6 +362,9 @@ def _steps(case: Case, context: Context) -> Iterator[tuple[Beside, Finding]]:
             continue
         number += 1
         for place, step in enumerate(turn.steps, 1):
+            if step.kind == "memory":
+                knowledge.take(step.result)
+                continue
             calls += step.kind == "call"
             named = f"call-{calls}" if step.kind == "call" else f"thought-{number}.{place}"
             text = (

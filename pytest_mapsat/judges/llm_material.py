@@ -211,10 +211,10 @@ def material_of(
         kind: PartKind = "thing" if beside.part.startswith("thing") else "thought"
         parts.append(Part(beside.part, kind, visible(_cut(beside.shown, BESIDE_CHARACTERS // len(besides)))))
     turns = _turns(trajectory)
-    return Material((*_situation(case, requirements, about), *turns, *parts), len(calls) - len(shown))
+    return Material((*_situation(case, requirements, about, trajectory), *turns, *parts), len(calls) - len(shown))
 
 
-def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> Iterator[Part]:
+def _situation(case: Case, requirements: Sequence[Requirement], about: str, trajectory: Trajectory) -> Iterator[Part]:
     """Yield what bears on the dialogue: the suite's sentence, what the agent was shown beside the query, and the rules that it is to keep."""
     context = case.visible.context
     place = context.location
@@ -230,7 +230,8 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str) -> I
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)
     yield Part("situation", "situation", visible("\n".join(facts)))
     rules = (("suite", about), ("instructions", case.visible.instructions), ("policies", policies))
-    for name, text in (*rules, ("before", before)):
+    memory = "" if trajectory.memory is None else trajectory.memory.text
+    for name, text in (*rules, ("before", before), ("memory", memory)):
         if text.strip():
             yield Part(name, "situation", _cut(visible(text), RULE_CHARACTERS))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from pytest_mapsat.model import (
     Absent,
@@ -23,6 +24,9 @@ from pytest_mapsat.sandbox import ReturnedRow, fits, id_text, returned_rows, sat
 
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
+
+#: A wrong id is held against so many of those that were returned.
+_HINTED = 1000
 
 
 @judges(Output)
@@ -94,6 +98,7 @@ class _LookUp:
     def __init__(self, check: Output, tool: str, context: Context) -> None:
         self._check, self._tool, self._context = check, tool, context
         self._place = check.path or "the structured output"
+        self._returned: dict[tuple[str, int], dict[str, list[ReturnedRow]]] = {}
         entry = f"the entry of {self._place} with {matches_in_words(check.entry)}" if check.entry else self._place
         every = "" if check.entry else " each"
         where = f" with {matches_in_words(check.where)}" if check.where else ""
@@ -113,11 +118,13 @@ class _LookUp:
             )
         if self._check.entry:
             return self._of_one(entries, turn)
-        if not entries:
-            return self._finding(False, f"{self._place} is empty")
-        findings = [self._of_entry(entry, turn) for entry in entries]
-        wrong = [finding for finding in findings if finding.passed is False]
-        return (wrong or [finding for finding in findings if finding.passed is None] or findings)[0]
+        worst: Finding | None = None
+        for entry in entries:
+            finding = self._of_entry(entry, turn)
+            if finding.passed is False:
+                return finding
+            worst = finding if worst is None or finding.passed is None else worst
+        return worst or self._finding(False, f"{self._place} is empty")
 
     def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
         return Finding(passed, why, self.wanted, missed=missed)
@@ -154,10 +161,12 @@ class _LookUp:
             return self._unreturned(row_id, turn)
         held = {fits(self._check.where, row.record, results=self._context.calls) for row in rows}
         if len(held) > 1 or None in held:
-            return self._finding(None, f"it is unclear whether the row with the {name} {row_id} fits")
+            return self._finding(None, f"it is unclear whether the row with the {name} {shown(row_id)} fits")
         if True in held:
             return self._finding(
-                True, f"{self._tool} returned the {name} {row_id}" + (", and its row fits" if self._check.where else "")
+                True,
+                f"{self._tool} returned the {name} {shown(row_id)}"
+                + (", and its row fits" if self._check.where else ""),
             )
         lacking = [
             f"{path} is {_listed(values_of(rows[0].record, path))}"
@@ -165,17 +174,22 @@ class _LookUp:
             if not fits({path: match}, rows[0].record, results=self._context.calls)
         ]
         return self._finding(
-            False, f"the row with the {name} {row_id} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"
+            False, f"the row with the {name} {shown(row_id)} does not fit: {'; '.join(lacking[:SHOWN_AT_MOST])}"
         )
 
     def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
         """Return the rows of an id in the last result by a turn that has it: what was returned before may have changed."""
-        declared = self._context.tools.get(tool)
-        if declared is None:
-            return []
-        results = (step.result for step in reversed(self._answered(tool, turn)))
-        holding = ([row for row in returned_rows(declared, result) if row.id == row_id] for result in results)
-        return next(filter(None, holding), [])
+        if (tool, turn) not in self._returned:
+            rows: dict[str, list[ReturnedRow]] = {}
+            declared = self._context.tools.get(tool)
+            answered = self._answered(tool, turn)
+            for result in [returned_rows(declared, step.result) for step in answered] if declared else ():
+                by_id: dict[str, list[ReturnedRow]] = {}
+                for row in result:
+                    by_id.setdefault(row.id, []).append(row)
+                rows |= by_id
+            self._returned[tool, turn] = rows
+        return self._returned[tool, turn].get(row_id, [])
 
     def _answered(self, tool: str, turn: int) -> list[Step]:
         return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
@@ -186,22 +200,19 @@ class _LookUp:
         calls = [step for step in self._context.calls if step.tool == tool]
         if any(step.status == "unknown" or "result" in step.unknown for step in calls):
             return self._finding(
-                None, f"the record does not tell all that {tool} returned, so {name} {row_id} may be among it"
+                None, f"the record does not tell all that {tool} returned, so {name} {shown(row_id)} may be among it"
             )
         if not self._answered(tool, turn):
             missed = self._context.only_missed(tool)
-            return self._finding(False, f"{tool} returned nothing that could have the {name} {row_id}", missed)
+            return self._finding(False, f"{tool} returned nothing that could have the {name} {shown(row_id)}", missed)
         if self._rows(tool, row_id, len(self._context.trajectory.turns)):
-            return self._finding(False, f"{tool} returned the {name} {row_id} only after this reply")
+            return self._finding(False, f"{tool} returned the {name} {shown(row_id)} only after this reply")
         others = [other for other in self._context.tools if other != tool and self._rows(other, row_id, turn)]
         if others:
-            return self._finding(False, f"{tool} never returned the {name} {row_id}; {others[0]} did")
-        results = [step.result for step in self._answered(tool, turn)]
-        ids = [row.id for result in results for row in returned_rows(self._context.tools[tool], result)]
-        hint = (
-            did_you_mean(row_id, dict.fromkeys(ids)) or f"it returned {first_few(list(dict.fromkeys(ids))) or 'no ids'}"
-        )
-        return self._finding(False, f"{tool} never returned the {name} {row_id} ({hint})")
+            return self._finding(False, f"{tool} never returned the {name} {shown(row_id)}; {others[0]} did")
+        ids = [*islice(self._returned[tool, turn], _HINTED)]
+        hint = did_you_mean(row_id, ids) or f"it returned {first_few(ids) or 'no ids'}"
+        return self._finding(False, f"{tool} never returned the {name} {shown(row_id)} ({hint})")
 
 
 def _values(entry: Json, name: str) -> list[Json]:

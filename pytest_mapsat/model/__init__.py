@@ -39,7 +39,7 @@ else:
         "computing": (
             "Around ColumnHolds ComputedField EqualTo Local MetresFrom NextTimes OfRoute OnDay OpenNow "
             "Overlay RankedAnswer RankedField Reference Refers RoundAnswer RoutesAnswer RowFilter RowPatch RowsAnswer "
-            "ToolAnswer Words"
+            "Threshold ToolAnswer Words"
         ),
         "tool": (
             "CutByDistance CutByLabel Entities FieldKind FieldRole Fields ITEM Meaning MeaningTree "

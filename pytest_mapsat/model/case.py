@@ -28,7 +28,7 @@ from .base import (
 )
 from .checks import Check, leaves
 from .computing import RowPatch
-from .match import Bound, Match
+from .match import Match
 from .schema import schema_problem
 
 #: ISO 8601 with seconds and the case's own offset; kept as text so that no time zone is ever applied.
@@ -279,7 +279,7 @@ class ExpectedTool(Noun):
     @property
     def waits_for(self) -> tuple[str, ...]:
         """The keys of the entries that must be fulfilled before it: those of ``after``, and those that its matches are bound to."""
-        bounds = (match if isinstance(match, Bound) else getattr(match, "of", None) for match in self.match.values())
+        bounds = (getattr(match, "bound", None) for match in self.match.values())
         return tuple(dict.fromkeys((*self.after, *(bound.call for bound in bounds if bound and bound.call))))
 
     @property

@@ -49,6 +49,11 @@ class Bound(Noun):
         return self
 
     @property
+    def bound(self) -> Bound:
+        """Where the values stand that it is held against: itself, as of those matches that have ``of``."""
+        return self
+
+    @property
     def source(self) -> str:
         """Whose results are meant, in words."""
         return f"the result of {self.call}" if self.tool is None else f"an earlier {self.tool} result"
@@ -65,6 +70,11 @@ class Contains(Noun):
     def _of_one_text(self) -> Contains:
         return _with_text(self)
 
+    @property
+    def bound(self) -> Bound | None:
+        """The place of a value that an earlier result had, where it takes one."""
+        return self.of
+
 
 class Similar(Noun):
     """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1). ``of``: to one of the values that a result had there, in place of ``text``."""
@@ -77,6 +87,11 @@ class Similar(Noun):
     @model_validator(mode="after")
     def _of_one_text(self) -> Similar:
         return _with_text(self)
+
+    @property
+    def bound(self) -> Bound | None:
+        """The place of a value that an earlier result had, where it takes one."""
+        return self.of
 
 
 _Texted = TypeVar("_Texted", Contains, Similar)
@@ -123,6 +138,11 @@ class WithinM(Noun):
         if given != ((False, False) if self.of else (True, True)):
             raise ValueError("within_m needs lon and lat, or of: {op: bound, ...}, and not both")
         return self
+
+    @property
+    def bound(self) -> Bound | None:
+        """The place of a value that an earlier result had, where it takes one."""
+        return self.of
 
 
 class OpenAt(Noun):

@@ -118,14 +118,14 @@ def _total(values: Sequence[float | None]) -> float | None:
 
 
 class Step(Noun):
-    """One step inside a turn: a thought, or a call with its result.
+    """One step inside a turn: a thought, or a call with its result; ``memory`` is a call of a tool of the agent's own memory, which changes nothing and counts nowhere.
 
     ``status``: see ``StepStatus``; the result of a refused call says why. ``changed``: the rows that it changed; ``writes``: then the digest of all
     writes of the episode so far, which a recording made after them bears. ``usage``: what a model spent that was asked for the answer; null where none was.
     ``unknown``: what a record made elsewhere does not tell of the call: its field then holds nothing, and no check may take that for the truth.
     """
 
-    kind: Literal["thought", "call"]
+    kind: Literal["thought", "call", "memory"]
     text: str = ""
     id: str = ""
     tool: str = ""
@@ -210,12 +210,10 @@ class ReferenceEnd(Noun):
 class Retrieval(Noun):
     """What the memory of an agent gave it before the first turn.
 
-    ``text``: what stood in ``context.memory``. ``tools``: the names of the memory's own tools, whose calls are steps and no calls of the sandbox. ``usage``: what
-    models spent for the update before this task and for the retrieval.
+    ``text``: what stood in ``context.memory``. ``usage``: what models spent for the update before this task and for the retrieval.
     """
 
     text: str = ""
-    tools: tuple[str, ...] = ()
     usage: Usage = Usage()
 
 
@@ -246,10 +244,8 @@ class Trajectory(Noun):
 
     @property
     def calls(self) -> tuple[Step, ...]:
-        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing, and what its memory was asked is no call."""
-        calls = calls_in(self.turns, "agent")
-        asked = () if self.memory is None else self.memory.tools
-        return tuple([step for step in calls if step.tool not in asked]) if asked else calls
+        """The agent's tool calls, in order; what stands in a user's turn is the user's own doing."""
+        return calls_in(self.turns, "agent")
 
     @property
     def user_calls(self) -> tuple[Step, ...]:

@@ -13,15 +13,13 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Json,
     Match,
-    Similar,
     Step,
     Tool,
-    WithinM,
     shown,
     values_of,
 )
 from pytest_mapsat.reports import call_text, cut
-from pytest_mapsat.sandbox import fits, holds_evidence, hop_calls, normalise, returned_rows, satisfies, values_found
+from pytest_mapsat.sandbox import FoundValues, fits, holds_evidence, hop_calls, normalise, returned_rows, satisfies
 from pytest_mapsat.suite import Remark
 
 #: So many rows of a result are looked at: an agent reads no further.
@@ -109,14 +107,15 @@ class _Dialogue:
 
     def _held(self, match: Match, name: str, at: int) -> Iterator[Json]:
         """Give the earlier values by which an argument of a call fulfils a match that is bound to one."""
-        bound = _bound_of(match)
-        if bound is None:
+        bound = getattr(match, "bound", None)
+        if not isinstance(bound, Bound):
             return
         arguments = self._calls[at].arguments
-        for value in values_found(bound.path, self._sources(bound, at)):
+        whole = bound.model_copy(update={"path": ""})
+        alone = whole if match is bound else match.model_copy(update={"of": whole})
+        for value in FoundValues(self._sources(bound, at)).at(bound.path):
             given = Step(kind="call", tool=bound.tool or "", result=value)
-            alone = _bound_to(match, bound.model_copy(update={"path": ""}))
-            hops = {bound.call: [given]} if bound.call else {}
+            hops = {bound.call: FoundValues([given])} if bound.call else {}
             if any(
                 satisfies(alone, own, arguments=arguments, results=[given], hops=hops)
                 for own in values_of(arguments, name)
@@ -160,7 +159,7 @@ class _Dialogue:
     def _holds(self, match: Match, name: str, at: int) -> bool | None:
         arguments, keys = self._calls[at].arguments, [tool.key for tool in self._case.truth.tools]
         hops = {
-            key: [self._calls[other] for other in positions if other < at]
+            key: FoundValues(self._calls[other] for other in positions if other < at)
             for key, positions in zip(keys, self.fulfilled, strict=True)
         }
         held = {
@@ -168,13 +167,3 @@ class _Dialogue:
             for value in values_of(arguments, name)
         }
         return True if True in held else None if None in held else False
-
-
-def _bound_of(match: Match) -> Bound | None:
-    """Return the earlier value that a match is bound to, if it is."""
-    return match if isinstance(match, Bound) else match.of if isinstance(match, Contains | Similar | WithinM) else None
-
-
-def _bound_to(match: Match, bound: Bound) -> Match:
-    """Return a bound match that is bound to another value."""
-    return bound if isinstance(match, Bound) else match.model_copy(update={"of": bound})

@@ -1,5 +1,6 @@
 """One reading of a text: names with stance, figures with role and subject, clock times, identifiers, questions."""
 
+from .conditions import Bound, Conditions, Denials, Opening, conditions_of
 from .document import (
     Approx,
     Block,
@@ -28,13 +29,17 @@ __all__ = [
     "YUAN",
     "Approx",
     "Block",
+    "Bound",
     "Cell",
     "ClockTime",
+    "Conditions",
+    "Denials",
     "Document",
     "Folded",
     "Identifier",
     "Lexicon",
     "Mention",
+    "Opening",
     "Page",
     "Quantity",
     "Question",
@@ -44,6 +49,7 @@ __all__ = [
     "Vocabulary",
     "agrees",
     "asks_go_ahead",
+    "conditions_of",
     "fold_phrase",
     "fold_text",
     "go_ahead_requests",

@@ -15,7 +15,6 @@ from pytest_mapsat.model import (
     InfrastructureError,
     Interaction,
     Json,
-    Provenance,
     Retrieval,
     Tool,
     Usage,
@@ -23,7 +22,7 @@ from pytest_mapsat.model import (
     total_usage,
 )
 from pytest_mapsat.recording import NoAnswerError, OwnTools
-from pytest_mapsat.sandbox import Answer, Sandbox, argument_problems
+from pytest_mapsat.sandbox import Answer, argument_problems
 from pytest_mapsat.user_code import StrangerError, call_stranger
 
 #: Memories that wait for the next task of their user.
@@ -86,7 +85,7 @@ class EpisodeMemory:
     _trial: int
     _held: _Held | None = None
     _own_tools: OwnTools | None = None
-    _tools: Mapping[str, Tool] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)
 
     @property
     def own(self) -> bool:
@@ -113,9 +112,18 @@ class EpisodeMemory:
             raise InfrastructureError(f"the memory {self._memories.source.spec}: {told}")
         raise memory_fault(error)
 
-    def beside(self, sandbox: Sandbox) -> Sandbox:
-        """Return a sandbox with the memory's tools beside its own."""
-        return sandbox if self._own_tools is None else _WithTools(sandbox, self._own_tools, self._tools)
+    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
+        """Answer a call of one of its tools; a memory that raises tells the agent so, whose part it is."""
+        problems = argument_problems(self.tools[name], arguments)
+        result: Json = None
+        try:
+            if not problems and self._own_tools is not None:
+                result = self._own_tools.ask(name, dict(arguments))
+        except NoAnswerError as error:
+            problems = (str(error),)
+        if problems:
+            return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
+        return Answer(result, "ok")
 
     def close(self) -> None:
         """Let the next task of the user have the memory."""
@@ -134,11 +142,11 @@ class EpisodeMemory:
         tools: Any = getattr(held.memory, "tools", None)
         if tools:
             own = OwnTools.of(tools, "of the memory")
-            self._tools = {name: own.tool(name) for name in own.names}
+            self.tools = {name: own.tool(name) for name in own.names}
             self._own_tools = own
         self._held = held
         parts = [usage for usage in (held.spent, spent_on(said)) if usage != Usage()]
-        return Retrieval(text=said.text, tools=tuple(self._tools), usage=total_usage(parts) if parts else Usage())
+        return Retrieval(text=said.text, usage=total_usage(parts) if parts else Usage())
 
     def _made(self) -> _Held:
         make = self._memories.source.make
@@ -149,33 +157,3 @@ class EpisodeMemory:
             )
         memory.reset()
         return _Held(memory)
-
-
-class _WithTools:
-    """A sandbox with the tools of a memory beside its own.
-
-    Raises:
-        AgentFault: two tools have one name.
-    """
-
-    def __init__(self, sandbox: Sandbox, own: OwnTools, tools: Mapping[str, Tool]) -> None:
-        if twice := sorted(tools.keys() & sandbox.tools.keys()):
-            raise AgentFault(f"the memory has a tool {twice[0]!r}, and so has the suite: give it another name")
-        self._sandbox = sandbox
-        self._own = own
-        self._added = tools
-        self.tools: Mapping[str, Tool] = {**sandbox.tools, **tools}
-        self.setup = sandbox.setup
-
-    def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call; a memory that raises tells the agent so, whose part it is."""
-        if name not in self._added:
-            return self._sandbox.call(name, arguments)
-        problems = argument_problems(self._added[name], arguments)
-        try:
-            result = None if problems else self._own.ask(name, dict(arguments))
-        except NoAnswerError as error:
-            problems = (str(error),)
-        if problems:
-            return Answer({"status": "error", "message": f"{name}: {'; '.join(problems)}"}, "error")
-        return Answer(result, "ok", Provenance(kind="computed", note="by the agent's memory"))

@@ -42,22 +42,35 @@ from .layers import (
     unknown_tool,
 )
 from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import fits, same_value, satisfies, values_found
+from .satisfy import FoundValues, fits, same_value, satisfies
 from .spec import argument_problems, rule_of
 from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
 from .toolbox import Toolbox, ToolsClosed
 
 if TYPE_CHECKING:
+    from .large import LARGE_BYTES, FileRows, Keys, Parts, Spots
+    from .ranked import Ranker, ranker_of
     from .rows import shape_of
 else:
-    __getattr__ = fetched(__name__, {"rows": ("shape_of",)})
+    _NAMES = {
+        "large": ("LARGE_BYTES", "FileRows", "Keys", "Parts", "Spots"),
+        "ranked": ("Ranker", "ranker_of"),
+        "rows": ("shape_of",),
+    }
+    __getattr__ = fetched(__name__, _NAMES)
 
 __all__ = [
     "DAY_WORDS",
+    "LARGE_BYTES",
     "MISS_RESULT",
     "Answer",
     "End",
     "EndError",
+    "FileRows",
+    "FoundValues",
+    "Keys",
+    "Parts",
+    "Ranker",
     "RecordedSandbox",
     "Refused",
     "ReturnedRow",
@@ -67,6 +80,7 @@ __all__ = [
     "SandboxFactory",
     "SandboxHook",
     "SandboxSuite",
+    "Spots",
     "State",
     "Table",
     "Toolbox",
@@ -95,6 +109,7 @@ __all__ = [
     "opening_hours",
     "play_reference",
     "point_of",
+    "ranker_of",
     "recording_key",
     "reference_digest",
     "returned_rows",
@@ -109,5 +124,4 @@ __all__ = [
     "unknown_table",
     "unknown_tool",
     "unmet",
-    "values_found",
 ]

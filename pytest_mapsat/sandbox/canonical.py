@@ -27,7 +27,8 @@ _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _ROUNDS = 8
 
 
-def _folded(text: str) -> str:
+def fold(text: str) -> str:
+    """Return a text in one spelling of width and case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
@@ -35,7 +36,7 @@ def _folded(text: str) -> str:
 def normalise(text: str) -> str:
     """Return the form in which texts are compared: NFKC, case folded, without spaces and punctuation; one of punctuation only keeps it."""
     for _ in range(_ROUNDS):
-        folded = _folded(text)
+        folded = fold(text)
         spoken = "".join(char for char in folded if unicodedata.category(char)[0] not in _SILENT)
         form = spoken or "".join(folded.split())
         if form == text:
@@ -47,11 +48,12 @@ def normalise(text: str) -> str:
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[str, ...]:
     """Return the words of a text, folded: runs of one script, digits apart. Chinese has no spaces: a run is a word."""
-    return tuple(_word_pattern().findall(_folded(text)))
+    return tuple(word_pattern().findall(fold(text)))
 
 
 @cache
-def _word_pattern() -> re.Pattern[str]:
+def word_pattern() -> re.Pattern[str]:
+    """Return what finds the words of a folded text."""
     return re.compile(rf"[{_CJK}]+|[^\W\d_{_CJK}]+|\d+(?:[.,]\d+)*")
 
 

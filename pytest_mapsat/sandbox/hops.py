@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pytest_mapsat.model import ExpectedTool, Json, Step, Tool, values_at, values_of
 
-from .satisfy import fits, satisfies
+from .satisfy import FoundValues, fits, satisfies
 
 
 class ReturnedRow(NamedTuple):
@@ -33,20 +33,22 @@ def hop_calls(tools: Sequence[ExpectedTool], calls: Sequence[Step]) -> list[dict
         For each expected tool the positions of its calls in ``calls``, each with the number of matches of which it cannot be said whether they hold.
     """
     fulfilled: list[dict[int, int]] = [{} for _ in tools]
-    names = {tool.name for tool in tools}
+    hops: dict[str, FoundValues] = {}
     for position, call in enumerate(calls):
-        if call.tool not in names or call.status == "over_limit":
-            continue
-        hops = {tool.key: [calls[at] for at in before] for tool, before in zip(tools, fulfilled, strict=True) if before}
-        for tool, own in zip(tools, fulfilled, strict=True):
+        met = []
+        for tool, own in zip(tools, fulfilled, strict=True) if call.status != "over_limit" else ():
             if tool.name == call.tool and all(key in hops for key in tool.after):
                 unknown = _unknown_rules(tool, call, calls[:position], hops)
-                own.update({} if unknown is None else {position: unknown})
+                if unknown is not None:
+                    own[position] = unknown
+                    met.append(tool.key)
+        for key in met:
+            hops.setdefault(key, FoundValues()).add(call)
     return fulfilled
 
 
 def _unknown_rules(
-    expected: ExpectedTool, call: Step, earlier: Sequence[Step], hops: Mapping[str, Sequence[Step]]
+    expected: ExpectedTool, call: Step, earlier: Sequence[Step], hops: Mapping[str, FoundValues]
 ) -> int | None:
     """Return how many matches cannot be said to hold in a call, or None where it is not valid."""
     arguments: Mapping[str, Json] = call.arguments

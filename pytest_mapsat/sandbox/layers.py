@@ -118,7 +118,7 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
             return RecordedSandbox(suite.tools, recordings)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
 
-        computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context)
+        computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context, suite.manifest)
         return RecordedSandbox(suite.tools, recordings, computed)
 
     make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)

@@ -13,10 +13,12 @@ from pytest_mapsat.model import (
     Json,
     JsonObject,
     Local,
+    RankedAnswer,
     RoundAnswer,
     RoutesAnswer,
     RowPatch,
     RowsAnswer,
+    SuiteManifest,
     Tool,
     did_you_mean,
     shown,
@@ -30,6 +32,8 @@ from .state import Table, fresh
 
 if TYPE_CHECKING:
     from rustworkx import PyDiGraph
+
+    from .ranked import RankedParts
 
 #: An end is joined to so many points of the network.
 _JOINTS = 3
@@ -46,9 +50,16 @@ class Computed:
     """The computed answers of one case, from the suite's tables with the case's overlays laid on, first to last."""
 
     def __init__(
-        self, tools: Mapping[str, Tool], tables: Mapping[str, Table], overlays: tuple[RowPatch, ...], context: Context
+        self,
+        tools: Mapping[str, Tool],
+        tables: Mapping[str, Table],
+        overlays: tuple[RowPatch, ...],
+        context: Context,
+        manifest: SuiteManifest,
     ) -> None:
         self._tools = tools
+        self._manifest = manifest
+        self._ranked: dict[str, RankedParts] = {}
         self._ground = Ground(tables, overlays, context)
         self._routers: dict[str, Router] = {}
 
@@ -61,11 +72,21 @@ class Computed:
         if isinstance(answer, RowsAnswer):
             rows = RowsCall(self._ground, answer, spec, call, self._quickest)
             return rows.result(), rows.note
+        if isinstance(answer, RankedAnswer):
+            return self._rank(answer, spec, call), ""
         if isinstance(answer, RoutesAnswer):
             return self._router(spec.tool.name).answer(spec, call), ""
         if isinstance(answer, RoundAnswer):
             return _round_trip(self._ground, self._router(answer.routes), answer, spec, call), ""
         raise ValueError(f"the tool {spec.tool.name} does not say how its answers are computed")
+
+    def _rank(self, answer: RankedAnswer, spec: Spec, call: Call) -> Json:
+        from .ranked import RankedCall, ranked_parts, vocabulary_of  # noqa: PLC0415 (few suites have such tools)
+
+        parts = self._ranked.get(spec.tool.name)
+        if parts is None:
+            parts = self._ranked[spec.tool.name] = ranked_parts(self._ground, answer)
+        return RankedCall(self._ground, answer, spec, call, parts, vocabulary=vocabulary_of(self._manifest)).result()
 
     def _router(self, name: str) -> Router:
         if name not in self._routers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pytest_mapsat.model import (
     Around,
@@ -132,7 +132,7 @@ class Ground:
             self._views[name] = View(self._tables[name], laid_on)
         return self._views[name]
 
-    def _wordbook(self, name: str | None) -> Wordbook:
+    def wordbook(self, name: str | None) -> Wordbook:
         """Return the declared words of a table, the suite's for all cases; none where none is named."""
         return (self._tables[name] if name else _NO_WORDS).index("wordbook", Wordbook)
 
@@ -175,7 +175,7 @@ class Ground:
         """
         if len(text) > _LONGEST:
             raise UnanswerableError(f"a text of {len(text)} characters is too long to be looked up; at most {_LONGEST}")
-        book = self._wordbook(words)
+        book = self.wordbook(words)
 
         def hits(asked: str) -> Iterator[tuple[Part, Hit]]:
             for part in view.parts:
@@ -242,7 +242,83 @@ def place_of(ground: Ground, value: Json, reference: Reference, name: str) -> tu
     return places[0]
 
 
-class RowsCall:
+Item = TypeVar("Item")
+Answer = TypeVar("Answer", RowsAnswer, RankedAnswer)
+
+
+class TableCall(Generic[Answer]):
+    """One call of a tool that answers with rows of a table: what it gives, what its filters ask for, which page it wants."""
+
+    def __init__(self, ground: Ground, answer: Answer, spec: Spec, call: Call) -> None:
+        self._ground = ground
+        self._answer: Answer = answer
+        self._spec = spec
+        self._call = call
+
+    def _given(self, name: str) -> Json:
+        return self._spec.given(self._call, name)
+
+    def _test(self, name: str, rule: Any, given: Json) -> Callable[[Json], bool]:
+        """Return what one parameter asks of a column's value."""
+        if isinstance(rule, OnDay):
+            day = day_of(given, self._ground.now, rule.words)
+            if day is None:
+                raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
+            return lambda value: value == day
+        if rule.op == "user":
+            if str(given) != self._ground.context.uid:
+                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
+            return lambda value: str(value) == str(given)
+        if rule.op == "open_at":
+            clock = self._clock(name, given)
+            return lambda value: open_at(str("" if value is None else value), clock) is True
+        bound = self._figure(name, given)
+        if rule.op == "least":
+            return lambda value: (amount := number(value)) is not None and amount >= bound
+        if rule.op == "most":
+            return lambda value: (amount := number(value)) is not None and amount <= bound
+        raise NotImplementedError(f"no filter does {rule.op!r}: give it a branch here")
+
+    def _clock(self, name: str, given: Json) -> str:
+        at_time = moment(given if isinstance(given, str) else number(given))
+        clock = at_time.partition("T")[2][:5] if at_time else ""
+        if not clock:
+            raise UnanswerableError(f"{name} is {shown(given)}, expected a time of day: HH:MM")
+        return clock
+
+    def _figure(self, name: str, given: Json) -> float:
+        bound = number(given)
+        if bound is None:
+            raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
+        return bound
+
+    def _wanted(self, match: ParameterMatch, given: Json, held_values: Iterable[Any]) -> frozenset[Any]:
+        """Return the values of a column, in their canonical form, that equal what a parameter gives. ``held_values``: those of the column."""
+        wanted = canonical_values(given, match)
+        if match.type == "place":
+            # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
+            places = set(held_values)
+            if not wanted & places:
+                named = (place for place in places if any(place in name_asked for name_asked in wanted))
+                wanted = frozenset(named) or wanted
+        return wanted
+
+    def _page(self, rows: Sequence[Item]) -> Sequence[Item]:
+        page, limit = self._answer.page, self._answer.limit
+        size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
+        return rows[(place - 1) * size : place * size]
+
+    def _whole(self, name: str | None, otherwise: int) -> int:
+        given = self._given(name) if name else None
+        if given is None:
+            return otherwise
+        amount = number(given)
+        if amount is None or amount < 1 or not amount.is_integer():
+            raise UnanswerableError(f"{name} is {shown(given)}, expected a whole number from 1")
+        return int(amount)
+
+
+class RowsCall(TableCall[RowsAnswer]):
     """One call of a tool that answers with rows.
 
     ``quickest`` gives the quickest route of a tool between two ends in a mode. ``note`` says what of the call the result leaves out, once there is one.
@@ -256,10 +332,7 @@ class RowsCall:
         call: Call,
         quickest: Callable[[str, Json, Json, str], JsonObject],
     ) -> None:
-        self._ground = ground
-        self._answer = answer
-        self._spec = spec
-        self._call = call
+        super().__init__(ground, answer, spec, call)
         self._quickest = quickest
         self._view = ground.view(answer.table)
         self._echoed: dict[str, Json] = {}
@@ -282,9 +355,6 @@ class RowsCall:
             f"{name} {shown(self._given(name))}" for name in answer.where if self._given(name) is not None
         )
         raise UnanswerableError(f"nothing is known for {asked or 'this call'}")
-
-    def _given(self, name: str) -> Json:
-        return self._spec.given(self._call, name)
 
     def _found(self) -> list[tuple[Part, int]]:
         """Return the rows that the call is about, those that fit its text best first."""
@@ -328,48 +398,16 @@ class RowsCall:
         test = self._test(name, rule, given)
         return lambda part, at: test(part.table.rows[at].get(rule.column))
 
-    def _test(self, name: str, rule: Any, given: Json) -> Callable[[Json], bool]:
-        """Return what one parameter asks of a column's value."""
-        if isinstance(rule, OnDay):
-            day = day_of(given, self._ground.now, rule.words)
-            if day is None:
-                raise UnanswerableError(f"{name} is {shown(given)}, expected a day: YYYY-MM-DD")
-            return lambda value: value == day
-        if rule.op == "user":
-            if str(given) != self._ground.context.uid:
-                raise UnanswerableError(f"{name} is {shown(given)}: there is no such user")
-            return lambda value: str(value) == str(given)
-        if rule.op == "open_at":
-            at_time = moment(given if isinstance(given, str) else number(given))
-            clock = at_time.partition("T")[2][:5] if at_time else ""
-            if not clock:
-                raise UnanswerableError(f"{name} is {shown(given)}, expected a time of day: HH:MM")
-            return lambda value: open_at(str("" if value is None else value), clock) is True
-        bound = number(given)
-        if bound is None:
-            raise UnanswerableError(f"{name} is {shown(given)}, expected a number")
-        if rule.op == "least":
-            return lambda value: (amount := number(value)) is not None and amount >= bound
-        if rule.op == "most":
-            return lambda value: (amount := number(value)) is not None and amount <= bound
-        raise NotImplementedError(f"no filter does {rule.op!r}: give it a branch here")
-
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
         match = self._spec.rule(name)
         key = ("equal", rule.column, repr(match))
 
         def values(part: Part) -> Sequence[frozenset[Any]]:
-            return part.table.index(key, lambda rows: [_canonical(row.get(rule.column), match) for row in rows])
+            return part.table.index(key, lambda rows: [canonical_values(row.get(rule.column), match) for row in rows])
 
-        wanted = _canonical(given, match)
-        if match.type == "place":
-            # Known places of these names, else those whose name is part of what is said ("Larkhaven harbour").
-            held_values = {value for part in self._view.parts for held in values(part) for value in held}
-            if not wanted & held_values:
-                wanted = (
-                    frozenset(place for place in held_values if any(place in name_asked for name_asked in wanted))
-                    or wanted
-                )
+        wanted = self._wanted(
+            match, given, (value for part in self._view.parts for held in values(part) for value in held)
+        )
         return lambda part, at: not wanted.isdisjoint(values(part)[at])
 
     def _around(self, name: str, rule: Around) -> Keep:
@@ -412,20 +450,6 @@ class RowsCall:
             rows = valued + [place for place in rows if values[place] is None]
         return rows
 
-    def _page(self, rows: list[tuple[Part, int]]) -> list[tuple[Part, int]]:
-        page, limit = self._answer.page, self._answer.limit
-        size, place = min(self._whole(page.size, limit), limit), self._whole(page.number, 1)
-        return rows[(place - 1) * size : place * size]
-
-    def _whole(self, name: str | None, otherwise: int) -> int:
-        given = self._given(name) if name else None
-        if given is None:
-            return otherwise
-        amount = number(given)
-        if amount is None or amount < 1 or not amount.is_integer():
-            raise UnanswerableError(f"{name} is {shown(given)}, expected a whole number from 1")
-        return int(amount)
-
     def _shown(self, part: Part, at: int) -> JsonObject:
         row = part.table.rows[at]
         names = self._answer.show or (*row, *(name for name in self._answer.compute if name not in row))
@@ -460,7 +484,7 @@ class RowsCall:
         return int(figure) if float(figure).is_integer() else figure
 
 
-def _canonical(value: Json, match: ParameterMatch) -> frozenset[Any]:
+def canonical_values(value: Json, match: ParameterMatch) -> frozenset[Any]:
     """Return the values of a column in the form in which a parameter is compared; none where they are not of its type."""
     forms = set()
     for member in value if isinstance(value, list) else (value,):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -29,10 +28,11 @@ from pytest_mapsat.model import (
     values_at,
     values_of,
 )
+from pytest_mapsat.model.match import MAX_VALUES
 
-from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point, text_similarity
+from .canonical import SAME_POINT_M, Point, distance_m, moment, normalise, number, open_at, point, text_similarity
 
-_NO_HOPS: Mapping[str, Sequence[Step]] = MappingProxyType({})
+_NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
 
 
 def satisfies(
@@ -41,7 +41,7 @@ def satisfies(
     *,
     arguments: Mapping[str, Json] | None = None,
     results: Sequence[Step] = (),
-    hops: Mapping[str, Sequence[Step]] = _NO_HOPS,
+    hops: Mapping[str, FoundValues] = _NO_HOPS,
 ) -> bool | None:
     """Return whether a value satisfies a match, or None where it cannot be said.
 
@@ -50,7 +50,7 @@ def satisfies(
         value: the value, None where there is none.
         arguments: all arguments of the call the value stands in (for ``WithinM.lat_from``).
         results: the earlier steps of the dialogue (for ``Bound``).
-        hops: those of them that fulfil an expected tool, by its id (for ``Bound.call``).
+        hops: what those of them returned that fulfil an expected tool, by its id (for ``Bound.call``).
 
     Returns:
         None for a ``Bound`` to a result of a tool that does not exist, opening hours that are absent or cannot be read, a latitude
@@ -58,13 +58,13 @@ def satisfies(
         returned nothing there, does not hold.
     """
     try:
-        if isinstance(match, Bound):
-            return _bound(match, results, hops, lambda source: _is_close(source, value, match.tolerance))
-        if isinstance(match, (Contains, Similar, WithinM)) and match.of is not None:
-            test = partial(_holds_source, match, value, arguments)
-            return _bound(match.of, results, hops, test)
+        if isinstance(match, (Bound, Contains, Similar, WithinM)) and (bound := match.bound) is not None:
+            called = (step for step in results if step.kind == "call" and step.tool == bound.tool)
+            found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
+            return _bound(match, bound, value, arguments, found)
         if isinstance(match, WithinM):
-            return _within(match, value, arguments)
+            here = (match.lon or 0.0, match.lat or 0.0)
+            return _near(here, match.metres, value, match.lat_from, arguments)
         if isinstance(match, Has):
             elements = value if isinstance(value, (list, tuple)) else [value]
             return _some(
@@ -82,7 +82,7 @@ def fits(
     data: Mapping[str, Json],
     *,
     results: Sequence[Step] = (),
-    hops: Mapping[str, Sequence[Step]] = _NO_HOPS,
+    hops: Mapping[str, FoundValues] = _NO_HOPS,
 ) -> bool | None:
     """Return whether an object satisfies matches under its names, or at dotted paths (``items.*.dish``): at each, one value at least.
 
@@ -143,11 +143,14 @@ def _one_of(match: OneOf, value: Json) -> bool:
     return any(_loose(wanted) == form for wanted in match.values)
 
 
-def _contains(match: Contains, value: Json) -> bool:
+def _has_text(texts: Mapping[str, str], value: Json) -> bool:
+    """Return whether a value has one of some texts in it, which stand here by their normal forms; a list has it as an element."""
     if isinstance(value, (list, tuple)):
-        return any(_loose(match.text) == _loose(element) for element in value)
+        elements = [_loose(element) for element in value]
+        return any(_loose(text) in elements for text in texts.values())
     text = _text_of(value)
-    return text is not None and normalise(match.text) in normalise(text)
+    form = None if text is None else normalise(text)
+    return form is not None and any(other in form for other in texts)
 
 
 def _similar(match: Similar, value: Json) -> bool:
@@ -166,52 +169,84 @@ def _between(match: Between, value: Json) -> bool:
     return (match.min is None or amount >= match.min) and (match.max is None or amount <= match.max)
 
 
-def _within(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -> bool | None:
-    if match.lat_from is not None:
+def _near(
+    here: Point, metres: float, value: Json, lat_from: str | None, arguments: Mapping[str, Json] | None
+) -> bool | None:
+    """Return whether a value, with the latitude from another argument where one is named, is a point near enough."""
+    if lat_from is not None:
         if arguments is None:
             return None
-        value = [value, arguments.get(match.lat_from)]
+        value = [value, arguments.get(lat_from)]
     place = point(value)
-    if place is None or match.lon is None or match.lat is None:
-        return False
-    return distance_m(*place, match.lon, match.lat) <= match.metres
+    return place is not None and distance_m(*place, *here) <= metres
+
+
+class FoundValues:
+    """What calls returned, so that a value that many of them returned is read once.
+
+    Args:
+        steps: the calls.
+    """
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._steps = list(steps)
+        self._read: dict[str, int] = {}
+        self._values: dict[str, dict[str, Json]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+
+    def add(self, step: Step) -> None:
+        """Add a call."""
+        self._steps.append(step)
+
+    @property
+    def untold(self) -> bool:
+        """Whether a record does not tell what one of the calls returned."""
+        return any(step.status == "unknown" for step in self._steps)
+
+    def at(self, path: str) -> Collection[Json]:
+        """Return the values at a dotted path in the results of those that were answered, each once and 10,000 at most."""
+        values, texts = self._values.setdefault(path, {}), self._texts.setdefault(path, {})
+        for step in self._steps[self._read.get(path, 0) :] if len(values) < MAX_VALUES else ():
+            for value in values_at(step.result, path) if step.status == "ok" else ():
+                key = value if isinstance(value, str) else canonical_json([value])
+                if key not in values:
+                    values[key] = value
+                    text = _text_of(value)
+                    if text is not None and (form := normalise(text)):
+                        texts[form] = text
+        self._read[path] = len(self._steps)
+        return values.values()
+
+    def texts(self, path: str) -> Mapping[str, str]:
+        """Return those of them that are text or numbers, by the form in which texts are compared."""
+        self.at(path)
+        return self._texts[path]
 
 
 def _bound(
+    match: Bound | Contains | Similar | WithinM,
     bound: Bound,
-    results: Sequence[Step],
-    hops: Mapping[str, Sequence[Step]],
-    test: Callable[[Json], bool | None],
+    value: Json,
+    arguments: Mapping[str, Json] | None,
+    found: FoundValues,
 ) -> bool | None:
-    """Return whether a test holds for one of the values that earlier results had at a path."""
-    if bound.call is None:
-        steps = [step for step in results if step.kind == "call" and step.tool == bound.tool]
+    """Return whether a match holds for one of the values that earlier results had at a path."""
+    sources = found.at(bound.path)
+    if isinstance(match, Bound):
+        held: bool | None = any(_is_close(source, value, match.tolerance) for source in sources)
+    elif isinstance(match, WithinM):
+        held = _some(
+            _near(here, match.metres, value, match.lat_from, arguments) for here in map(point, sources) if here
+        )
+    elif isinstance(match, Contains):
+        held = _has_text(found.texts(bound.path), value)
     else:
-        steps = [*hops.get(bound.call, ())]
-    sources = values_found(bound.path, steps)
-    held = _some(map(test, sources))
+        text = _text_of(value)
+        texts = found.texts(bound.path).values()
+        held = text is not None and any(text_similarity(other, text) >= match.at_least for other in texts)
     if held is not False:
         return held
-    unknown = any(step.status == "unknown" for step in steps)
-    return None if unknown or not (sources or bound.call) else False
-
-
-def values_found(path: str, steps: Iterable[Step]) -> list[Json]:
-    """Return the values that stand at a dotted path in the results of the steps that were answered."""
-    return [value for step in steps if step.status == "ok" for value in values_at(step.result, path)]
-
-
-def _holds_source(
-    match: Contains | Similar | WithinM, value: Json, arguments: Mapping[str, Json] | None, source: Json
-) -> bool | None:
-    """Return whether a value satisfies a match with what a result had in place of the match's own text or point."""
-    if isinstance(match, WithinM):
-        place = point(source)
-        if place is None:
-            return False
-        return _within(match.model_copy(update={"lon": place[0], "lat": place[1], "of": None}), value, arguments)
-    text = _text_of(source)
-    return bool(text and normalise(text)) and _OPERATIONS[type(match)](match.model_copy(update={"text": text}), value)
+    return None if found.untold or not (sources or bound.call) else False
 
 
 def _is_close(wanted: Json, value: Json, tolerance: float) -> bool:
@@ -235,7 +270,7 @@ def _is_present(value: Json) -> bool:
 _OPERATIONS: dict[type, Callable[[Any, Json], bool | None]] = {
     Equal: lambda match, value: bool(_loose(match.value) == _loose(value)),
     OneOf: _one_of,
-    Contains: _contains,
+    Contains: lambda match, value: _has_text({normalise(match.text): match.text}, value),
     Similar: _similar,
     Between: _between,
     OpenAt: lambda match, value: open_at(value, match.time) if isinstance(value, str) else None,

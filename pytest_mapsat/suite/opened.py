@@ -58,7 +58,7 @@ from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
 from .tables import OVERLAYS, read_state
-from .tools import answer_problems, read_tools
+from .tools import answer_problems, ranked_tables, read_tools
 
 
 def find_suite(path: Path) -> Path | None:
@@ -103,7 +103,8 @@ class Suite:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.inventory = inventory = take_inventory(root)
-        tools, self.state = read_tools(inventory.tools), read_state(inventory.state)
+        tools = read_tools(inventory.tools)
+        self.state = read_state(inventory.state, ranked_tables(tools))
         if problems := [*answer_problems(tools, self.state)]:
             raise SuiteError(*problems[: limits.PROBLEMS])
         tables = [read_calibration(path) for path in inventory.calibration]
@@ -131,6 +132,8 @@ class Suite:
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
+        #: The sequences that were checked and have no flaw.
+        self._sound: set[str] = set()
         self._shared_paths = (self._manifest_path, *inventory.requirements)
         self._overlay_paths = tuple(path for path in inventory.state if path.name.partition(".")[0] == OVERLAYS)
         read_again = (*self._shared_paths, *inventory.recordings, *self._overlay_paths)
@@ -237,13 +240,15 @@ class Suite:
             SuiteError: a place is taken twice or missing, or dates go backwards.
         """
         names = self.sequences if entries is None else sequences_of(entries)
+        unchecked = sorted(names.keys() - self._sound)
         problems = [
             placed(remark, entry.path, self.lines_of(entry))
-            for name in sorted(names)
+            for name in unchecked
             for entry, remark in flaws_of(name, self.sequences[name], self)
         ]
         if problems:
             raise SuiteError(*problems[: limits.PROBLEMS])
+        self._sound.update(unchecked)
 
     def dated(self, entry: CaseEntry) -> Dated:
         """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
@@ -308,9 +313,15 @@ class Suite:
 
     def shape(self, tool: str) -> Json:
         """Return a made-up result with every field that a computed answer of the tool may have, None where it computes none."""
+        return self._shapes[tool]
+
+    @cached_property
+    def _shapes(self) -> Mapping[str, Json]:
+        """The made-up results by tool. Every row is looked at for them, so a lint of many cases makes them once."""
         from pytest_mapsat.sandbox import shape_of  # noqa: PLC0415 (only where results are made up)
 
-        return shape_of(self.tools[tool], {name: [row for row, _ in self.state.rows(name)] for name in self.tables})
+        rows = {name: [row for row, _ in self.state.rows(name)] for name in self.tables}
+        return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
     def recording_spans(self) -> Mapping[str, list[Span]]:
         """Return where the recordings of each case stand, cases of which the suite has none included. Raises SuiteError."""

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_mapsat.formats import document_of, limits, read_lines, shown_path
 from pytest_mapsat.model import JsonObject, Overlay, Problem, SuiteError, did_you_mean, shown
-from pytest_mapsat.sandbox import Table, rows_meant, unmet
+from pytest_mapsat.sandbox import LARGE_BYTES, FileRows, Keys, Spots, Table, rows_meant, unmet
 
 from .recordings import SpanReader, index_lines, read_spans
 
@@ -76,7 +77,9 @@ class StateFiles:
 
     def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
         """Return the columns of a table, in the order in which they first stand; those that overlays give it are looked for where one that is wanted is not among its own."""
-        own = dict.fromkeys(column for row in self.tables[table].rows for column in row)
+        rows = self.tables[table].rows
+        listed = rows.columns if isinstance(rows, FileRows) else (column for row in rows for column in row)
+        own = dict.fromkeys(listed)
         return (
             own
             if own.keys() >= {*wanted}
@@ -121,18 +124,27 @@ class StateFiles:
         return [*_unfit([*self.overlays], self.tables, self.overlays.names)]
 
 
-def read_state(paths: Sequence[Path]) -> StateFiles:
-    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines. Raises SuiteError."""
+def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> StateFiles:
+    """Return the tables and overlays of these files. Files of one name in folders of their own make one table; rows in the order of files and lines.
+
+    Args:
+        paths: the files.
+        ranked: table that is searched by a ranked tool -> the columns with the id and with the part; it stays in its files where it is large.
+
+    Raises:
+        SuiteError: with the problems of all files, up to a limit.
+    """
     problems: list[Problem] = []
     rows_of: dict[str, list[tuple[JsonObject, Spot]]] = {}
     named = [(path.name.partition(".")[0], path) for path in paths]
+    large = {name: FileRows(files, Keys(*ranked[name])) for name, files in _large(named, ranked).items()}
     for name, path in named:
-        if name != OVERLAYS:
+        if name != OVERLAYS and name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
-    tables = {
-        name: Table(name, tuple(row for row, _ in rows_of[name]), tuple(spot for _, spot in rows_of[name]))
-        for name in sorted(rows_of)
-    }
+    rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
+    spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
+    spots |= {name: Spots(rows) for name, rows in large.items()}
+    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
     try:
         state = StateFiles(tables, Overlays([path for name, path in named if name == OVERLAYS]))
         problems += state.unfit() if state.overlays.at_once else ()
@@ -141,6 +153,23 @@ def read_state(paths: Sequence[Path]) -> StateFiles:
     if problems:
         raise SuiteError(*problems[: limits.PROBLEMS])
     return state
+
+
+def _large(named: Iterable[tuple[str, Path]], ranked: Collection[str]) -> dict[str, list[Path]]:
+    """Return the files of the tables that stay in them: large, and not packed."""
+    files: dict[str, list[Path]] = {}
+    for name, path in named:
+        if name in ranked:
+            files.setdefault(name, []).append(path)
+    return {name: listed for name, listed in files.items() if sum(map(_size, listed)) > LARGE_BYTES}
+
+
+def _size(path: Path) -> float:
+    """Return how many bytes a file has, and that it is too small to stay where it is packed or cannot be read."""
+    try:
+        return float("-inf") if path.name.endswith(".gz") else path.stat().st_size
+    except OSError:
+        return float("-inf")
 
 
 def _read(path: Path, rows: list[tuple[JsonObject, Spot]], problems: list[Problem]) -> None:

@@ -28,7 +28,7 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
 )
-from pytest_mapsat.sandbox import point_of
+from pytest_mapsat.sandbox import Keys, Parts, point_of
 
 from .entries import documents_of_yaml
 from .tables import StateFiles
@@ -74,6 +74,21 @@ def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
 # -- answer blocks
 
 
+def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
+    """Return the tables that ranked tools search, each with the columns of the id and of the part. Raises SuiteError for tools that do not agree."""
+    tables: dict[str, tuple[str, str]] = {}
+    problems: list[Problem] = []
+    for name, (tool, path, line) in tools.items():
+        if isinstance(tool.answer, RankedAnswer):
+            keys = tool.answer.id, tool.answer.part.column
+            if (first := tables.setdefault(tool.answer.table, keys)) != keys:
+                message = f"{name}: answer: id and part are {' and '.join(keys)}, and {' and '.join(first)} of another tool for {tool.answer.table}"
+                problems.append(Problem(shown_path(path), line, message, "rows of one table have one id and one part"))
+    if problems:
+        raise SuiteError(*problems)
+    return tables
+
+
 def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
     """Give what is wrong between the tools of a suite and its tables, each with its file and line."""
     word_tables: set[str] = set()
@@ -83,6 +98,10 @@ def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
             yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
         if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in state.tables:
             way_tables.setdefault(tool.answer.ways, tool.answer)
+        if isinstance(tool.answer, RankedAnswer) and (
+            tool.answer.table in state.tables and isinstance(state.tables[tool.answer.table].spots, tuple)
+        ):
+            yield from _keys_wrong(tool.answer, state)
         if isinstance(tool.answer, RowsAnswer) and tool.answer.table in state.tables:
             for field in tool.answer.compute.values():
                 if isinstance(field, NextTimes):
@@ -204,6 +223,16 @@ def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -
         message = wrong(row)
         if message:
             yield Problem(shown_path(path), line, message)
+
+
+def _keys_wrong(answer: RankedAnswer, state: StateFiles) -> Iterator[Problem]:
+    """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
+    parts = Parts(Keys(answer.id, answer.part.column))
+    spots = state.tables[answer.table].spots
+    for at, row in enumerate(state.tables[answer.table].rows):
+        path, line = spots[at]
+        if wrong := parts.add(row, at, lambda first: f"{shown_path(spots[first][0])}:{spots[first][1]}"):
+            yield Problem(shown_path(path), line, wrong)
 
 
 def _word_wrong(row: JsonObject) -> str:

@@ -150,7 +150,14 @@ class TestWhatAnAgentIsGiven:
             seen.append((context.now, session.messages))
             context.history.append("mine")
             session.state["turns"] = session.state.get("turns", 0) + 1
-            assert [name for name in dir(session) if name[0] != "_"] == ["id", "messages", "remember", "state", "think"]
+            assert [name for name in dir(session) if name[0] != "_"] == [
+                "earlier",
+                "id",
+                "messages",
+                "remember",
+                "state",
+                "think",
+            ]
             session.messages.append("mine")
             seen.append(context_lengths(context, session))
             return "What time?" if len(seen) < 4 else "Here."

@@ -4,7 +4,7 @@ import pytest
 from gate_runs import card, label
 
 from pytest_mapsat.gate import Coverage, decide, parse_drops, parse_thresholds
-from pytest_mapsat.model import UsageError
+from pytest_mapsat.model import Membership, UsageError
 
 
 def judged(cards, *texts, **coverage):
@@ -46,6 +46,29 @@ def test_pass_at_k_may_be_gated_where_trials_ran():
     assert (few.outcome, few.reasons[0]) == (
         "inconclusive",
         "pass^2 is undecided: no case ran as many trials as pass^2 needs",
+    )
+
+
+def test_users_may_be_gated_where_cases_stand_in_sequences():
+    # Of two users one has a task that fails in the first of two trials.
+    cards = [
+        card(
+            f"{user}-{place}",
+            trial=trial,
+            outcome="failed" if (user, place, trial) == ("ida", 2, 1) else "passed",
+            group=Membership(name=user, order=place),
+        )
+        for user in ("ida", "max")
+        for place in (1, 2)
+        for trial in (1, 2)
+    ]
+    assert judged(cards, "user_pass_rate=0.75", "user_pass@2=1", "user_pass^2=0.5").outcome == "passed"
+    assert judged(cards, "user_pass_rate=0.76").outcome == "failed"
+    assert judged(cards, "user_pass^2=0.51").outcome == "failed"
+    alone = judged(spread(3), "user_pass_rate=0.5")
+    assert (alone.outcome, alone.reasons[0]) == (
+        "inconclusive",
+        "user_pass_rate is undecided: no case stands in a user's sequence of tasks",
     )
 
 

@@ -1,5 +1,7 @@
 """The look-up of ids: what the structured output names must be a row that the tool returned in this dialogue, and that fits."""
 
+import time
+
 import pytest
 from judging import call, check_of
 from pydantic import ValidationError
@@ -57,10 +59,10 @@ def test_any_returned_row_that_fits_is_right_whatever_the_words_say(poi_id):
         (entries(("bite", ["P7"])), "poi_id is ['P7'], expected one text or whole number"),
         (entries(("bite", True)), "poi_id is True, expected one text or whole number"),
         (entries(("bite", 107.0)), "poi_id is 107.0, expected one text or whole number"),
-        (entries(("bite", "p7")), "search_merchants never returned the poi_id p7"),
-        (entries(("bite", "0107")), "search_merchants never returned the poi_id 0107 (did you mean '107'?)"),
-        (entries(("bite", "Amber Bowl")), "never returned the poi_id Amber Bowl (it returned P7, P8, 107)"),
-        (entries(("bite", "P8")), "the row with the poi_id P8 does not fit: rating is 4.1"),
+        (entries(("bite", "p7")), "search_merchants never returned the poi_id 'p7'"),
+        (entries(("bite", "0107")), "search_merchants never returned the poi_id '0107' (did you mean '107'?)"),
+        (entries(("bite", "Amber Bowl")), "never returned the poi_id 'Amber Bowl' (it returned P7, P8, 107)"),
+        (entries(("bite", "P8")), "the row with the poi_id 'P8' does not fit: rating is 4.1"),
         (entries(("bite", 10**5000)), "poi_id is a int too long to show, expected one text or whole number"),
     ],
 )
@@ -77,13 +79,13 @@ def test_what_is_wrong_is_said_plainly(output, why):
 def test_the_id_of_a_row_of_another_tool_is_wrong():
     other = call("nearby", {"merchants": [{**BITE, "poi_id": "N1"}]})
     finding = judge(entries(("bite", "N1")), FOUND, other)
-    assert (finding.passed, finding.why) == (False, "search_merchants never returned the poi_id N1; nearby did")
+    assert (finding.passed, finding.why) == (False, "search_merchants never returned the poi_id 'N1'; nearby did")
 
 
 def test_an_id_that_came_after_the_reply_is_wrong():
     new = call("search_merchants", {"merchants": [{**BITE, "poi_id": "P9"}]})
     finding = judge(entries(("bite", "P9")), later=(new,))
-    assert (finding.passed, finding.why) == (False, "search_merchants returned the poi_id P9 only after this reply")
+    assert (finding.passed, finding.why) == (False, "search_merchants returned the poi_id 'P9' only after this reply")
 
 
 @pytest.mark.parametrize("status", ["error", "refused", "over_limit", "miss"])
@@ -146,3 +148,15 @@ def test_without_where_a_returned_id_is_enough():
 def test_a_look_up_is_refused_with_the_reason(changes, message):
     with pytest.raises(ValidationError, match=message):
         check_of("output", **{**LOOK_UP, **changes})
+
+
+def test_thousands_of_entries_hold_nothing_up():
+    steps = [
+        call("search_merchants", {"merchants": [{**BITE, "poi_id": f"P{page}-{row}"} for row in range(100)]})
+        for page in range(200)
+    ]
+    output = {"merchants": [{"poi_id": f"P{number % 200}-7"} for number in range(5_000)]}
+    began = time.perf_counter()
+    assert judge(output, *steps, entry={}).passed is True
+    assert judge({"merchants": [*output["merchants"], {"poi_id": "P7"}]}, *steps, entry={}).passed is False
+    assert time.perf_counter() - began < 20  # a second

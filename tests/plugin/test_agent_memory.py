@@ -19,7 +19,9 @@ def agent(message, tools, context):
     if "look_up" in names:
         seen["found"] = tools.look_up(word="oat")
     import json
-    return Reply(f"I suggest {tools.search_poi(query='charger')['pois'][1]['name']}.", thoughts=[json.dumps(seen)])
+    usage = {"input_tokens": 3, "output_tokens": 2, "cost": 0.25}
+    place = tools.search_poi(query='charger')['pois'][1]['name']
+    return Reply(f"I suggest {place}.", thoughts=[json.dumps(seen)], usage=usage)
 """
 #: A memory of the user's own: counts its updates, keeps all contents, has a tool.
 OWN = """
@@ -165,8 +167,10 @@ def test_an_own_memory_is_updated_once_a_task_has_its_tools_called_and_its_cost_
             "found": 6,
         }
         memory = card["trajectory"]["memory"]
-        assert memory["tools"] == ["look_up"]
+        [asked] = [step for step in card["trajectory"]["turns"][1]["steps"] if step["kind"] == "memory"]
+        assert (asked["tool"], asked["arguments"], asked["result"]) == ("look_up", {"word": "oat"}, 6)
         assert memory["usage"] == {"input_tokens": 21, "output_tokens": 1, "cost": 0.5}
+        assert card["spent"] == {"input_tokens": 24, "output_tokens": 3, "cost": 0.75}, "with what the reply cost"
         assert card["calls"]["by_tool"] == {"search_poi": 1}, "what the memory was asked is no call of the sandbox"
         assert card["metrics"]["ts"] == 1.0
 

@@ -11,7 +11,7 @@ PACKAGE = """
 from collections import Counter
 from pytest_mapsat.metrics import MetricSet
 from pytest_mapsat.model import SUITE_SCHEMA, Label, Metric, Problem, SuiteError, SuiteManifest
-from pytest_mapsat.suite import ImportLog, new_folder, write_cases, write_manifest
+from pytest_mapsat.suite import ImportLog, Remark, new_folder, write_cases, write_manifest
 
 def import_lines(src, dest):
     log = ImportLog()
@@ -41,6 +41,12 @@ class Verdict:
 def sizes(runs):
     return {"sizes.txt": "".join(f"{name}: {len(run.cases)} cases\\n" for name, run in runs)}
 
+def polite(case, suite):
+    if case.visible.query == "broken":
+        raise LookupError("no manners")
+    please = "please" in case.visible.query
+    return [] if please else [Remark("warning", "manners", ("visible", "query"), f"no please in {suite.manifest.name}", "say it")]
+
 def escaping(runs):
     return {"../sizes.txt": ""}
 
@@ -54,6 +60,8 @@ POINTS = """
 [pytest_mapsat.importers]
 broken = lines_port:broken
 lines = lines_port:import_lines
+[pytest_mapsat.lints]
+polite = lines_port:polite
 [pytest_mapsat.metrics]
 brevity = lines_port:BREVITY
 [pytest_mapsat.reports]
@@ -86,6 +94,22 @@ def test_its_importer_is_listed_and_run(project, capsys):
     assert "asked.txt:2: " in told
     assert main(["lint", "lines"]) == 0
     assert json.loads((project.path / "lines" / "import.json").read_text())["format"] == "lines"
+
+
+def test_its_rule_of_lint_speaks_of_each_case_and_is_named_where_it_breaks(project, capsys):
+    (project.path / "asked.txt").write_text("Where is a charger, please?\nHow far is it?\n")
+    assert main(["import", "lines", "asked.txt", "lines"]) == 0
+    capsys.readouterr()
+    assert main(["lint", "lines", "--json"]) == 0
+    (finding,) = (one for one in json.loads(capsys.readouterr().out) if one["rule"] == "manners")
+    assert finding["path"].endswith("cases.jsonl")
+    assert {name: finding[name] for name in ("severity", "line", "message", "hint")} == {
+        "severity": "warning", "line": 2, "message": "visible.query: no please in lines", "hint": "say it",
+    }  # fmt: skip
+    (project.path / "asked.txt").write_text("broken\n")
+    assert main(["import", "lines", "asked.txt", "broken"]) == 0
+    assert main(["lint", "broken"]) == 2
+    assert "lines_port:polite broke: LookupError: no manners" in capsys.readouterr().err
 
 
 def test_what_its_importer_raises_is_told_without_a_traceback(project, capsys):

@@ -1,10 +1,12 @@
 """Search in several steps: values that were found before, calls that fulfil an expected tool, and the rows of their results."""
 
+import time
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.model import ExpectedTool, Match, Step, Tool
-from pytest_mapsat.sandbox import holds_evidence, hop_calls, returned_rows, satisfies
+from pytest_mapsat.sandbox import FoundValues, holds_evidence, hop_calls, returned_rows, satisfies
 
 MATCH = TypeAdapter(Match)
 LANDMARK = {"op": "bound", "call": "play", "path": "merchants.*.landmark"}
@@ -57,7 +59,7 @@ def test_chinese_queries_hold_what_was_found():
 def test_what_was_found_may_be_similar_or_near():
     here = MATCH.validate_python({"op": "within_m", "of": {**LANDMARK, "path": "merchants.*.at"}, "metres": 100})
     alike = MATCH.validate_python({"op": "similar", "of": LANDMARK, "at_least": 0.8})
-    hops = {"play": [THEATRES]}
+    hops = {"play": FoundValues([THEATRES])}
     assert [satisfies(here, place, hops=hops) for place in ("13.4001,52.5", "13.5,52.5", "here")] == [
         True,
         False,
@@ -144,3 +146,12 @@ def test_a_result_holds_the_evidence_of_a_hop_among_its_first_rows():
     open_late = ExpectedTool(name="search", evidence=["late", {"where": {"hours": {"op": "open_at", "time": "23:00"}}}])
     assert holds_evidence(open_late, SEARCH, {"merchants": [{"poi_id": "P1", "hours": "late, mostly"}]}) is None
     assert holds_evidence(ExpectedTool(name="search", evidence=("late",)), SEARCH, {}) is True
+
+
+def test_an_agent_that_searches_without_end_holds_nothing_up():
+    rows = [{"poi_id": f"P{number}", "landmark": f"Square {number}"} for number in range(20)]
+    tools = [PLAY, bite({"op": "contains", "of": LANDMARK}, after=["play"])]
+    calls = [search(f"noodle bar {number}", *rows) for number in range(1000)]
+    began = time.perf_counter()
+    assert hop_calls(tools, [*calls, search("noodle bar near Square 7")])[1] == {1000: 0}
+    assert time.perf_counter() - began < 10  # 0.2 s where each value is read once; two minutes where it is not

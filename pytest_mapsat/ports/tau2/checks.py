@@ -62,7 +62,7 @@ def _unmet(actions: Sequence[tuple[int, WantedCall]], calls: Sequence[Call]) -> 
     taken: dict[int, int] = {}
 
     def place_it(place: int, seen: set[int]) -> bool:
-        for at in fitting[place]:
+        for at in sorted(fitting[place], key=taken.__contains__):  # the free ones first
             if at not in seen:
                 seen.add(at)
                 if at not in taken or place_it(taken[at], seen):

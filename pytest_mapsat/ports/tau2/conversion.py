@@ -6,21 +6,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from pytest_mapsat.model import (
     Case,
     Json,
     JsonObject,
-    PlannedCall,
     RowPatch,
-    Truth,
     canonical_json,
     did_you_mean,
     digest,
     same,
     shown,
 )
-from pytest_mapsat.sandbox import end_state, make_sandbox, play_reference, tables_of
+from pytest_mapsat.sandbox import Answer, State, end_state, make_sandbox, net_changes, tables_of
 from pytest_mapsat.suite import ImportLog, Suite
 
 from .checks import held_at
@@ -37,6 +36,16 @@ _SIDES = {"assistant": "agent", "user": "user"}
 _PART_OF = {prefix: part for part, prefix in PARTS.items()}
 #: What the ids of tasks of telecom tell.
 _IN_ID = {"issue": re.compile(r"^\[(\w+)\]"), "persona": re.compile(r"\[PERSONA:(\w+)\]$")}
+
+
+class _Played(NamedTuple):
+    """What actions come to: those that the world takes and those that it refuses, the assertions that are broken before and after, and whether anything changes."""
+
+    taken: list[Action]
+    refused: list[tuple[Action, Answer]]
+    broken_before: list[Assertion]
+    broken: list[Assertion]
+    changes: bool
 
 
 @dataclass
@@ -77,8 +86,8 @@ class Conversion:
         if start is None:
             return None
         self._known()
-        reference = list(self._played(start))
-        reference += self._completed(start, reference)
+        played = self._reference(start)
+        reference = played.taken
         carried = self._carried(criteria)
         spoken = list(criteria.communicate_info or []) if "COMMUNICATE" in criteria.reward_basis else []
         user_calls = [action for action in reference if action.requestor == "user"]
@@ -94,7 +103,8 @@ class Conversion:
                 "prompt": briefing(self.task),
             },
         }
-        data["attributes"] = self._attributes(start, reference, carried)
+        data["attributes"] = self._attributes(played, carried)
+        data["domains"] = [f"{self.domain}_silent" if data["attributes"]["silent"] == "passes" else self.domain]
         return self._checked(data)
 
     def _checked(self, data: JsonObject) -> Case | None:
@@ -112,7 +122,11 @@ class Conversion:
         messages, calls, query = self._history()
         return {
             "id": case_id,
-            "visible": {"messages": messages, "query": query or opening(self.task)},
+            "visible": {
+                "messages": messages,
+                "query": query or opening(self.task),
+                "context": {"now": WORLDS[self.domain].now},
+            },
             "truth": {"persona": self.task.user_scenario.persona or "", "intent": opening(self.task)},
             "world": {"rows": self._rows(), "calls": [*self._first_calls(), *calls]},
         }
@@ -200,54 +214,64 @@ class Conversion:
                 hint = did_you_mean(assertion.func_name, names) or f"it has: {', '.join(names) or 'none'}"
                 raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
 
-    def _played(self, start: Case) -> Iterator[Action]:
-        """Give the reference actions that the world carries out; the benchmark leaves out the others without a word."""
-        sandbox = make_sandbox(start, self.suite)
-        criteria = self.task.evaluation_criteria
-        for number, action in enumerate((criteria.actions if criteria else None) or [], 1):
+    def _possible(self) -> list[Action]:
+        """Return the reference actions that are tools of the side that is to call them. Raises ValueError where one is no tool at all."""
+        criteria, possible = self.task.evaluation_criteria, []
+        for action in (criteria.actions if criteria else None) or []:
             self._function(action.name)
-            if self.facts[action.name].by != _SIDES[action.requestor]:
+            if self.facts[action.name].by == _SIDES[action.requestor]:
+                possible.append(action)
+            else:
                 self._note(
-                    "side", f"action {number}, {action.name}, is no tool of the {action.requestor}; it is left out"
+                    "side", f"{action.name} is no tool of the {action.requestor}; the reference goes on without it"
                 )
-                continue
-            answer = sandbox.call(action.name, action.arguments)
-            if answer.status == "ok":
-                yield action
-                continue
+        return possible
+
+    def _play(self, start: Case, actions: Sequence[Action]) -> _Played:
+        """Play actions where the task begins."""
+        sandbox = make_sandbox(start, self.suite)
+        answers = [(action, sandbox.call(action.name, action.arguments)) for action in actions]
+        steps = [answer.step(action.name, action.arguments) for action, answer in answers]
+        tables = tables_of(start, self.suite)
+        ends = [end_state(tables, sandbox.setup, some) for some in ((), steps)]
+        changes = net_changes(change for step in steps for change in step.changed)
+        refused = [(action, answer) for action, answer in answers if answer.status != "ok"]
+        taken = [action for action, answer in answers if answer.status == "ok"]
+        return _Played(taken, refused, self._broken(ends[0]), self._broken(ends[1]), bool(changes))
+
+    def _broken(self, state: State) -> list[Assertion]:
+        """Return the assertions that are not as the task wants them in a state."""
+        return [
+            assertion
+            for assertion in self._assertions
+            if held_at(state, self.domain, assertion.func_name, assertion.arguments)[0] is not assertion.assert_value
+        ]
+
+    def _reference(self, start: Case) -> _Played:
+        """Return the reference as the world carries it out: the benchmark leaves out what it refuses without a word."""
+        played = self._play(start, self._possible())
+        for action, answer in played.refused:
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             sort = "writes" if self.facts[action.name].writes else "reads"
-            self._note(
-                f"refused_{sort}",
-                f"action {number}, {action.name}, is refused: {why}; the reference goes on without it",
-            )
-
-    def _completed(self, start: Case, reference: Sequence[Action]) -> Iterator[Action]:
-        """Give the calls that the reference lacks: one for each assertion that it breaks, and that a call with its arguments mends."""
-        for assertion in self._assertions:
-            if self._holds(assertion, start, reference):
-                continue
-            given = assertion.arguments
-            for name, fact in self.facts.items():
-                values = {need: given.get(need, given.get(f"expected_{need}")) for need in fact.needs}
-                if not fact.writes or fact.by != _SIDES[assertion.env_type] or not values or None in values.values():
-                    continue
-                call = Action(name=name, arguments=values, requestor=assertion.env_type)
-                if self._holds(assertion, start, [*reference, call]):
-                    self._note(
-                        "completed",
-                        f"{name} {values} is added to the reference: without it {assertion.func_name} breaks",
-                    )
-                    yield call
+            message = f"{action.action_id} {action.name} is refused: {why}; the reference goes on without it"
+            self._note(f"refused_{sort}", message.strip())
+        for assertion in played.broken:
+            for call in self._mending(assertion):
+                mended = self._play(start, [*played.taken, call])
+                if assertion not in mended.broken:
+                    told = f"{call.name} {call.arguments} is added to the reference: {assertion.func_name} breaks without it"
+                    self._note("completed", told)
+                    played = mended
                     break
+        return played
 
-    def _holds(self, assertion: Assertion, start: Case, actions: Sequence[Action]) -> bool:
-        """Return whether an assertion is as the task wants it after some actions."""
-        sandbox = make_sandbox(start, self.suite)
-        steps = [sandbox.call(action.name, action.arguments).step(action.name, action.arguments) for action in actions]
-        state = end_state(tables_of(start, self.suite), sandbox.setup, steps)
-        held, _ = held_at(state, self.domain, assertion.func_name, assertion.arguments)
-        return held is assertion.assert_value
+    def _mending(self, assertion: Assertion) -> Iterator[Action]:
+        """Give the writes of a side that can be made with the arguments of an assertion."""
+        given = assertion.arguments
+        for name, fact in self.facts.items():
+            values = {need: given.get(need, given.get(f"expected_{need}")) for need in fact.needs}
+            if fact.writes and fact.by == _SIDES[assertion.env_type] and values and None not in values.values():
+                yield Action(name=name, arguments=values, requestor=assertion.env_type)
 
     def _requirements(self, criteria: Criteria) -> Iterator[JsonObject]:
         """Give what the reward rests on: that the dialogue ends well, then the parts that the basis names."""
@@ -292,20 +316,14 @@ class Conversion:
                 self.log.leave(f"{part} outside of reward_basis")
         return carried
 
-    def _attributes(self, start: Case, reference: Sequence[Action], carried: Sequence[JsonObject]) -> dict[str, str]:
+    def _attributes(self, played: _Played, carried: Sequence[JsonObject]) -> dict[str, str]:
         parts = {str(requirement["id"]).partition("-")[0] for requirement in carried}
-        judged, spoken = "nl" in parts, bool(parts & {"communicate", "action"})
-        end = play_reference(start.model_copy(update={"truth": _with_end(start, reference)}), self.suite)
-        same_end = "db" not in parts or end is None or not end.changes
-        criteria = self.task.evaluation_criteria or Criteria()
-        held = "env" not in parts or all(
-            self._holds(assertion, start, []) for assertion in criteria.env_assertions or ()
-        )
-        silent = same_end and held and not judged and not spoken
-        names = {name: _UNSAFE_NAME.sub("_", name) for name in self.files.splits}
-        splits = {names[name]: "yes" for name, ids in self.files.splits.items() if self.task.id in ids}
+        asked = parts & {"communicate", "action", "nl"}
+        silent = not asked and not ("db" in parts and played.changes) and not ("env" in parts and played.broken_before)
+        splits = {_UNSAFE_NAME.sub("_", name): "yes" for name, ids in self.files.splits.items() if self.task.id in ids}
         sorts = {name: match[1] for name, pattern in _IN_ID.items() if (match := pattern.search(self.task.id))}
-        return {**splits, **sorts, "judged": "yes" if judged else "no", "silent": "passes" if silent else "fails"}
+        marks = {"judged": "yes" if "nl" in parts else "no", "silent": "passes" if silent else "fails"}
+        return {**splits, **sorts, **marks}
 
 
 def _requirement(name: str, text: str, check: str = "", /, **arguments: Json) -> JsonObject:
@@ -315,8 +333,3 @@ def _requirement(name: str, text: str, check: str = "", /, **arguments: Json) ->
 
 def _planned(actions: Sequence[Action]) -> list[JsonObject]:
     return [{"tool": action.name, "arguments": action.arguments} for action in actions]
-
-
-def _with_end(case: Case, actions: Sequence[Action]) -> Truth:
-    end = tuple(PlannedCall(tool=action.name, arguments=action.arguments) for action in actions)
-    return case.truth.model_copy(update={"end": end})

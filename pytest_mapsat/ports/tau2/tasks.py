@@ -32,6 +32,8 @@ Who = Literal["assistant", "user"]
 Part = Literal["DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION"]
 #: The most characters that a published id has.
 _ID = 2_000
+#: The most actions, assertions or texts of a task: each action is held against each call.
+_MOST = 200
 _LARGEST = 128 * limits.MIB
 _POLICIES = {"telecom": ("main_policy.md", "tech_support_manual.md")}
 
@@ -124,10 +126,10 @@ class Scenario(_Published):
 class Criteria(_Published):
     """What is asked of the dialogue."""
 
-    actions: list[Action] | None = None
-    env_assertions: list[Assertion] | None = None
-    communicate_info: list[str] | None = None
-    nl_assertions: list[str] | None = None
+    actions: list[Action] | None = Field(default=None, max_length=_MOST)
+    env_assertions: list[Assertion] | None = Field(default=None, max_length=_MOST)
+    communicate_info: list[str] | None = Field(default=None, max_length=_MOST)
+    nl_assertions: list[str] | None = Field(default=None, max_length=_MOST)
     reward_basis: list[Part] = ["DB", "COMMUNICATE"]
 
 

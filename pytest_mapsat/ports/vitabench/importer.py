@@ -37,7 +37,7 @@ from .sources import read_tasks, task_files
 from .tasks import Task, tables_of
 from .world import TABLES
 
-FORMAT = "vitabench"
+_FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DOMAINS = {
     "delivery": "orders that stores deliver",
     "instore": "vouchers, tables and reservations of shops",
@@ -83,7 +83,9 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
         tasks = (
-            Placed(place, task) for place, data in listed if (task := building.parsed(Task, data, place)) is not None
+            Placed(place, task)
+            for place, data in listed
+            if (task := building.parsed(Task, data, place)) is not None and building.is_sound(task, place)
         )
         return building.finish(paths, tasks)
 
@@ -136,6 +138,20 @@ class Building:
             self.refuse(place, f"{'; '.join(told[:3])}; the task is left out")
         return parsed
 
+    def is_sound(self, task: Task, place: str) -> bool:
+        """Return whether a task can become a case, after noting why it cannot."""
+        try:
+            _, tables = task.domains, tables_of(task.environment)
+        except ValueError as wrong:
+            self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
+            return False
+        if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
+            self.refuse(
+                place, "nothing says what is right: no rubrics, and no orders that can be placed; the task is left out"
+            )
+            return False
+        return True
+
     def refuse(self, place: str, message: str) -> None:
         """Note a task that is left out."""
         self.log.note("unparsable", place, message, leaves="tasks")
@@ -157,7 +173,9 @@ class Building:
         for name, tool in tools.items():
             write_tool(self.folder / "tools" / f"{name}.yaml", tool)
         write_manifest(self.folder / "suite.yaml", self._manifest(paths))
-        return self.log.report(self.folder, FORMAT, cases=self._counts["cases"], tools=len(tools), by_tool=Counter())
+        return self.log.report(
+            self.folder, _FORMATS[self._version], cases=self._counts["cases"], tools=len(tools), by_tool=Counter()
+        )
 
     def _tools(self) -> Mapping[str, Tool]:
         """Return the tools of the domains that the tasks are of, as that version of VitaBench has them."""
@@ -170,7 +188,7 @@ class Building:
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
         snapshot = digest([content_digest(path) for path in paths], 12)
         return SuiteManifest(
-            name=FORMAT if self._version == "1.0" else f"{FORMAT}2",
+            name=_FORMATS[self._version],
             version=f"snapshot-{snapshot}",
             license="MIT" if self._version == "1.0" else None,
             schema_version=SUITE_SCHEMA,
@@ -191,11 +209,7 @@ class Building:
 
     def _cases(self, tasks: Iterable[Placed]) -> Iterator[Case]:
         for placed in tasks:
-            try:
-                case = self._case(placed)
-            except ValueError as wrong:
-                self.refuse(placed.place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
-                continue
+            case = self._case(placed)
             if case is not None:
                 self._counts["cases"] += 1
                 self._languages[case.language] += 1
@@ -203,7 +217,7 @@ class Building:
                 yield case
 
     def _case(self, placed: Placed) -> Case | None:
-        """Return the case of a task, or None after noting why it cannot be one. Raises ValueError where the task cannot be read."""
+        """Return the case of a task that is sound, or None after noting why it cannot be one."""
         task = placed.task
         domains, language = task.domains, "zh" if _CHINESE.search(task.instructions) else "en"
         tables = tables_of(task.environment)
@@ -217,7 +231,7 @@ class Building:
             "id": case_id,
             "domains": list(domains),
             "language": language,
-            "attributes": {"task": task.id, **placed.attributes},
+            "attributes": {"source": task.id, **placed.attributes},
             "group": placed.group,
             "visible": {
                 "query": task.instructions,

@@ -78,7 +78,7 @@ def test_reference_actions_that_the_benchmark_refuses_in_silence_are_reported(im
     notes = [note for note in report.notes if note.kind.startswith("refused")]
     assert {note.kind for note in notes} == {"refused_reads"}
     assert (len(notes), len({note.place for note in notes})) == (13, 11)
-    assert "action 2, get_product_details, is refused" in notes[0].message
+    assert "2_1 get_product_details is refused: " in notes[0].message
 
 
 def test_tasks_that_a_silent_agent_passes_are_marked(imported):

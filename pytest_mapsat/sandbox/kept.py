@@ -1,0 +1,138 @@
+"""Arrays in a file of the cache folder: put in place whole by one process, mapped into memory by all, made anew where it is cut short or damaged."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_mapsat.formats import replacing
+from pytest_mapsat.model import JsonObject, canonical_json, digest
+from pytest_mapsat.store import ARRAYS, store_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Changes whenever what is kept, or how it is made, does.
+VERSION = 1
+_MAGIC = b"mapsat arrays\n"
+_ALIGNED = 16
+#: What the files may hold together before those made first go, bytes.
+_MOST_BYTES = 4 << 30
+#: The files whose content this process has checked, with size and time of change.
+_checked: set[tuple[str, int, int]] = set()
+
+
+class Arrays(NamedTuple):
+    """Arrays by name, and what is to be known of them as JSON data."""
+
+    info: JsonObject
+    arrays: Mapping[str, np.ndarray]
+
+
+def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
+    """Return what was made under a key, from its file where there is one that is whole.
+
+    Where the cache folder cannot be written, a full disk for instance, what was made is held in memory.
+
+    Args:
+        key: JSON data that says all that the arrays depend on.
+        make: makes them; one process at a time does, where the system can lock files.
+    """
+    path = store_folder() / ARRAYS / f"{digest([VERSION, key])}.arrays"
+    if (arrays := _opened(path)) is not None:
+        return arrays
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return make()
+    with _alone(path):
+        if (arrays := _opened(path)) is not None:
+            return arrays
+        made = make()
+        try:
+            _write(path, made)
+        except OSError:
+            return made
+    return _opened(path) or made
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time make a file, where that can be had."""
+    try:
+        import fcntl  # noqa: PLC0415  not on Windows
+
+        lock = path.with_suffix(".lock").open("ab")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(path: Path, made: Arrays) -> None:
+    sections: dict[str, list[object]] = {}
+    crc = at = 0
+    pieces: list[bytes] = []
+    for name, array in made.arrays.items():
+        data = array.tobytes()
+        data += b"\0" * (-len(data) % _ALIGNED)
+        sections[name] = [array.dtype.str, at, len(array)]
+        crc, at = zlib.crc32(data, crc), at + len(data)
+        pieces.append(data)
+    header = canonical_json({"info": made.info, "sections": sections, "crc": crc, "bytes": at}).encode()
+    head = _MAGIC + len(header).to_bytes(8, "little") + header
+    with replacing(path) as file:
+        file.write(head + b"\0" * (-len(head) % _ALIGNED))
+        for piece in pieces:
+            file.write(piece)
+    _prune(path)
+
+
+def _prune(new: Path) -> None:
+    """Remove the oldest files where all together are too large."""
+    with suppress(OSError):
+        files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in new.parent.glob("*.arrays"))
+        total = sum(size for _, size, _ in files)
+        for _, size, file in files:
+            if total > _MOST_BYTES and file != new:
+                file.unlink(missing_ok=True)
+                total -= size
+
+
+def _opened(path: Path) -> Arrays | None:
+    """Return what a file holds, None where there is none that is whole."""
+    import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
+    try:
+        with path.open("rb") as file:
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            stat = path.stat()
+        start = len(_MAGIC) + 8
+        if view[: len(_MAGIC)] != _MAGIC:
+            return None
+        length = int.from_bytes(view[len(_MAGIC) : start], "little")
+        header = json.loads(view[start : start + length])
+        begin = start + length + -(start + length) % _ALIGNED
+        if len(view) != begin + header["bytes"]:
+            return None
+        stamp = (str(path), stat.st_size, stat.st_mtime_ns)
+        if stamp not in _checked:
+            with memoryview(view) as whole, whole[begin:] as body:
+                if zlib.crc32(body) != header["crc"]:
+                    return None
+            _checked.add(stamp)
+        arrays = {
+            name: np.frombuffer(view, dtype=dtype, count=count, offset=begin + at)
+            for name, (dtype, at, count) in header["sections"].items()
+        }
+        return Arrays(header["info"], arrays)
+    except (OSError, ValueError, KeyError, TypeError):  # no such file, an empty one, or one that is damaged
+        return None

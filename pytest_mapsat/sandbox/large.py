@@ -1,0 +1,203 @@
+"""Tables that a ranked search reads part by part: which rows a part has, and the rows of a large file, each read when it is asked for."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
+
+from pydantic_core import from_json
+
+from pytest_mapsat.formats import content_digest, document_of, limits, read_lines, shown_path, unreadable
+from pytest_mapsat.model import InfrastructureError, Json, JsonObject, Problem, SuiteError, shown
+
+from .kept import Arrays, kept_arrays
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Larger tables stay in their files, bytes; smaller ones are read whole.
+LARGE_BYTES = 1 << 20
+#: Rows of one table that stays in its files.
+_MOST_ROWS = 4_000_000
+
+
+class Keys(NamedTuple):
+    """The columns that a row of a ranked table is found by: its id, and the part that it belongs to."""
+
+    id: str
+    part: str
+
+
+class Parts:
+    """Which rows belong to each part of a table, by the order of their ids."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._places: dict[str, int] = {}
+        self._ids: dict[str, list[str]] = {}
+
+    def add(self, row: JsonObject, place: int, place_of: Callable[[int], str]) -> str:
+        """Take a row in, and return what is wrong with it, empty where nothing is. ``place_of`` names the place of another row for people."""
+        id_, part = row.get(self._keys.id), row.get(self._keys.part)
+        if not isinstance(id_, (str, int)) or isinstance(id_, bool) or not str(id_).strip():
+            return f"{self._keys.id}: found {shown(id_)}, expected an id: a text or a whole number"
+        if not isinstance(part, str) or not part.strip():
+            return f"{self._keys.part}: found {shown(part)}, expected the name of a part: a text"
+        first = self._places.setdefault(str(id_), place)
+        if first != place:
+            return f"{self._keys.id}: the id {shown(id_)} stands twice; first in {place_of(first)}"
+        self._ids.setdefault(part, []).append(str(id_))
+        return ""
+
+    def rows(self) -> Iterator[tuple[str, list[int]]]:
+        """Give each part with the places of its rows in the order of their ids; the parts by name."""
+        for part in sorted(self._ids):
+            yield part, [self._places[id_] for id_ in sorted(self._ids[part])]
+
+
+class FileRows(Sequence[JsonObject]):
+    """The rows of a table in their files, in the order of files and lines. Safe to be used from several threads and processes.
+
+    Args:
+        paths: the files, none packed.
+        keys: the columns that rows are found by.
+
+    Attributes:
+        keys: these columns.
+        digest: of the content of the files.
+        columns: the columns that any row has.
+        parts: part -> the places of its rows, by id.
+
+    Raises:
+        SuiteError: rows that cannot be read, or whose id is missing or stands twice, each with its file and line.
+    """
+
+    def __init__(self, paths: Sequence[Path], keys: Keys) -> None:
+        self.keys = keys
+        self._paths = tuple(paths)
+        self._stamps = tuple(map(_stamp, paths))
+        self.digest = [content_digest(path) for path in paths]
+        kept = kept_arrays(["rows", self.digest, keys], lambda: _catalogue(self._paths, keys))
+        self._arrays = kept.arrays
+        self.columns: tuple[str, ...] = tuple(kept.info["columns"])
+        self.parts: dict[str, Any] = {}
+        start = 0
+        for part, count in kept.info["parts"]:
+            self.parts[part] = self._arrays["by_part"][start : start + count]
+            start += count
+        self._files: dict[int, IO[bytes]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._arrays["offset"])
+
+    @overload
+    def __getitem__(self, at: int) -> JsonObject: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[JsonObject]: ...
+    def __getitem__(self, at: int | slice) -> JsonObject | Sequence[JsonObject]:
+        """Return a row, read from its file. Raises InfrastructureError where the file has changed."""
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        number, offset, length = (int(self._arrays[name][at]) for name in ("file", "offset", "length"))
+        with self._lock:
+            file = self._open(number)
+            file.seek(offset)
+            row: JsonObject = from_json(file.read(length))
+        return row
+
+    def spot(self, at: int) -> tuple[Path, int]:
+        """Return the file and the line of a row."""
+        return self._paths[int(self._arrays["file"][at])], int(self._arrays["line"][at])
+
+    def _open(self, number: int) -> IO[bytes]:
+        if number not in self._files:
+            path = self._paths[number]
+            if _stamp(path) != self._stamps[number]:
+                raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
+            self._files[number] = path.open("rb", buffering=0)
+        return self._files[number]
+
+    def __del__(self) -> None:
+        for file in getattr(self, "_files", {}).values():
+            file.close()
+
+
+class Spots(Sequence[tuple[Path, int]]):
+    """The places of the rows of a large table: file and line."""
+
+    def __init__(self, rows: FileRows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        """Return the place of a row."""
+        return self._rows.spot(at)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
+    """Return where the rows of some files stand, and which belong to each part."""
+    import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
+    file, offset, length, line = array("H"), array("Q"), array("I"), array("I")
+    parts, columns, problems = Parts(keys), dict[str, None](), list[Problem]()
+
+    def place_of(at: int) -> str:
+        return f"{shown_path(paths[file[at]])}:{line[at]}"
+
+    for number, path in enumerate(paths):
+        name = shown_path(path)
+        for raw in read_lines(path, limits.ROW_BYTES):
+            row = _row(raw.data, name, raw.number, problems)
+            if isinstance(row, dict):
+                wrong = parts.add(row, len(offset), place_of)
+                problems += [Problem(name, raw.number, wrong)] if wrong else []
+                file.append(number)
+                offset.append(raw.offset)
+                length.append(len(raw.data))
+                line.append(raw.number)
+                columns.update(dict.fromkeys(row))
+            if len(offset) > _MOST_ROWS:
+                problems.append(Problem(name, raw.number, f"the table has more than {_MOST_ROWS} rows"))
+            if len(problems) >= limits.PROBLEMS or len(offset) > _MOST_ROWS:
+                raise SuiteError(*problems)
+    if problems:
+        raise SuiteError(*problems)
+    by_part = list(parts.rows())
+    order = [place for _, places in by_part for place in places]
+    arrays: dict[str, np.ndarray] = {
+        "file": np.frombuffer(file, np.uint16),
+        "offset": np.frombuffer(offset, np.uint64),
+        "length": np.frombuffer(length, np.uint32),
+        "line": np.frombuffer(line, np.uint32),
+        "by_part": np.array(order, np.uint32),
+    }
+    return Arrays({"columns": list(columns), "parts": [[part, len(places)] for part, places in by_part]}, arrays)
+
+
+def _row(raw: bytes, name: str, line: int, problems: list[Problem]) -> Json:
+    """Return the row on a line, None after adding to ``problems`` what is wrong with it."""
+    try:
+        data = from_json(raw, allow_inf_nan=False)
+    except ValueError:
+        document = document_of(raw, name, line, problems)
+        data = document.data if document is not None else None
+        if document is None:
+            return None
+    if not isinstance(data, dict):
+        problems.append(Problem(name, line, f"a row is a JSON object of columns and values, not {shown(data)}"))
+        return None
+    return data

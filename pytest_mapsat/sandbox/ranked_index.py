@@ -1,0 +1,344 @@
+"""What a ranked search looks up of one part of a table: which rows have a value or a word, and the figures and opening hours of each.
+
+All is numbers in arrays, so that every machine builds the same index and uses its file as it lies there. Rows stand in the order of their ids. The rows that have something are a list of 16-bit numbers for each 65,536 rows, or one bit for each row where that is shorter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json
+
+from .canonical import fold, number, open_at, word_pattern
+from .kept import Arrays
+from .search import Wordbook, is_run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: Rows whose numbers share their upper bits.
+_CHUNK = 1 << 16
+#: The longest value that a text is looked through for, words and Chinese characters.
+LONGEST_VALUE = 24
+#: How deep texts are looked for in a column of running text, and how many characters of one row count.
+_DEEP, _MOST_TEXT = 6, 20_000
+#: How finely the rarity of a word is told: eighths of a power of two.
+_EIGHTHS = 8
+
+
+def units_of(text: str, book: Wordbook) -> tuple[str, ...]:
+    """Return the words of a text as they are compared, each Chinese character for itself."""
+    return tuple(chain.from_iterable(word if is_run(word) else (word,) for word in book.stems(text)))
+
+
+class _Terms:
+    """What counts for the text score in texts: words, and pairs of neighbouring Chinese characters."""
+
+    def __init__(self, book: Wordbook) -> None:
+        self._book = book
+        self._of_words: dict[str, tuple[str, ...]] = {}
+        self.of = lru_cache(maxsize=65536)(self._of)
+
+    def _of(self, text: str) -> frozenset[str]:
+        """Return the terms of a text that may come again."""
+        terms: set[str] = set()
+        self.add(text, terms)
+        return frozenset(terms)
+
+    def add(self, text: str, terms: set[str]) -> None:
+        """Add the terms of a text to others."""
+        of_words = self._of_words
+        for word in word_pattern().findall(fold(text)):
+            if is_run(word):
+                terms.update(map("".join, pairwise(word)) if len(word) > 1 else word)
+                continue
+            if word not in of_words:
+                of_words[word] = tuple(self._book.stems(word))
+            terms.update(of_words[word])
+
+
+def hashed(word: str) -> int:
+    """Return 64 bits by which a word, or words joined by blanks, is looked up."""
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _texts(value: Json, deep: int = _DEEP) -> Iterator[str]:
+    """Give the texts in a value, those of lists and objects in it included."""
+    if isinstance(value, str):
+        yield value[:_MOST_TEXT]
+    elif deep and isinstance(value, (list, dict)):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _texts(member, deep - 1)
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers of things, in the order in which they are first met."""
+
+    def __missing__(self, thing: Any) -> int:
+        """Give a thing its number."""
+        self[thing] = fresh_number = len(self)
+        return fresh_number
+
+
+class _Sets:
+    """Which rows have each of some things; rows are added in their order."""
+
+    def __init__(self) -> None:
+        self.things = _Numbers()
+        self._of_rows = array("I")
+        self._counts = array("I")
+
+    def add(self, things: Iterable[Hashable]) -> None:
+        """Take in the next row with all that it has, each thing once."""
+        before = len(self._of_rows)
+        self._of_rows.extend(map(self.things.__getitem__, things))
+        self._counts.append(len(self._of_rows) - before)
+
+    def packed(self, order: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the rows of all things in an order: how many, where they begin, and the lists of all."""
+        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
+        count = len(self._counts)
+        things = np.frombuffer(self._of_rows, np.uint32) if self._of_rows else np.zeros(0, np.uint32)
+        sizes = np.bincount(things, minlength=len(self.things)).astype(np.uint32)
+        rows = np.repeat(np.arange(count, dtype=np.uint32), np.frombuffer(self._counts, np.uint32) if count else [])
+        rows = rows[np.argsort(things, kind="stable")]
+        ends = np.cumsum(sizes, dtype=np.uint64)
+        pieces = [_packed(rows[int(ends[at] - sizes[at]) : int(ends[at])], count) for at in order]
+        starts = np.cumsum([0, *map(len, pieces)], dtype=np.uint64)
+        return {
+            "size": sizes[order],
+            "start": starts,
+            "rows": np.concatenate(pieces) if pieces else np.zeros(0, np.uint16),
+        }
+
+
+def _packed(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return an ascending list of row numbers as 16-bit numbers; ``_unpacked`` reads it."""
+    import numpy as np  # noqa: PLC0415
+
+    chunks = -(-count // _CHUNK)
+    if len(rows) * 16 > count:
+        bits = np.zeros(-(-count // 16) * 16, np.uint8)
+        bits[rows] = 1
+        return np.packbits(bits, bitorder="little").view(np.uint16)
+    if len(rows) <= chunks and chunks > 1:
+        return rows.view(np.uint16)
+    low = (rows & (_CHUNK - 1)).astype(np.uint16)
+    return low if chunks == 1 else np.concatenate([np.bincount(rows >> 16, minlength=chunks).astype(np.uint16), low])
+
+
+def _unpacked(words: np.ndarray, size: int, count: int) -> np.ndarray:
+    """Return what ``_packed`` was given: row numbers, or a truth value for each row."""
+    import numpy as np  # noqa: PLC0415
+
+    chunks = -(-count // _CHUNK)
+    if size * 16 > count:
+        return np.unpackbits(words.view(np.uint8), count=count, bitorder="little").view(np.bool_)
+    if size <= chunks and chunks > 1:
+        return np.frombuffer(words.tobytes(), np.uint32)
+    if chunks == 1:
+        return words
+    return words[chunks:] + np.repeat(np.arange(chunks, dtype=np.uint32) << 16, words[:chunks])
+
+
+def build(rows: Iterable[JsonObject], fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
+    """Return the index of some rows, which come in the order of their ids.
+
+    Args:
+        rows: the rows.
+        fields: column -> what it holds.
+        book: the declared words, for spellings that are one.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    values, strong, every = _Sets(), _Sets(), _Sets()
+    figures = {column: array("d") for column, field in fields.items() if field.holds == "figure"}
+    hours = {column: array("I") for column, field in fields.items() if field.holds == "hours"}
+    hour_texts: dict[str, dict[str, int]] = {column: {} for column in hours}
+    valued = [
+        (at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in ("name", "word", "words")
+    ]
+    running = [column for column, field in fields.items() if field.holds == "text"]
+    terms = _Terms(book)
+    count = 0
+    for row in rows:
+        count += 1
+        held = dict.fromkeys((at, value) for at, column in valued for value in _values(row.get(column)))
+        values.add(held)
+        own = frozenset[str]().union(*[terms.of(value) for _, value in held if type(value) is str])
+        strong.add(own)
+        all_terms = set(own)
+        for column in running:
+            for running_text in _texts(row.get(column)):
+                terms.add(running_text, all_terms)
+        every.add(all_terms)
+        for column, amounts in figures.items():
+            amount = number(row.get(column))
+            amounts.append(float("nan") if amount is None else amount)
+        for column, codes in hours.items():
+            text = row.get(column)
+            known = hour_texts[column]
+            codes.append(known.setdefault(text if isinstance(text, str) else "", len(known)))
+    arrays: dict[str, np.ndarray] = {}
+    for name, sets in (("strong", strong), ("every", every)):
+        hashes = np.array([hashed(term) for term in sets.things], np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        arrays[f"{name}.hash"] = hashes[order]
+        arrays |= {f"{name}.{key}": held for key, held in sets.packed(order).items()}
+    arrays |= {f"values.{key}": held for key, held in values.packed(np.arange(len(values.things))).items()}
+    arrays |= _value_arrays(list(values.things), book)
+    arrays |= {f"figure.{column}": np.frombuffer(amounts, np.float64) for column, amounts in figures.items() if count}
+    arrays |= {f"hours.{column}": np.frombuffer(codes, np.uint32) for column, codes in hours.items() if count}
+    return Arrays({"rows": count, "hours": {column: list(known) for column, known in hour_texts.items()}}, arrays)
+
+
+def _values(value: Json) -> Iterator[Any]:
+    """Give the values of a column that holds a word or a list of words: texts as they are, others as JSON in a tuple."""
+    for member in value if isinstance(value, list) else (value,):
+        if isinstance(member, str):
+            yield member
+        elif isinstance(member, (int, float)):
+            yield (canonical_json(member),)
+
+
+def _value_arrays(values: Sequence[tuple[int, Any]], book: Wordbook) -> dict[str, np.ndarray]:
+    """Return the distinct values of all columns, and by the hash of their words where texts stand among them."""
+    import numpy as np  # noqa: PLC0415
+
+    keyed: list[tuple[int, int]] = []
+    for at, (_, value) in enumerate(values):
+        if isinstance(value, str):
+            units = units_of(value, book)
+            keyed += [(hashed(" ".join(units)), at)] if 0 < len(units) <= LONGEST_VALUE else []
+    keyed.sort()
+    texts = (canonical_json(value) if isinstance(value, str) else value[0] for _, value in values)
+    written = [text.encode("utf-8", "surrogatepass") for text in texts]
+    return {
+        "key.hash": np.array([key for key, _ in keyed], np.uint64),
+        "key.value": np.array([at for _, at in keyed], np.uint32),
+        "value.column": np.array([column for column, _ in values], np.uint16),
+        "value.start": np.cumsum([0, *map(len, written)], dtype=np.uint64),
+        "value.text": np.frombuffer(b"".join(written), np.uint8),
+    }
+
+
+class PartIndex:
+    """The index of one part, ready to be asked. Safe to be used from several threads.
+
+    Args:
+        kept: the index as ``build`` made it.
+        fields: column -> what it holds.
+
+    Attributes:
+        count: how many rows the part has.
+    """
+
+    def __init__(self, kept: Arrays, fields: Mapping[str, RankedField]) -> None:
+        self._arrays = kept.arrays
+        self._hours: Mapping[str, list[str]] = kept.info["hours"]
+        self._columns = {column: at for at, column in enumerate(fields)}
+        self.count: int = kept.info["rows"]
+        self.open_at = lru_cache(maxsize=256)(self._open_at)
+        self.values = lru_cache(maxsize=64)(self._values)
+
+    def has(self, hashes: Sequence[int]) -> list[list[int]]:
+        """Return for each hash of words the values of columns that have just these words."""
+        import numpy as np  # noqa: PLC0415
+
+        keys = self._arrays["key.hash"]
+        wanted = np.array(hashes, np.uint64)
+        first, last = np.searchsorted(keys, wanted, "left"), np.searchsorted(keys, wanted, "right")
+        held = self._arrays["key.value"]
+        return [held[start:end].tolist() if end > start else [] for start, end in zip(first, last, strict=True)]
+
+    def value(self, at: int) -> Json:
+        """Return one of the values of columns."""
+        start, end = self._arrays["value.start"][at : at + 2].tolist()
+        return cast(
+            "Json", json.loads(self._arrays["value.text"][start:end].tobytes().decode("utf-8", "surrogatepass"))
+        )
+
+    def _values(self, column: str) -> dict[int, Json]:
+        """Return the distinct values of one column."""
+        import numpy as np  # noqa: PLC0415
+
+        return {
+            int(at): self.value(int(at)) for at in np.flatnonzero(self._arrays["value.column"] == self._columns[column])
+        }
+
+    def with_values(self, values: Iterable[int]) -> np.ndarray:
+        """Return a truth value for each row: whether it has one of some values of columns."""
+        import numpy as np  # noqa: PLC0415
+
+        mask = np.zeros(self.count, np.bool_)
+        for at in values:
+            self._add(mask, "values", at, True)
+        return mask
+
+    def column_of(self, value: int) -> int:
+        """Return which of the fields a value belongs to."""
+        return int(self._arrays["value.column"][value])
+
+    def figure(self, column: str) -> np.ndarray:
+        """Return a column of figures, NaN where a row has none."""
+        return self._arrays[f"figure.{column}"]
+
+    def _open_at(self, column: str, minute: int, wanted: bool = True) -> np.ndarray:
+        """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
+        import numpy as np  # noqa: PLC0415
+
+        clock = f"{minute // 60:02}:{minute % 60:02}"
+        fits = np.array([open_at(text, clock) is wanted for text in self._hours[column]], np.bool_)
+        open_rows: np.ndarray = fits[self._arrays[f"hours.{column}"]]
+        return open_rows
+
+    def text_scores(self, terms: Iterable[str]) -> np.ndarray:
+        """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
+        import numpy as np  # noqa: PLC0415
+
+        scores = np.zeros(self.count, np.int32)
+        hashes = np.array([hashed(term) for term in terms], np.uint64)
+        for name, weight in (("every", 1), ("strong", 2)):
+            keys, sizes = self._arrays[f"{name}.hash"], self._arrays[f"{name}.size"]
+            for at, wanted in zip(np.searchsorted(keys, hashes).tolist(), hashes, strict=True):
+                if at < len(keys) and keys[at] == wanted:
+                    self._add(scores, name, at, weight * _rarity(self.count, int(sizes[at])))
+        return scores
+
+    def _add(self, to: np.ndarray, name: str, at: int, amount: int) -> None:
+        """Add an amount to the rows that have one thing."""
+        start, end = self._arrays[f"{name}.start"][at : at + 2].tolist()
+        rows = _unpacked(self._arrays[f"{name}.rows"][start:end], int(self._arrays[f"{name}.size"][at]), self.count)
+        if rows.dtype == bool:
+            to += rows if amount == 1 else rows * to.dtype.type(amount)
+        else:
+            to[rows] += amount
+
+
+@lru_cache(maxsize=4096)
+def _rarity(count: int, having: int) -> int:
+    """Return how rare something is that so many of the rows have, in eighths of a power of two; at least 1."""
+    eighths: int = (count**_EIGHTHS // max(having, 1) ** _EIGHTHS).bit_length() - 1
+    return max(eighths, 1)
+
+
+def query_terms(units: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return what counts for the text score among words of a query with their places, each once."""
+    terms: dict[str, None] = {}
+    for at, (unit, _, end) in enumerate(units):
+        following = units[at + 1] if at + 1 < len(units) else None
+        before = units[at - 1] if at else None
+        if not is_run(unit):
+            terms[unit] = None
+        elif following is not None and is_run(following[0]) and following[1] == end:
+            terms[unit + following[0]] = None
+        elif before is None or not is_run(before[0]) or before[2] != units[at][1]:
+            terms[unit] = None
+    return list(terms)

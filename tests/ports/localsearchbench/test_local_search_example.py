@@ -1,0 +1,125 @@
+"""The example of search in several steps: its oracle is right, what never searches is never right, and its agents stand in the order that its README tells."""
+
+import json
+import re
+import shlex
+import shutil
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pytest_mapsat import sandbox
+from pytest_mapsat.agents import Reply, resolve_source, source_of
+from pytest_mapsat.cli import main
+from pytest_mapsat.metrics import summarise
+from pytest_mapsat.model import RunRequest
+from pytest_mapsat.runs.runner import Runner
+from pytest_mapsat.suite import open_suite
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local-search"
+PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+METRICS = ("pass_rate", "ar", "ecr", "ts")
+AGENTS = ("searchers:one_search", "searchers:plan_first", "searchers:hop_by_hop")
+
+
+pytestmark = pytest.mark.skipif(not hasattr(sandbox, "ranker_of"), reason="no ranked search")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A copy of the suite, with the towns that the command of its README builds."""
+    copy = tmp_path_factory.mktemp("example") / "local-search"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("state", "__pycache__"))
+    [command] = re.findall(r"^ +mapsat (build .+)$", PAGE, re.MULTILINE)
+    assert main([str(copy) if word == "examples/local-search" else word for word in shlex.split(command)]) == 0
+    return copy
+
+
+@pytest.fixture(scope="module")
+def suite(folder):
+    return open_suite(folder)
+
+
+@pytest.fixture(scope="module")
+def cases(suite):
+    return [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
+
+
+@pytest.fixture(scope="module")
+def play(folder, suite, cases):
+    """Return a function that plays all cases with an agent, by its spec or itself, and returns the metrics by name."""
+
+    def run(source):
+        runner = Runner(source, RunRequest(agent="test", user="silent", judge="checks"), folder)
+        return summarise([runner.run(suite, case) for case in cases])
+
+    named = cache(lambda spec: run(resolve_source(spec, root=folder)))
+    return lambda agent: named(agent) if isinstance(agent, str) else run(source_of(agent, "fixture"))
+
+
+def test_the_forty_tasks_are_of_four_levels_two_languages_and_three_towns(cases):
+    assert Counter(case.language for case in cases) == {"en": 20, "zh": 20}
+    assert Counter(case.difficulty for case in cases) == {"L1": 6, "L2": 8, "L3": 14, "L4": 12}
+    assert len({case.visible.context.city for case in cases}) == 3
+    assert len({case.visible.query for case in cases}) == 40
+    assert {len(case.truth.tools) for case in cases} == {1, 3, 4, 5}
+
+
+def test_lint_has_nothing_to_say(folder, capsys):
+    assert main(["lint", str(folder)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "0 errors, 0 warnings, 0 notes"
+
+
+def test_the_oracle_is_right_in_everything(play):
+    assert [play("baseline:oracle")[name].mean for name in METRICS] == [1, 1, 1, 1]
+
+
+def test_the_page_tells_what_each_agent_earns(play):
+    rows = re.findall(r"^\| `([\w:]+)` \| (\d[^a-z]+) \|$", PAGE, re.MULTILINE)
+    assert len(rows) == 6
+    for agent, cells in rows:
+        metrics = [play(agent)[name] for name in METRICS]
+        assert cells.split(" | ") == [f"{each.mean:.2f} [{each.low:.2f}, {each.high:.2f}]" for each in metrics], agent
+
+
+@pytest.mark.parametrize("metric", ["pass_rate", "ar"])
+def test_the_agents_stand_in_order_with_their_intervals_apart(play, metric):
+    for worse, better in pairwise(play(agent)[metric] for agent in AGENTS):
+        assert worse.high < better.low
+
+
+def _pasted(tools, context):
+    """Return all that a search by the question finds, as if it were an answer."""
+    return tools.call("search_merchants", {"query": context.city, "limit": 20})
+
+
+def _everything_for_every_hop(message, tools, context):
+    rows = tools.call("search_merchants", {"query": message, "limit": 20})["merchants"]
+    hops = context.output_schema["properties"]["merchants"]["items"]["properties"]["hop"]["enum"]
+    return Reply("?", output={"merchants": [{"hop": hop, "poi_id": row["poi_id"]} for hop in hops for row in rows]})
+
+
+def _never_searched(right):
+    """Return an agent that knows the answers of all cases by heart, and gives them without a search."""
+
+    def agent(message):
+        return Reply("These.", output=right[message])
+
+    return agent
+
+
+def test_pasted_results_are_never_right(play):
+    agents = [
+        lambda message, tools, context: json.dumps(_pasted(tools, context), ensure_ascii=False),
+        lambda message, tools, context: Reply("Here.", output=_pasted(tools, context)),
+        _everything_for_every_hop,
+    ]
+    assert [play(agent)["ar"].bounds for agent in agents] == [(0, 0)] * 3
+
+
+def test_an_id_that_no_search_returned_is_never_right(play, cases):
+    right = {case.visible.query: case.truth.output for case in cases}
+    assert play(_never_searched(right))["ar"].bounds == (0, 0)

@@ -1,0 +1,405 @@
+"""Tools that rank the rows of one part of a large table: conditions, order, parts, filters, and what is wrong in a call or a row."""
+
+import itertools
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from suite_maker import make_suite
+
+from pytest_mapsat.model import InfrastructureError, SuiteError, UsageError
+from pytest_mapsat.sandbox import make_sandbox, ranker_of
+from pytest_mapsat.suite import open_suite
+
+TOOL = {
+    "name": "search",
+    "description": "Find merchants.",
+    "parameters": {
+        "type": "object",
+        "properties": {name: {} for name in ("query", "city", "min_rating", "max_price", "open_at", "district", "limit", "page")},
+        "required": ["query"],
+    },
+    "match": {"city": {"type": "place", "suffixes": ["市"]}, "district": {"type": "text"}, "query": {"type": "text"}},
+    "answer": {
+        "kind": "ranked",
+        "table": "merchants",
+        "part": "city",
+        "text": "query",
+        "words": "synonyms",
+        "limit": 3,
+        "page": {"number": "page", "size": "limit"},
+        "items": "merchants",
+        "count": "count",
+        "show": ["id"],
+        "fields": {
+            "name": "name",
+            "kind": "word",
+            "district": "word",
+            "landmark": "word",
+            "tags": "words",
+            "rating": {"holds": "figure", "role": "rating"},
+            "price": {"holds": "figure", "role": "per_head", "says": {"cheap": {"most": 40}, "便宜": {"most": 40}}},
+            "fee": {"holds": "figure", "role": "fee"},
+            "hours": {"holds": "hours", "says": {"late-night": "23:30"}},
+            "delivers": {"holds": "word", "says": {"delivery": True}},
+            "about": "text",
+        },
+        "where": {
+            "min_rating": {"op": "least", "column": "rating"},
+            "max_price": {"op": "most", "column": "price"},
+            "open_at": {"op": "open_at", "column": "hours"},
+            "district": {"op": "equal", "column": "district"},
+        },
+    },
+}  # fmt: skip
+KINDS = {"bar": ["pub", "酒吧"], "noodle bar": ["面馆"], "bakery": ["面包店"]}
+TAGS = ("quiet", "spicy", "live music")
+PLACES = (("Rowan", "Rowan Square"), ("Old Harbour", "Gull Bridge"), ("Rowan", "Port Elm Road"))
+
+
+def merchants(city: str, count: int = 60, **more: object) -> list[dict[str, object]]:
+    return [
+        {
+            "id": f"{city[:2].lower()}{number:04}",
+            "city": city,
+            "name": f"Amber {('Fox', 'Moon', 'Pine')[number % 3]} {number}",
+            "kind": list(KINDS)[number % 3],
+            "district": PLACES[number // 3 % 3][0],
+            "landmark": PLACES[number // 3 % 3][1],
+            "tags": [TAGS[number % 2], TAGS[2]] if number % 5 else [TAGS[number % 2]],
+            "rating": 3.5 + number % 16 / 10,
+            "price": 20 + number * 7 % 90,
+            "fee": number % 9,
+            "hours": ("09:00-18:00", "10:00-23:00", "18:00-02:00", "ask us")[number % 4],
+            "delivers": number % 2 == 0,
+            "about": "They say it is quiet, a bar in all but name." if number % 7 else "Plain.",
+            **more,
+        }
+        for number in range(count)
+    ]
+
+
+CITIES = [*merchants("Larkhaven"), *merchants("Port Elm"), *merchants("上海市", 12)]
+WORDS = [{"sort": sort, "words": words} for sort, words in KINDS.items()] + [{"sort": "上海市", "words": ["Shanghai"]}]
+CASE = """\
+id: case-1
+domains: [search]
+visible: {query: Where?, context: {now: "2026-05-09T21:30:00+08:00", city: Larkhaven}}
+truth: {requirements: [{id: e, kind: asked, text: A bar is named}]}
+"""
+
+
+def lines(rows) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def suite_in(folder: Path, rows=CITIES, tool=TOOL, **files: str):
+    state = {"state/merchants.jsonl": lines(rows), "state/synonyms.jsonl": lines(WORDS)}
+    return open_suite(make_suite(folder, {"one.yaml": CASE, "tools.yaml": json.dumps([tool]), **state, **files}))
+
+
+def sandbox_of(suite):
+    (entry,) = suite.entries(suite.root / "one.yaml")
+    return make_sandbox(suite.load(entry), suite)
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    return suite_in(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(scope="module")
+def search(suite):
+    sandbox = sandbox_of(suite)
+    by_id = {row["id"]: row for row in CITIES}
+
+    def find(query, **arguments):
+        answer = sandbox.call("search", {"query": query, **arguments})
+        assert answer.status == "ok", answer.result
+        return [by_id[row["id"]] for row in answer.result["merchants"]]
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def refusal(suite):
+    sandbox = sandbox_of(suite)
+
+    def refused(query, **arguments):
+        answer = sandbox.call("search", {"query": query, **arguments})
+        assert answer.status == "error", answer.result
+        return answer.result["message"]
+
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("a noodle bar near Rowan Square", lambda row: row["kind"] == "noodle bar" and row["landmark"] == "Rowan Square"),
+        ("pub in Old Harbour", lambda row: row["kind"] == "bar" and row["district"] == "Old Harbour"),
+        ("酒吧，安静 quiet", lambda row: row["kind"] == "bar" and "quiet" in row["tags"]),
+        ("BARS with Live Music", lambda row: row["kind"] == "bar" and "live music" in row["tags"]),
+        ("bakery rated 4.5 or better", lambda row: row["kind"] == "bakery" and row["rating"] >= 4.5),
+        ("a bar, at most 60 yuan a head", lambda row: row["kind"] == "bar" and row["price"] <= 60),
+        ("酒吧，评分4.2以上，人均60元以内", lambda row: row["kind"] == "bar" and row["rating"] >= 4.2 and row["price"] <= 60),
+        ("bar under 60", lambda row: row["kind"] == "bar" and row["price"] < 60),
+        ("bar between 50 and 80 yuan", lambda row: row["kind"] == "bar" and 50 <= row["price"] <= 80),
+        ("面馆 人均50到80元", lambda row: row["kind"] == "noodle bar" and 50 <= row["price"] <= 80),
+        ("bar, delivery fee no more than 3 yuan", lambda row: row["kind"] == "bar" and row["fee"] <= 3),
+        ("a bar open at 22:00", lambda row: row["kind"] == "bar" and row["hours"] in ("10:00-23:00", "18:00-02:00")),
+        ("bar open at 1 am", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00"),
+        ("bakery that is open now", lambda row: row["kind"] == "bakery" and row["hours"] in ("10:00-23:00", "18:00-02:00")),
+        ("bar that is not spicy", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"]),
+        ("酒吧 不要spicy", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"]),
+        ("bar without spicy or live music", lambda row: row["kind"] == "bar" and not {"spicy", "live music"} & set(row["tags"])),
+        ("cheap bar", lambda row: row["kind"] == "bar" and row["price"] <= 40),
+        ("便宜的酒吧", lambda row: row["kind"] == "bar" and row["price"] <= 40),
+        ("late-night bar", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00"),
+        ("bar with delivery", lambda row: row["kind"] == "bar" and row["delivers"]),
+    ],
+)  # fmt: skip
+def test_rows_that_fulfil_every_condition_come_first(search, query, fits):
+    best = [row for row in CITIES if row["city"] == "Larkhaven" and fits(row)]
+    assert best
+    assert [fits(row) for row in search(query)][: len(best)] == [True] * min(len(best), 3)
+
+
+def test_a_name_is_found(search):
+    assert search("is Amber Moon 7 any good?")[0]["id"] == "la0007"
+
+
+def test_what_fields_hold_counts_before_what_a_description_promises(search):
+    assert {row["kind"] for row in search("quiet bar")} == {"bar"}
+
+
+def test_undeclared_words_fulfil_no_condition(search):
+    assert search("an affordable bar") == search("a bar")
+
+
+def test_among_equals_the_smaller_id_comes_first(search):
+    assert [row["id"] for row in search("bakery at Rowan Square, at most 500 yuan")] == sorted(
+        row["id"] for row in CITIES if row["city"] == "Larkhaven" and row["kind"] == "bakery" and row["landmark"] == "Rowan Square"
+    )[:3]  # fmt: skip
+
+
+def test_parameters_filter_strictly(search):
+    assert search("bar", min_rating=5.1, district="old harbour") == []
+    for row in search("bar", min_rating="4.0", max_price=70, open_at="22:00", district="ROWAN"):
+        assert row["rating"] >= 4.0
+        assert row["price"] <= 70
+        assert row["hours"] in ("10:00-23:00", "18:00-02:00")
+        assert row["district"] == "Rowan"
+
+
+def test_hours_that_cannot_be_read_are_never_fulfilled(search):
+    assert all(
+        row["hours"] != "ask us" for at in ("00:00", "09:00", "22:00") for row in search("bar", open_at=at, limit=3)
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "city"),
+    [
+        ("bar", {}, "Larkhaven"),
+        ("bar in port elm", {}, "Port Elm"),
+        ("bar", {"city": "PORT ELM"}, "Port Elm"),
+        ("bar", {"city": "上海"}, "上海市"),
+        ("bar in Shanghai", {}, "上海市"),
+        ("上海市的酒吧", {}, "上海市"),
+        ("bar on Port Elm Road", {}, "Larkhaven"),
+        ("bar in Port Elm", {"city": "Port Elm"}, "Port Elm"),
+    ],
+)
+def test_the_part_is_named_by_the_parameter_the_text_or_the_context(search, query, arguments, city):
+    assert {row["city"] for row in search(query, **arguments)} == {city}
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "told"),
+    [
+        ("bar", {"city": "Port Elk"}, "city is 'Port Elk', which is not served; there is Larkhaven, Port Elm, 上海市 (did you mean 'Port Elm'?)"),
+        ("bar in Shanghai or in Port Elm", {}, "one city at a time is searched, and the call names Port Elm and 上海市"),
+        ("bar in Shanghai", {"city": "Port Elm"}, "one city at a time is searched, and the call names Port Elm and 上海市"),
+        ("bar " * 250_000, {}, "expected text of at most 20000 characters"),
+        ("bar " * 260, {}, "a query of 1040 characters is too long; at most 1000 are read"),
+        (" \t ", {}, "query is ' \\t ', expected what is looked for"),
+        ("bar", {"limit": 0}, "limit is 0, expected a whole number from 1"),
+        ("bar", {"min_rating": "high"}, "min_rating is 'high', expected a number"),
+        ("bar", {"open_at": "late"}, "open_at is 'late', expected a time of day: HH:MM"),
+    ],
+)  # fmt: skip
+def test_a_call_that_cannot_be_answered_is_told_why(refusal, query, arguments, told):
+    assert told in refusal(query, **arguments)
+
+
+def test_no_city_at_all_is_told_with_the_names(tmp_path):
+    sandbox = sandbox_of(suite_in(tmp_path, **{"one.yaml": CASE.replace(", city: Larkhaven", "")}))
+    answer = sandbox.call("search", {"query": "bar"})
+    assert answer.result["message"] == "search: no city is named; there is Larkhaven, Port Elm, 上海市"
+
+
+def test_a_limit_beyond_the_tools_own_is_cut_and_pages_follow_one_another(search):
+    assert len(search("bar", limit=10_000)) == 3
+    first, second = search("bar", limit=2), search("bar", limit=2, page=2)
+    assert first + second == search("bar", limit=3) + second[1:]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"id": None}, "merchants.jsonl:3: id: found None, expected an id: a text or a whole number"),
+        ({"id": "la0001"}, "merchants.jsonl:3: id: the id 'la0001' stands twice; first in"),
+        ({"city": 5}, "merchants.jsonl:3: city: found 5, expected the name of a part: a text"),
+        ({"rating": float("nan")}, "merchants.jsonl:3: "),
+    ],
+)
+@pytest.mark.parametrize("large", [False, True])
+def test_a_row_that_cannot_be_ranked_is_told_with_its_line(tmp_path, monkeypatch, change, told, large):
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "cache"))
+    rows = [*merchants("Larkhaven", 5)]
+    rows[2] |= change
+    for row in rows[3:]:
+        row |= {"about": "x" * (700_000 if large else 1)}
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path / "suite", rows)
+    assert told in str(refused.value)
+
+
+def test_specifications_are_held_against_the_table(tmp_path):
+    answer = {**TOOL["answer"], "id": "idd", "fields": {**TOOL["answer"]["fields"], "colour": "word"}, "text": "qwery"}
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path, tool={**TOOL, "answer": answer})
+    for told in ("has a column 'idd'", "has a column 'colour'", "no parameter 'qwery' (did you mean 'query'?)"):
+        assert told in str(refused.value)
+
+
+def test_an_overlay_changes_hides_and_adds_rows(tmp_path):
+    overlays = [
+        {"overlay": "case-1", "table": "merchants", "where": {"kind": "bar", "city": "Larkhaven"}, "hide": True},
+        {"overlay": "case-1", "table": "merchants", "add": [{**merchants("Larkhaven", 1)[0], "id": "new", "kind": "bar"}]},
+    ]  # fmt: skip
+    sandbox = sandbox_of(suite_in(tmp_path, **{"state/overlays.jsonl": lines(overlays)}))
+    assert sandbox.call("search", {"query": "pub at Rowan Square"}).result["merchants"][0] == {"id": "new"}
+
+
+# -- large tables
+
+QUERIES = (
+    "quiet bar near Rowan Square, at most 60 yuan a head",
+    "酒吧，评分4.2以上",
+    "bakery open at 22:00",
+    "Amber Fox 1203",
+)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "tables"
+
+
+@pytest.fixture(scope="module")
+def many():
+    return [row for city in ("Larkhaven", "Port Elm") for row in merchants(city, 2500, note="y" * 100)]
+
+
+def ranks(suite):
+    ranker = ranker_of(suite, "search")
+    return [ranker.rank(query, part) for query, part in itertools.product(QUERIES, ranker.parts)]
+
+
+def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path, cache, many):
+    first = ranks(suite_in(tmp_path / "a", many))
+    assert all(first)
+    assert len(list(cache.glob("*.arrays"))) == 3
+    stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")} == stamps
+    assert ranks(suite_in(tmp_path / "c", many[::-1])) == first
+
+
+def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch):
+    kept = ranks(suite_in(tmp_path / "a", many))
+    monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
+    assert ranks(suite_in(tmp_path / "b", many)) == kept
+
+
+def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):
+    ranker_of(suite_in(tmp_path / "a", many), "search").rank("bar", "Port Elm")
+    assert len(list(cache.glob("*.arrays"))) == 2
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[:-9] + b"!" + data[-8:], lambda data: b"x" + data[1:]])  # fmt: skip
+def test_a_damaged_index_is_built_anew(tmp_path, cache, many, spoil):
+    suite = suite_in(tmp_path / "a", many)
+    first = ranks(suite)
+    whole = {file: file.read_bytes() for file in cache.glob("*.arrays")}
+    for file, data in whole.items():
+        file.write_bytes(spoil(data))
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert {file: file.read_bytes() for file in cache.glob("*.arrays")} == whole
+
+
+def test_a_cache_folder_that_cannot_be_written_leaves_the_search_in_memory(tmp_path, cache, many):
+    cache.parent.write_text("no folder")
+    without = ranks(suite_in(tmp_path / "a", many))
+    cache.parent.unlink()
+    assert ranks(suite_in(tmp_path / "b", many)) == without
+
+
+def test_a_full_disk_leaves_the_search_in_memory(tmp_path, cache, many, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pytest_mapsat.sandbox.kept.replacing", full)
+    without = ranks(suite_in(tmp_path / "a", many))
+    assert not list(cache.glob("*.arrays"))
+    monkeypatch.undo()
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", str(cache.parent))
+    assert ranks(suite_in(tmp_path / "b", many)) == without
+
+
+def test_processes_with_other_hash_seeds_build_one_index_and_answer_alike(tmp_path, cache, many):
+    suite_in(tmp_path / "a", many)
+    script = (
+        "import sys; from pathlib import Path; from pytest_mapsat.suite import open_suite; from pytest_mapsat.sandbox import ranker_of\n"
+        "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
+        "print([ranker.rank(q, p) for q in sys.argv[2:] for p in ranker.parts])"
+    )
+
+    def told(seed: int) -> str:
+        run = [sys.executable, "-c", script, str(tmp_path / "a"), *QUERIES]
+        return subprocess.run(run, env={**__import__("os").environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, text=True, check=True).stdout  # fmt: skip
+
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(told, (1, 2))
+    assert first == second
+    assert len(list(cache.glob("*.arrays"))) == 3
+
+
+def test_a_file_that_changes_while_it_is_used_is_no_fault_of_the_agent(tmp_path, cache, many):
+    suite = suite_in(tmp_path / "a", many)
+    path = tmp_path / "a" / "state" / "merchants.jsonl"
+    path.write_text(lines(many[:100]))
+    with pytest.raises(InfrastructureError, match="has changed since it was opened"):
+        ranker_of(suite, "search").rank("bar", "Larkhaven")
+
+
+# -- the order without a case
+
+
+def test_a_ranker_takes_filters_and_refuses_what_the_tool_refuses(suite):
+    ranker = ranker_of(suite, "search")
+    assert ranker.parts == ("Larkhaven", "Port Elm", "上海市")
+    rated = ranker.rank("bar", "Port Elm", limit=50, filters={"min_rating": 4.8})
+    ratings = {row["id"]: row["rating"] for row in CITIES}
+    assert rated
+    assert min(ratings[id_] for id_ in rated) >= 4.8
+    with pytest.raises(ValueError, match="there is no city 'Elm'; there is Larkhaven, Port Elm, 上海市"):
+        ranker.rank("bar", "Elm")
+    with pytest.raises(UsageError, match="'serch' is no tool that ranks; there is search"):
+        ranker_of(suite, "serch")
