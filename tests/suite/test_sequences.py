@@ -131,7 +131,7 @@ def test_a_hole_that_a_broken_file_leaves_is_told_as_such(tmp_path):
     files = {"a.yaml": [task("first", 1)], "b.yaml": [task("second", 2)], "c.yaml": [task("third", 3)]}
     root = tiny_suite.write_suite(tmp_path / "s", files)
     (root / "b.yaml").write_text("- id: [")
-    with pytest.raises(SuiteError, match="found place 3 .*a file of the suite cannot be read"):
+    with pytest.raises(SuiteError, match=r"found place 3 .*a file of the suite cannot be read"):
         open_suite(root).refuse_broken_sequences()
 
 
