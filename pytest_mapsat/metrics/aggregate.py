@@ -338,9 +338,7 @@ def group(cards: Sequence[Scorecard]) -> dict[str, dict[str, dict[str, Aggregate
     made: dict[tuple[int, ...], dict[str, Aggregate]] = {}
     groups: dict[str, dict[str, dict[str, Aggregate]]] = {}
     for dimension, names in sorted(members.items()):
-        for name, some in sorted(
-            names.items(), key=lambda item: (len(item[0]) if dimension == "place" else 0, item[0])
-        ):
+        for name, some in sorted(names.items()):
             key = tuple(map(id, some))
             if key not in made:
                 made[key] = summarise(some, resamples=_GROUP_RESAMPLES)

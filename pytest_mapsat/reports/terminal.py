@@ -28,6 +28,7 @@ from .view import (
     dimension_order,
     dimension_title,
     gated_metrics,
+    group_order,
     leading,
     mean_text,
     metric_title,
@@ -178,7 +179,9 @@ class _Summary:
         for row in self._rows:
             for name in dict.fromkeys(name for card in row.cards for of, name in memberships(card) if of == dimension):
                 members.setdefault(name, []).append(row)
-        for name, means in self._run.groups.get(dimension, {}).items():
+        groups = self._run.groups.get(dimension, {})
+        for name in group_order(groups):
+            means = groups[name]
             cells.append([cut(printable(name), _WIDEST_NAME), *self._means(members.get(name, []), means, columns)])
         return cells
 

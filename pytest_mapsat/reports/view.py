@@ -131,6 +131,11 @@ def dimension_title(name: str) -> str:
     return _DIMENSIONS.get(name) or _TITLES.get(name) or printable(name.removeprefix("attribute ").replace("_", " "))
 
 
+def group_order(names: Iterable[str]) -> list[str]:
+    """Return the groups of a dimension in the order in which they are shown: whole numbers, such as places, by their size, before words."""
+    return sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
+
+
 def span_text(least: float, most: float, between: str = " to ") -> str:
     """Return two bounds with as many digits as tell them apart, at most three; a single number where they are one."""
     if least == most:

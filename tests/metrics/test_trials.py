@@ -175,10 +175,10 @@ def test_cases_that_stand_alone_have_no_users():
     assert summary_of_users(trials("a", "pp")) == {}
 
 
-def test_groups_are_by_user_and_by_place_in_the_order_of_places():
+def test_groups_are_by_user_and_by_place():
     cards = users(ida=["p"] * 11, max=["f", "p"])
     groups = group(cards)
-    assert list(groups["place"]) == [str(place) for place in range(1, 12)]
+    assert set(groups["place"]) == {str(place) for place in range(1, 12)}
     assert (groups["place"]["1"]["pass_rate"].mean, groups["place"]["2"]["pass_rate"].mean) == (0.5, 1.0)
     assert groups["group"]["max"]["pass_rate"].mean == 0.5
     assert not any(name.startswith("user_") for means in groups["place"].values() for name in means)

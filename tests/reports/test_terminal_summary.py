@@ -6,6 +6,7 @@ import pytest
 from runs_made import UNDECIDED, card, run_of
 
 from pytest_mapsat.reports import cell_width, summary_lines
+from pytest_mapsat.reports.view import group_order
 
 OPEN_ITEM = {
     "outcome": "unevaluated",
@@ -213,3 +214,7 @@ def test_what_an_agent_says_never_steers_the_terminal():
 def test_lines_have_a_style_only_where_the_terminal_has_colours():
     assert {line.style for line in summary_lines(RUN, width=80, colour=False)} == {""}
     assert {line.style for line in summary_lines(RUN, width=80, colour=True)} >= {"bold", "yellow"}
+
+
+def test_groups_that_are_numbers_stand_by_their_size():
+    assert group_order(["10", "kept", "2", "1", "changed"]) == ["1", "2", "10", "changed", "kept"]

@@ -141,10 +141,16 @@ class Building:
     def is_sound(self, task: Task, place: str) -> bool:
         """Return whether a task can become a case, after noting why it cannot."""
         try:
-            return bool(task.domains and tables_of(task.environment))
+            _, tables = task.domains, tables_of(task.environment)
         except ValueError as wrong:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return False
+        if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
+            self.refuse(
+                place, "nothing says what is right: no rubrics, and no orders that can be placed; the task is left out"
+            )
+            return False
+        return True
 
     def refuse(self, place: str, message: str) -> None:
         """Note a task that is left out."""

@@ -65,6 +65,8 @@ def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Refe
         _Player(task, tables, reference).play()
     except UnplaceableError as why:
         reference.calls, reference.problem = [], str(why)
+    except Refused as refused:
+        reference.calls, reference.problem = [], refused.reason
     except ValueError as wrong:
         reference.calls, reference.problem = [], " ".join(str(wrong).split())[:400]
     return reference
@@ -278,8 +280,11 @@ class _Player:
 
     def _call(self, tool: str, /, **arguments: Json) -> JsonObject:
         """Make a call that is part of the reference. Raises UnplaceableError where it is refused."""
+        make = getattr(self._world, tool, None)
+        if make is None:
+            raise UnplaceableError(f"there is no tool {tool}")
         try:
-            result: JsonObject = getattr(self._world, tool)(**arguments)
+            result: JsonObject = make(**arguments)
         except Refused as refused:
             raise UnplaceableError(f"{tool}: {refused.reason}") from None
         self._reference.calls.append({"tool": tool, "arguments": arguments})

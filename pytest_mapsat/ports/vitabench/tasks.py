@@ -7,7 +7,7 @@ and their like) are in no row, so that no tool can show them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -40,8 +40,31 @@ def _day(text: str) -> str:
     return day_of(text) if text.strip() else ""
 
 
-def _listed(value: object) -> object:
-    return [value] if isinstance(value, str) and value else value or []
+def _listed(value: object) -> list[object]:
+    """Return words as a list: the source has lists, single words, and names with values."""
+    if isinstance(value, Mapping):
+        return [f"{name}: {words}" for name, words in value.items()]
+    return [word for word in value if word is not None] if isinstance(value, list) else [value] if value else []
+
+
+def _joined(value: object) -> str:
+    return ", ".join(map(str, _listed(value)))
+
+
+def _keyed(value: object) -> object:
+    """Return a list of objects as the object that the source has elsewhere, by their ids."""
+    if not isinstance(value, list):
+        return value
+    ids = (*(name for _, name in KINDS.values()), "order_id", "book_id", "reservation_id")
+    named = [
+        next((entry[name] for name in ids if name in entry), "") if isinstance(entry, Mapping) else ""
+        for entry in value
+    ]
+    return {str(name or at): entry for at, (name, entry) in enumerate(zip(named, value, strict=True))}
+
+
+def _amount(value: object) -> object:
+    return 0 if value == "" else value
 
 
 def _stripped(value: object) -> object:
@@ -53,7 +76,9 @@ Day = Annotated[str, AfterValidator(_day)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 #: Ids of the source end in blanks at times.
 Id = Annotated[str, BeforeValidator(_stripped), Field(min_length=1, max_length=200)]
-Number = int | float
+Number = Annotated[int | float, BeforeValidator(_amount)]
+#: What is only shown.
+Shown = int | float | bool | str
 
 
 class Part(BaseModel):
@@ -78,11 +103,18 @@ class Part(BaseModel):
 
 
 class Place(Part):
-    """An address and where it lies, degrees."""
+    """An address and where it lies, degrees, where the source says so."""
 
-    address: str
-    longitude: Annotated[float, Field(ge=-180, le=180)]
-    latitude: Annotated[float, Field(ge=-90, le=90)]
+    address: str = ""
+    longitude: Annotated[float, Field(ge=-180, le=180)] = 0
+    latitude: Annotated[float, Field(ge=-180, le=180)] = 0
+
+
+def _place(value: object) -> object:
+    return {"address": value} if isinstance(value, str) and value else value or None
+
+
+MaybePlace = Annotated[Place | None, BeforeValidator(_place)]
 
 
 class Weather(Part):
@@ -91,8 +123,8 @@ class Weather(Part):
     city: str
     datetime: Day
     category: str = ""
-    temperature: tuple[Number, ...] = ()
-    humidity: Number = 0
+    temperature: tuple[Shown, ...] = ()
+    humidity: Shown = 0
 
 
 class Offer(Part):
@@ -106,7 +138,7 @@ class Offer(Part):
     shop_id: str = ""
     tags: Words = ()
     attributes: Words = ()
-    quantity: Annotated[int, Field(ge=0)] = 0
+    quantity: Annotated[int, BeforeValidator(_amount), Field(ge=0)] = 0
     date: Day = ""
     room_type: str = ""
     ticket_type: str = ""
@@ -131,25 +163,25 @@ class Shop(Part):
     train_number: str = ""
     taxi_id: str = ""
     category: str = ""
-    score: Number = 0
-    star_rating: Number = 0
+    score: Shown = 0
+    star_rating: Shown = 0
     description: str = ""
     opening_hours: str = ""
-    ticket_price: Number = 0
-    location: Place | None = None
+    ticket_price: Shown = 0
+    location: MaybePlace = None
     departure_city: str = ""
     arrival_city: str = ""
-    departure_airport_location: Place | None = None
-    arrival_airport_location: Place | None = None
-    departure_station_location: Place | None = None
-    arrival_station_location: Place | None = None
-    departure_location: Place | None = None
-    arrival_location: Place | None = None
+    departure_airport_location: MaybePlace = None
+    arrival_airport_location: MaybePlace = None
+    departure_station_location: MaybePlace = None
+    arrival_station_location: MaybePlace = None
+    departure_location: MaybePlace = None
+    arrival_location: MaybePlace = None
     departure_time: str = ""
     arrival_time: str = ""
     platform: str = ""
     estimated_duration: str = ""
-    estimated_price: Number = 0
+    estimated_price: Shown = 0
     tags: Words = ()
     enable_book: bool = False
     book_price: Number = 0
@@ -170,12 +202,10 @@ class Ordered(Part):
     """A product in an order."""
 
     product_id: Id
-    quantity: Annotated[int, Field(ge=1)] = 1
+    quantity: int = 1
     price: Number = 0
     name: str = ""
-    attributes: Annotated[
-        str, BeforeValidator(lambda value: ", ".join(value) if isinstance(value, list) else value)
-    ] = ""
+    attributes: Annotated[str, BeforeValidator(_joined)] = ""
     date: Day = ""
     room_type: str = ""
     ticket_type: str = ""
@@ -192,7 +222,7 @@ class Order(Part):
     status: str = "unpaid"
     products: tuple[JsonObject, ...] = ()
     note: str = ""
-    location: Place | None = None
+    location: MaybePlace = None
     dispatch_time: Moment = ""
     delivery_time: str = ""
     total_price: Number = 0
@@ -210,7 +240,7 @@ class Kept(Part):
     reservation_time: Moment = ""
     book_price: Number = 0
     customer_id: str = ""
-    customer_count: Annotated[int, Field(ge=1)] = 1
+    customer_count: int = 1
     status: str = "unpaid"
     update_time: str = ""
 
@@ -220,24 +250,28 @@ class Kept(Part):
         return self.book_id or self.reservation_id
 
 
+_Noun = TypeVar("_Noun")
+Keyed = Annotated[Mapping[str, _Noun], BeforeValidator(_keyed)]
+
+
 class Environment(Part):
     """What a task begins with."""
 
-    time: Moment
+    time: Annotated[str, AfterValidator(moment_of)]
     user_id: Id
-    orders: Mapping[str, Order] = Field(default_factory=dict)
-    books: Mapping[str, Kept] = Field(default_factory=dict)
-    reservations: Mapping[str, Kept] = Field(default_factory=dict)
+    orders: Keyed[Order] = Field(default_factory=dict)
+    books: Keyed[Kept] = Field(default_factory=dict)
+    reservations: Keyed[Kept] = Field(default_factory=dict)
     weather: tuple[Weather, ...] = ()
     location: tuple[Place, ...] = ()
-    user_historical_behaviors: JsonObject = Field(default_factory=dict)
-    stores: Mapping[str, Shop] = Field(default_factory=dict)
-    shops: Mapping[str, Shop] = Field(default_factory=dict)
-    hotels: Mapping[str, Shop] = Field(default_factory=dict)
-    attractions: Mapping[str, Shop] = Field(default_factory=dict)
-    flights: Mapping[str, Shop] = Field(default_factory=dict)
-    trains: Mapping[str, Shop] = Field(default_factory=dict)
-    taxis: Mapping[str, Shop] = Field(default_factory=dict)
+    user_historical_behaviors: Json = None
+    stores: Keyed[Shop] = Field(default_factory=dict)
+    shops: Keyed[Shop] = Field(default_factory=dict)
+    hotels: Keyed[Shop] = Field(default_factory=dict)
+    attractions: Keyed[Shop] = Field(default_factory=dict)
+    flights: Keyed[Shop] = Field(default_factory=dict)
+    trains: Keyed[Shop] = Field(default_factory=dict)
+    taxis: Keyed[Shop] = Field(default_factory=dict)
 
     def sold(self) -> Iterator[tuple[str, str, Shop]]:
         """Give each shop with its kind and its id: the key that it stands under, by which products and orders name it."""
@@ -332,7 +366,7 @@ def tables_of(environment: Environment) -> dict[str, list[JsonObject]]:
 
 
 def _dumped(part: Part) -> dict[str, Json]:
-    return part.model_dump(mode="json", exclude_unset=True, exclude={"products", "labels"})
+    return part.model_dump(mode="json", exclude_unset=True, exclude_none=True, exclude={"products", "labels"})
 
 
 def _order_row(order: Order, environment: Environment) -> JsonObject:
@@ -345,7 +379,7 @@ def _order_row(order: Order, environment: Environment) -> JsonObject:
         "total_price": order.total_price,
         "create_time": order.create_time,
         "update_time": order.update_time,
-        "products": [_dumped(Ordered.model_validate(product)) for product in order.products],
+        "products": [{"quantity": 1, **_dumped(Ordered.model_validate(product))} for product in order.products],
         "note": order.note,
     }
     if order.order_type == "delivery":

@@ -22,9 +22,9 @@ _OWN = frozenset({"id", "kind", "shop", "place"})
 #: A search lists no more than this; below these likenesses (0 to 100) an address or a city is not recognised.
 _LISTED = 100
 _LEAST_ADDRESS, _LEAST_CITY = 30, 50
-_MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
+_MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?")
 _WORD = re.compile(r"\w+")
-_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]\d.*)?")
 
 
 def moment_of(text: str) -> str:
@@ -60,6 +60,13 @@ def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
+def alike(part: str, text: str) -> float:
+    """Return how much of a part stands in a text, 0 to 100."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
+
+    return float(fuzz.partial_ratio(part, text)) if part else 0.0
+
+
 def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
     """Return the candidate that is most like a text, the first of equals; None where none is alike enough.
 
@@ -84,13 +91,11 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
 def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequence[str]) -> list[Row]:
     """Return rows by how well their texts hold the keywords, the best first; equals stay in their order."""
-    from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
-
     words = [word for word in map(_words, keywords) if word]
 
     def unlike(row: Row) -> float:
         text = _words(text_of(row))
-        return -sum(fuzz.partial_ratio(word, text) for word in words)
+        return -sum(alike(word, text) for word in words)
 
     return sorted(rows, key=unlike)[:_LISTED]
 
@@ -296,8 +301,8 @@ class World:
         """Return the shops within so many metres, the nearest first."""
         near: list[tuple[int, JsonObject]] = []
         for row in self._tables["shops"].values():
-            place = row.get("location")
-            if place is not None:
+            place = row.get("location", {})
+            if "longitude" in place and "latitude" in place:
                 metres = round(distance_m(longitude, latitude, place["longitude"], place["latitude"]))
                 near += [(metres, {**seen(row), "distance_m": metres})] if metres <= range else []
         return [shop for _, shop in sorted(near, key=lambda pair: pair[0])[:_LISTED]]

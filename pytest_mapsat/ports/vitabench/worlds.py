@@ -13,10 +13,12 @@ from pytest_mapsat import Refused
 from pytest_mapsat.model import Case, InfrastructureError, Json, JsonObject, did_you_mean, shown
 from pytest_mapsat.sandbox import Row, SandboxFactory, SandboxSuite
 
-from .world import World, asked_for, day_of, moment_of, seen
+from .world import World, alike, asked_for, day_of, moment_of, seen
 
 #: A courier needs so long for any way, and so much longer for each metre, minutes.
 _COURIER_MIN, _COURIER_MIN_PER_M = 25, 0.00651
+#: How much of a city's name a text must have, 0 to 100.
+_SAME_CITY = 80
 
 
 class Delivery(World):
@@ -69,7 +71,7 @@ class Delivery(World):
         products = [
             {
                 "product_id": product_id,
-                "name": (offer := self._offer("delivery", store_id, product_id))["name"],
+                "name": (offer := self._offer("delivery", store_id, product_id)).get("name", ""),
                 "price": offer["price"],
                 "quantity": count,
                 "attributes": attribute,
@@ -77,8 +79,9 @@ class Delivery(World):
             for product_id, count, attribute in zip(product_ids, product_cnts, chosen, strict=False)
         ]
         known, longitude, latitude = self.known_address(address)
-        where = store["location"]
-        metres = self.longitude_latitude_to_distance(longitude, latitude, where["longitude"], where["latitude"])
+        here = store.get("location", {})
+        there = here.get("longitude", longitude), here.get("latitude", latitude)
+        metres = self.longitude_latitude_to_distance(longitude, latitude, *there)
         minutes = self.delivery_distance_to_time(metres)
         arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
         return self._place(
@@ -137,7 +140,7 @@ class InStore(World):
         offer = self._offer("instore", shop_id, product_id)
         if quantity < 1:
             raise Refused("quantity is at least 1", quantity=quantity)
-        product = {name: offer[name] for name in ("product_id", "name", "price")}
+        product = {name: offer[name] for name in ("product_id", "name", "price") if name in offer}
         return self._place("instore", shop_id, [{**product, "quantity": quantity}])
 
     def pay_instore_order(self, order_id: str) -> Json:
@@ -321,17 +324,16 @@ class Ota(World):
         return self._order_seen(self._order(kind, order_id))
 
     def _in_city(self, kind: str, city: str, words: Sequence[str], columns: Sequence[str]) -> list[JsonObject]:
-        named = _bare_city(city)
         listed = self._found("shops", kind, words, columns)
-        return [row for row in listed if named in str(row["location"]["address"]).casefold()]
+        return [row for row in listed if _is_in(city, str(row.get("location", {}).get("address", "")))]
 
     def _between(self, kind: str, departure: str, destination: str, date: str = "") -> list[JsonObject]:
-        ends = _bare_city(departure), _bare_city(destination)
         return [
             seen(row)
             for row in self._rows("shops", kind)
-            if (_bare_city(row["departure_city"]), _bare_city(row["arrival_city"])) == ends
-            and (not date or any(offer["date"] == date for offer in self._offers(kind, row["id"])))
+            if _is_in(departure, row.get("departure_city", ""))
+            and _is_in(destination, row.get("arrival_city", ""))
+            and (not date or any(offer.get("date") == date for offer in self._offers(kind, row["id"])))
         ]
 
     def _reserve(
@@ -382,7 +384,7 @@ class Ota(World):
         seats = [
             offer
             for offer in self._offers(kind, row["shop_id"])
-            if offer["date"] == day and offer["seat_type"] == product.get("seat_type")
+            if offer.get("date") == day and offer.get("seat_type") == product.get("seat_type")
         ]
         if not seats:
             raise Refused(f"there is no {product.get('seat_type', 'seat')} on {day}")
@@ -426,8 +428,10 @@ class Ota(World):
     modify_train_order = partialmethod(_move, "train")
 
 
-def _bare_city(name: str) -> str:
-    return name.strip().casefold().removesuffix(" city").removesuffix("市").strip()
+def _is_in(city: str, text: str) -> bool:
+    """Return whether a text, an address or the name of a city, is of a city."""
+    named = city.strip().casefold().removesuffix(" city").removesuffix("市").strip()
+    return alike(named, text.casefold()) >= _SAME_CITY
 
 
 WORLDS: Mapping[str, type[World]] = {"vita-delivery": Delivery, "vita-instore": InStore, "vita-ota": Ota}

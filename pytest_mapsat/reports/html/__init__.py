@@ -113,6 +113,7 @@ def environment() -> Environment:
         "cells": cell_width,
         "counted": counted_text,
         "dimension": view.dimension_title,
+        "group_order": view.group_order,
         "interval": view.interval_text,
         "mean": view.mean_text,
         "metric": view.metric_title,

@@ -192,7 +192,7 @@ def test_labels_of_distractors_and_odd_references_are_told(report):
         ({"order_type": "boat"}, "is of the kind 'boat'"),
         ({"order_type": "hotel"}, "which is not of the task's domain delivery"),
         ({"dispatch_time": "soon"}, "expected a time such as"),
-        ({"products": [{"product_id": "P1", "quantity": 0}]}, "greater than or equal to 1"),
+        ({"products": [{"product_id": "P1", "quantity": 0}]}, "each product needs a count"),
     ],
 )
 def test_required_orders_that_cannot_be_placed_are_told_and_leave_the_task(tmp_path, required, problem):
@@ -238,6 +238,35 @@ def test_a_malformed_task_is_told_with_its_line_and_left_out(tmp_path, data, mes
     (note,) = [note for note in report.notes if note.kind == "unparsable"]
     assert message in note.message
     assert note.place == "x/tasks.json:2"
+
+
+JUNK = (None, "", 0, -1, [], {}, "x", True, [[]], {"a": {"b": 1}}, 1e308, "9" * 50, ["x"], [1])
+
+
+def places_in(value, place=()):
+    """Every place of a task, by keys and positions."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield (*place, key)
+        yield from places_in(member, (*place, key))
+
+
+def test_junk_anywhere_in_a_task_is_carried_over_or_told_and_breaks_nothing(tmp_path):
+    spoilt = []
+    everywhere = [(name, place) for name, data in TASKS.items() for place in places_in(data)]
+    for number, (name, place) in enumerate(everywhere[::3]):
+        data = {**copy.deepcopy(TASKS[name]), "id": f"J-{number}"}
+        holder = data
+        for key in place[:-1]:
+            holder = holder[key]
+        holder[place[-1]] = JUNK[number % len(JUNK)]
+        spoilt.append(data)
+    report = import_vitabench(write(tmp_path / "tasks.json", spoilt), tmp_path / "suite")
+    left_out = [note for note in report.notes if note.kind == "unparsable"]
+    assert report.cases + len(left_out) == len(spoilt) > 200
+    assert all(note.message and note.place.endswith(tuple("0123456789")) for note in left_out)
+    assert report.cases > 80
+    assert [finding for finding in lint(Played(tmp_path / "suite").suite) if finding.severity == "error"] == []
 
 
 @pytest.mark.parametrize(
