@@ -102,6 +102,7 @@ def test_a_task_says_its_splits_and_its_first_words(tmp_path):
     import_tau2(published(tmp_path, {**task(), "splits": ["base", "train+test"]}), tmp_path / "suite")
     (case,) = Played(tmp_path / "suite").cases.values()
     assert case.attributes == {"base": "yes", "train_test": "yes", "judged": "no", "silent": "fails"}
+    assert case.domains == ("mock",)
     assert case.visible.query == "I want to finish task_1."
     assert case.truth.user.prompt == "You want to finish task_1."
 
