@@ -1,5 +1,6 @@
 """``mapsat build merchants``: a made-up world of merchants, the same on every machine."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -183,6 +184,18 @@ def test_a_suite_keeps_its_manifest_and_tools_and_no_table_is_overwritten(tmp_pa
     assert (tmp_path / "tools.yaml").read_text() == "[]\n"
     assert main(command) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_no_half_of_a_world(tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "merchants.jsonl")
+
+    (tmp_path / "suite.yaml").write_text("name: mine\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("pytest_mapsat.ports.localsearchbench.merchants._of_town", full)
+        assert main(["build", "merchants", str(tmp_path)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert list((tmp_path / "state").iterdir()) == []
 
 
 @pytest.mark.parametrize(
