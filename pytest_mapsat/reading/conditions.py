@@ -5,6 +5,7 @@ Figures and times of day are read as in replies. Which way a figure is a bound i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -22,6 +23,8 @@ from .reader import read_page
 _OWN_ROLES = frozenset({"rating", "per_head", "price", "fee", "count", "capacity", "age", "travel_distance"})
 #: What may lie between a figure and a word that counts, beside the words of the packs.
 _BETWEEN = " :：=-"
+#: A clock in figures: 8:00, 8点.
+_WRITTEN = re.compile(r"([0-2]?[0-9])(?::[0-5][0-9]|[点點时時])(?! ?[ap])")
 #: What ends a clause; the end of a text does, too.
 _STOPS = frozenset({"", ",", "，", "。", ".", ";", "；", "、", "!", "！"})
 #: Which way a figure is a bound, and the way that it is one where a denial stands before ("does not cost more than 70").
@@ -121,13 +124,16 @@ def _openings(document: Document, beside: _Beside) -> Iterable[Opening]:
         elif cue.has("always"):
             yield Opening(cue.start, cue.end, tuple(range(0, _DAY, 60)))
     for time in document.times:
-        yield Opening(time.span.start, time.span.end, _minutes(time), every=False)
+        yield Opening(time.span.start, time.span.end, _minutes(time, document.words(time.span)), every=False)
 
 
-def _minutes(time: ClockTime) -> tuple[int, ...]:
-    """Return the minutes that a time may mean; a place that is open until eleven is open a minute before."""
+def _minutes(time: ClockTime, words: str) -> tuple[int, ...]:
+    """Return the minutes that a time may mean; a place that is open until eleven is open a minute before. A clock that is written out means its own hour."""
     early = 1 if time.role in ("closing", "last_service") else 0
-    return tuple(sorted({(minute - early) % _DAY for minute in time.minutes}))
+    written = _WRITTEN.match(words)
+    hours = {int(written[1]) % 24} if written else set()
+    meant = [minute for minute in time.minutes if minute // 60 in hours] or time.minutes
+    return tuple(sorted({(minute - early) % _DAY for minute in meant}))
 
 
 def _bounds(quantities: Sequence[Quantity], beside: _Beside, taken: Sequence[tuple[int, int]]) -> Iterable[Bound]:

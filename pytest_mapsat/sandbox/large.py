@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -51,6 +52,10 @@ class Parts:
             return f"{self._keys.id}: the id {shown(id_)} stands twice; first in {place_of(first)}"
         self._ids.setdefault(part, []).append(str(id_))
         return ""
+
+    def by_id(self) -> Iterator[tuple[int, int]]:
+        """Give a hash of each id, and the place of its row, in the order of the rows."""
+        yield from ((_hashed(id_), place) for id_, place in self._places.items())
 
     def rows(self) -> Iterator[tuple[str, list[int]]]:
         """Give each part with the places of its rows in the order of their ids; the parts by name."""
@@ -109,6 +114,14 @@ class FileRows(Sequence[JsonObject]):
             row: JsonObject = from_json(file.read(length))
         return row
 
+    def with_id(self, id_: str) -> list[int]:
+        """Return the place of the row with an id; none where no row has it."""
+        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
+        hashes, wanted = self._arrays["id_hash"], np.uint64(_hashed(id_))
+        first, last = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
+        return [int(at) for at in self._arrays["by_id"][first:last] if str(self[int(at)][self.keys.id]) == id_]
+
     def spot(self, at: int) -> tuple[Path, int]:
         """Return the file and the line of a row."""
         return self._paths[int(self._arrays["file"][at])], int(self._arrays["line"][at])
@@ -138,6 +151,10 @@ class Spots(Sequence[tuple[Path, int]]):
     def __getitem__(self, at: Any) -> Any:
         """Return the place of a row."""
         return self._rows.spot(at)
+
+
+def _hashed(id_: str) -> int:
+    return int.from_bytes(hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -178,12 +195,16 @@ def _catalogue(paths: Sequence[Path], keys: Keys) -> Arrays:
         raise SuiteError(*problems)
     by_part = list(parts.rows())
     order = [place for _, places in by_part for place in places]
+    hashes = np.fromiter((hash_ for hash_, _ in parts.by_id()), np.uint64, len(order))
+    by_hash = np.argsort(hashes, kind="stable")
     arrays: dict[str, np.ndarray] = {
         "file": np.frombuffer(file, np.uint16),
         "offset": np.frombuffer(offset, np.uint64),
         "length": np.frombuffer(length, np.uint32),
         "line": np.frombuffer(line, np.uint32),
         "by_part": np.array(order, np.uint32),
+        "id_hash": hashes[by_hash],
+        "by_id": by_hash.astype(np.uint32),
     }
     return Arrays({"columns": list(columns), "parts": [[part, len(places)] for part, places in by_part]}, arrays)
 

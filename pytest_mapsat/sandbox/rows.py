@@ -45,6 +45,7 @@ from .canonical import (
     open_at,
     point,
 )
+from .large import FileRows
 from .search import Columns, Hit, SearchIndex, Wordbook, texts
 from .spec import Call, Spec, UnanswerableError
 from .state import Part, Table, View, fresh
@@ -336,6 +337,7 @@ class RowsCall(TableCall[RowsAnswer]):
         self._quickest = quickest
         self._view = ground.view(answer.table)
         self._echoed: dict[str, Json] = {}
+        self._with_id: list[int] | None = None
         self.note = ""
 
     def result(self) -> Json:
@@ -382,10 +384,15 @@ class RowsCall(TableCall[RowsAnswer]):
         rows = [
             (part.order[at], part, at)
             for part in self._view.parts
-            for at in range(len(part.table.rows))
+            for at in self._places(part)
             if at not in part.gone and keep(part, at)
         ]
         return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
+
+    def _places(self, part: Part) -> Iterable[int]:
+        """Return the places of the rows that the call may be about: of a large table those of the id that it gives."""
+        given = self._with_id if isinstance(part.table.rows, FileRows) else None
+        return range(len(part.table.rows)) if given is None else given
 
     def _keep(self, name: str, rule: Any, given: Json) -> Keep:
         """Return what one parameter leaves of the table."""
@@ -400,6 +407,11 @@ class RowsCall(TableCall[RowsAnswer]):
 
     def _equal(self, name: str, rule: EqualTo, given: Json) -> Keep:
         match = self._spec.rule(name)
+        rows = self._view.parts[0].table.rows
+        if isinstance(rows, FileRows) and match.type == "id" and rule.column == rows.keys.id:
+            ids = canonical_values(given, match)
+            self._with_id = [at for id_ in ids for at in rows.with_id(str(id_))]
+            return lambda part, at: not ids.isdisjoint(canonical_values(part.table.rows[at].get(rule.column), match))
         key = ("equal", rule.column, repr(match))
 
         def values(part: Part) -> Sequence[frozenset[Any]]:

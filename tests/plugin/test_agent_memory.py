@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiny_suite
+from http_services import Service, answers
+
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.model import RunOptions, RunRequest
+from pytest_mapsat.runs.elsewhere import Elsewhere
+from pytest_mapsat.runs.runner import Runner
+from pytest_mapsat.suite import open_suite
 
 #: Reports its context as its reply's thoughts, and answers right.
 READER = """
@@ -37,8 +46,9 @@ class Notes:
     def retrieve(self, query):
         return f"{self.updates} updates to {self.days[-1]} for {query}"
     def look_up(self, word: str) -> int:
-        "How many days are kept."
-        return len(self.days)
+        "How many days are kept, and one more each time."
+        self.days.append(word)
+        return len(self.days) - 1
 def raising():
     notes = Notes()
     notes.retrieve = lambda query: 1 / 0
@@ -245,6 +255,7 @@ def test_show_and_the_page_tell_what_the_memory_gave(
     assert main(["report", "run.json", "html:run.html"]) == 0
     page = (project.path / "run.html").read_text()
     assert "1 updates to 2026-04-01 for Take me to a charger." in page
+    assert "with the memory own:Notes" in page
     assert main(["regrade", "run.json", "--save=again.json"]) == 0
     again = json.loads((project.path / "again.json").read_text())["cases"][0]
     assert again["trajectory"]["memory"]["text"].startswith("1 updates")
@@ -273,3 +284,49 @@ def test_runs_of_several_memories_stand_beside_each_other(
     assert "differ in more than agent and memory: max-turns: 10, 2" in capsys.readouterr().err
     assert main(["compare", "none.json", "none.json", "--memories"]) == 2
     assert "are both of reader:agent with the memory none" in capsys.readouterr().err
+
+
+#: Tells its context as a thought, in a process of its own.
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "message" in asked:
+        print(json.dumps({"type": "reply", "text": "Blue Bay", "thoughts": [asked["context"]["memory"]]}), flush=True)
+"""
+
+
+def test_a_command_gets_it_and_an_ini_file_may_name_the_memory(project: pytest.Pytester) -> None:
+    (project.path / "program.py").write_text(PROGRAM)
+    project.makeini("[pytest]\nmapsat_agent_memory = truth\n")
+    project.runpytest(f"--mapsat-agent=cmd:{sys.executable} program.py", "--mapsat-save=run.json", "-k", "max-2")
+    [card] = json.loads((project.path / "run.json").read_text())["cases"]
+    assert card["trajectory"]["turns"][1]["steps"][0]["text"] == "max wants 2"
+
+
+def test_a_service_gets_it_with_the_rest_of_the_context(project: pytest.Pytester) -> None:
+    with Service().running() as service:
+        address = service.at(lambda _: answers({"text": "Blue Bay"}))
+        project.runpytest(f"--mapsat-agent={address}", "--mapsat-agent-memory=truth", "-k", "max-2")
+        [asked] = service.asked(address)
+    assert asked.body["context"]["memory"] == "max wants 2"
+
+
+@pytest.mark.parametrize("memory", ["truth", "own:Notes"])
+def test_an_episode_that_another_process_plays_has_the_same_memory(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, memory: str
+) -> None:
+    here = run(project, memory, "-k", "ida-3")["ida-3"]
+    suite = open_suite(project.path / "benchmark_cases")
+    [case] = [case for path in suite.files() for case in map(suite.load, suite.entries(path)) if case.id == "ida-3"]
+    options = RunOptions(agent_memory=memory)
+    request = RunRequest(agent="reader:agent", user="scripted", judge="checks", options=options)
+    monkeypatch.syspath_prepend(project.path)
+    source = resolve_source("reader:agent", root=project.path)
+    with ThreadPoolExecutor(1) as pool:
+        elsewhere = Elsewhere(pool.submit, request, project.path)
+        card = Runner(source, request, project.path, elsewhere=elsewhere).run(suite, case)
+    assert timeless(card.trajectory.to_json()) == timeless(here["trajectory"]) | {
+        "memory": card.trajectory.memory.to_json()
+    }
+    assert card.trajectory.memory.text == here["trajectory"]["memory"]["text"]

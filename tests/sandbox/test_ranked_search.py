@@ -96,9 +96,20 @@ def lines(rows) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+DETAILS = {
+    "name": "details",
+    "description": "Show a merchant.",
+    "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
+    "match": {"id": {"type": "id"}},
+    "answer": {"kind": "rows", "table": "merchants", "where": {"id": {"op": "equal", "column": "id"}}},
+}
+
+
 def suite_in(folder: Path, rows=CITIES, tool=TOOL, **files: str):
     state = {"state/merchants.jsonl": lines(rows), "state/synonyms.jsonl": lines(WORDS)}
-    return open_suite(make_suite(folder, {"one.yaml": CASE, "tools.yaml": json.dumps([tool]), **state, **files}))
+    return open_suite(
+        make_suite(folder, {"one.yaml": CASE, "tools.yaml": json.dumps([tool, DETAILS]), **state, **files})
+    )
 
 
 def sandbox_of(suite):
@@ -304,7 +315,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def many():
-    return [row for city in ("Larkhaven", "Port Elm") for row in merchants(city, 2500, note="y" * 100)]
+    return [row for city in ("Larkhaven", "Port Elm") for row in merchants(city, 1500, note="y" * 200)]
 
 
 def ranks(suite):
@@ -326,6 +337,16 @@ def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch)
     kept = ranks(suite_in(tmp_path / "a", many))
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
     assert ranks(suite_in(tmp_path / "b", many)) == kept
+
+
+def test_a_row_of_a_large_table_is_given_by_its_id(tmp_path, cache, many):
+    overlays = [{"overlay": "case-1", "table": "merchants", "where": {"id": "po0003"}, "set": {"price": 1}}]
+    plain = sandbox_of(suite_in(tmp_path / "a", many))
+    changed = sandbox_of(suite_in(tmp_path / "b", many, **{"state/overlays.jsonl": lines(overlays)}))
+    assert plain.call("details", {"id": "po0003"}).result == next(row for row in many if row["id"] == "po0003")
+    assert changed.call("details", {"id": "po0003"}).result["price"] == 1
+    assert changed.call("details", {"id": "po0004"}).result["id"] == "po0004"
+    assert plain.call("details", {"id": "po9999"}).status == "error"
 
 
 def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):

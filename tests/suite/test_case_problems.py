@@ -58,7 +58,7 @@ def test_a_wrong_field_is_explained(tmp_path, old, new, line, message, hint):  #
         ("{kind: recommends, any_of: [a], at_least: 2}", "check: at_least and at_most count things of all_of", ""),
         ("{kind: calls, tool: a, steps: [b]}", "check: give tool, or steps", ""),
         ("{kind: calls, steps: [b], agreed: true}", "check: agreed belong to a tool", ""),
-        ("{kind: output, path: a}", "check: path and quantifier need equals", ""),
+        ("{kind: output, path: a}", "check: path needs equals, or id and tool", ""),
         ("{kind: says}", "check: says needs phrases in any, all or none", ""),
         ("{kind: says, any: [1]}", "check.any[0]: found 1, expected text", "put it in quotes"),
         ("{kind: not, check: {kind: says, any: x}}", "check.check.any: found 'x', expected a list", ""),

@@ -52,8 +52,6 @@ Flights = Annotated[
     list[FlightInfo], Field(description="every flight of the reservation, those that stay as they are included")
 ]
 
-#: The moment of the policy, at which all tasks take place.
-NOW = "2024-05-15T15:00:00"
 _BAG, _INSURANCE = 50, 30
 _RESERVATIONS = ("HATHAT", "HATHAU", "HATHAV")
 _CERTIFICATES = ("certificate_3221322", "certificate_3221323", "certificate_3221324")
@@ -68,6 +66,7 @@ _CITIES = {
 class AirlineWorld(Calculating):
     """The airline. Most rules of the policy are the agent's to keep: the system checks seats, sums and payment methods."""
 
+    now = "2024-05-15T15:00:00"
     keys = {"users": "user_id", "flights": "flight_number", "reservations": "reservation_id"}  # noqa: RUF012
 
     # -- reading
@@ -164,7 +163,7 @@ class AirlineWorld(Calculating):
                 "flights": booked,
                 "passengers": [_passenger(passenger) for passenger in passengers],
                 "payment_history": [_payment(payment["payment_id"], payment["amount"]) for payment in payment_methods],
-                "created_at": NOW,
+                "created_at": self.now,
                 "total_baggages": total_baggages,
                 "nonfree_baggages": nonfree_baggages,
                 "insurance": insurance,

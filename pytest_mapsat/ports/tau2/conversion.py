@@ -104,6 +104,7 @@ class Conversion:
             },
         }
         data["attributes"] = self._attributes(played, carried)
+        data["domains"] = [f"{self.domain}_silent" if data["attributes"]["silent"] == "passes" else self.domain]
         return self._checked(data)
 
     def _checked(self, data: JsonObject) -> Case | None:
@@ -121,7 +122,11 @@ class Conversion:
         messages, calls, query = self._history()
         return {
             "id": case_id,
-            "visible": {"messages": messages, "query": query or opening(self.task)},
+            "visible": {
+                "messages": messages,
+                "query": query or opening(self.task),
+                "context": {"now": WORLDS[self.domain].now},
+            },
             "truth": {"persona": self.task.user_scenario.persona or "", "intent": opening(self.task)},
             "world": {"rows": self._rows(), "calls": [*self._first_calls(), *calls]},
         }

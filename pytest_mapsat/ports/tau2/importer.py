@@ -86,7 +86,7 @@ class _Import:
         specs = specs_of(world)
         for tool in specs.values():
             write_tool(self.folder / "tools" / f"{tool.name}.yaml", tool)
-        write_manifest(self.folder / "suite.yaml", self._manifest(0))
+        write_manifest(self.folder / "suite.yaml", self._manifest(()))
         suite = open_suite(self.folder)
         suite.sandboxes = [lambda case, suite: world]  # noqa: ARG005  the hook's arguments
         cases = list(self._cases(suite, tables))
@@ -96,7 +96,7 @@ class _Import:
                 *problems[: limits.PROBLEMS] or [Problem(shown_path(self.domain.folder), 0, "holds no task")]
             )
         write_cases(self.folder / "cases.jsonl", cases)
-        write_manifest(self.folder / "suite.yaml", self._manifest(len(cases)))
+        write_manifest(self.folder / "suite.yaml", self._manifest(cases))
         silent = sum(case.attributes["silent"] == "passes" for case in cases)
         self.log.note(
             "silent",
@@ -105,22 +105,29 @@ class _Import:
         )
         return Counter(cases=len(cases), tools=len(specs))
 
-    def _manifest(self, cases: int) -> SuiteManifest:
+    def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
+        name = self.domain.name
+        domains = {
+            name: "tasks in which something has to be done",
+            f"{name}_silent": "tasks that an agent passes that does nothing",
+        }
+        used = {domain for case in cases for domain in case.domains} or set(domains)
         snapshot = content_digest(self.domain.folder / "tasks.json")[:12]
         return SuiteManifest.model_validate(
             {
-                "name": f"{FORMAT}-{self.domain.name}",
+                "name": f"{FORMAT}-{name}",
                 "version": f"snapshot-{snapshot}",
                 "license": "MIT",
                 "schema_version": SUITE_SCHEMA,
                 "currency": "USD",
+                "domains": {domain: words for domain, words in domains.items() if domain in used},
                 "instructions": self.domain.policy,
                 "metrics": ("tau",),
                 "success": "tau_reward",
                 "assert": ("success",),
                 "episode": EpisodeDefaults(max_turns=100),
-                "sandbox": {OPTION: self.domain.name},
-                "description": _DESCRIPTION.format(name=self.domain.name, cases=cases),
+                "sandbox": {OPTION: name},
+                "description": _DESCRIPTION.format(name=name, cases=len(cases)),
             }
         )
 

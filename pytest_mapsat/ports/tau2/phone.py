@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -87,6 +88,25 @@ def _on(value: object) -> str:
     return "ON" if value else "OFF"
 
 
+def _search(phone: Phone) -> None:
+    phone.search()
+
+
+def _prepared(
+    name: str, text: str, then: Callable[[Phone], None] | None = _search, **columns: Json
+) -> Callable[[Phone], str]:
+    """Return a function of the world that sets columns of the phone, then does something: by default the phone looks for a network."""
+
+    def prepare(self: Phone) -> str:
+        self.set(**columns)
+        if then is not None:
+            then(self)
+        return self.bar()
+
+    prepare.__name__, prepare.__doc__ = name, text
+    return tool(by="world")(prepare)
+
+
 class Phone(World):
     """A phone. Every setting that bears on the network makes it look for one again."""
 
@@ -107,7 +127,8 @@ class Phone(World):
         if any(self.surroundings[name] != value for name, value in columns.items()):
             self.rows("surroundings").change("surroundings", **columns)
 
-    def _set(self, **columns: Json) -> None:
+    def set(self, **columns: Json) -> None:
+        """Change columns of the phone."""
         self.rows("device").change("device", **columns)
 
     # -- looking
@@ -115,9 +136,10 @@ class Phone(World):
     @tool(by="user", asked=("status bar",))
     def check_status_bar(self) -> str:
         """Look at the status bar: signal, network, mobile data, Wi-Fi and battery."""
-        return self._bar()
+        return self.bar()
 
-    def _bar(self) -> str:
+    def bar(self) -> str:
+        """Return the status bar."""
         device = self.device
         parts = ["Airplane Mode"] if device["airplane_mode"] else list(self._cellular())
         if device["wifi_enabled"] and device["wifi_connected"]:
@@ -239,20 +261,21 @@ class Phone(World):
     @tool(by="user", writes=True, asked=("turn off airplane mode", "turn airplane mode off", "disable airplane mode"))
     def toggle_airplane_mode(self) -> str:
         """Turn airplane mode on or off. On, it cuts mobile network, Wi-Fi and VPN."""
-        self._airplane(on=not self.device["airplane_mode"])
+        self.airplane(on=not self.device["airplane_mode"])
         return self._told(f"Airplane Mode is now {_on(self.device['airplane_mode'])}.")
 
-    def _airplane(self, *, on: bool) -> None:
+    def airplane(self, *, on: bool) -> None:
+        """Turn airplane mode on or off."""
         if on:
             self._disconnect()
-        self._set(airplane_mode=on, **(_NO_WIFI if on or self.device["wifi_enabled"] else {}))
-        self._search()
+        self.set(airplane_mode=on, **(_NO_WIFI if on or self.device["wifi_enabled"] else {}))
+        self.search()
 
     @tool(by="user", writes=True, asked=("reseat", "re-seat", "reinsert", "re-insert"))
     def reseat_sim_card(self) -> str:
         """Take the SIM card out and put it in again."""
-        self._set(sim_card_missing=False)
-        self._search()
+        self.set(sim_card_missing=False)
+        self.search()
         return self._told("The SIM card is in its place.")
 
     @tool(
@@ -262,8 +285,8 @@ class Phone(World):
     )
     def toggle_data(self) -> str:
         """Turn mobile data on or off."""
-        self._set(data_enabled=not self.device["data_enabled"])
-        self._search()
+        self.set(data_enabled=not self.device["data_enabled"])
+        self.search()
         return self._told(f"Mobile Data is now {_on(self.device['data_enabled'])}.")
 
     @tool(
@@ -271,36 +294,36 @@ class Phone(World):
     )
     def toggle_roaming(self) -> str:
         """Turn data roaming on or off."""
-        self._set(roaming_enabled=not self.device["roaming_enabled"])
-        self._search()
+        self.set(roaming_enabled=not self.device["roaming_enabled"])
+        self.search()
         return self._told(f"Data Roaming is now {_on(self.device['roaming_enabled'])}.")
 
     @tool(by="user", writes=True, asked=("turn off data saver", "disable data saver"))
     def toggle_data_saver_mode(self) -> str:
         """Turn Data Saver on or off; on, mobile data is slower."""
-        self._set(data_saver_mode=not self.device["data_saver_mode"])
+        self.set(data_saver_mode=not self.device["data_saver_mode"])
         return self._told(f"Data Saver Mode is now {_on(self.device['data_saver_mode'])}.")
 
     @tool(by="user", writes=True, asked=("set network mode", "change network mode", "change the network mode"))
     def set_network_mode_preference(self, mode: Mode) -> str:
         """Choose which networks the phone prefers."""
-        self._set(network_mode_preference=mode)
-        self._search()
+        self.set(network_mode_preference=mode)
+        self.search()
         return self._told(f"Preferred Network Mode set to: {mode}")
 
     @tool(by="user", writes=True, asked=("set apn",))
     def set_apn_settings(self, apn_settings: JsonObject) -> str:
         """Set the settings for mobile data and picture messages (APN); what is not given is as usual."""
         known = {name: value for name, value in apn_settings.items() if name in _APN}
-        self._set(active_apn_settings={**_APN, **known})
-        self._search()
+        self.set(active_apn_settings={**_APN, **known})
+        self.search()
         return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
 
     @tool(by="user", writes=True, asked=("reset your apn", "reset the apn"))
     def reset_apn_settings(self) -> str:
         """Set the APN settings back to the usual ones, at the next reboot."""
-        self._set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
-        self._search()
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
+        self.search()
         return self._told("The APN settings will be reset at the next reboot.")
 
     @tool(by="user", writes=True, asked=("wi-fi radio", "wifi radio"))
@@ -309,7 +332,7 @@ class Phone(World):
         if self.device["airplane_mode"]:
             return self._told("Wi-Fi cannot be changed while Airplane Mode is ON.")
         on = not self.device["wifi_enabled"]
-        self._set(wifi_enabled=on, **({} if on else _NO_WIFI))
+        self.set(wifi_enabled=on, **({} if on else _NO_WIFI))
         return self._told(f"Wi-Fi is now {_on(on)}.")
 
     @tool(
@@ -319,7 +342,7 @@ class Phone(World):
     )
     def toggle_wifi_calling(self) -> str:
         """Turn calls over Wi-Fi on or off."""
-        self._set(wifi_calling_enabled=not self.device["wifi_calling_enabled"])
+        self.set(wifi_calling_enabled=not self.device["wifi_calling_enabled"])
         return self._told(f"Wi-Fi Calling is now {_on(self.device['wifi_calling_enabled'])}.")
 
     @tool(by="user", writes=True, asked=("connect to your vpn",))
@@ -327,7 +350,7 @@ class Phone(World):
         """Connect to your VPN."""
         if self.device["vpn_connected"]:
             return "The VPN is connected already."
-        self._set(vpn_connected=True, vpn_details=_VPN)
+        self.set(vpn_connected=True, vpn_details=_VPN)
         return self._told("The VPN is connected.")
 
     @tool(
@@ -343,7 +366,7 @@ class Phone(World):
 
     def _disconnect(self) -> None:
         if self.device["vpn_connected"]:
-            self._set(vpn_connected=False, vpn_details=None)
+            self.set(vpn_connected=False, vpn_details=None)
 
     @tool(by="user", writes=True, asked=("grant",))
     def grant_app_permission(self, app_name: App, permission: Permission) -> str:
@@ -358,7 +381,7 @@ class Phone(World):
         if permission not in app["permissions"]:
             return f"Error. There is no permission {permission!r}; there are {', '.join(app['permissions'])}."
         permissions = {**app["permissions"], permission: granted}
-        self._set(app_statuses={**apps, app_name: {**app, "permissions": permissions}})
+        self.set(app_statuses={**apps, app_name: {**app, "permissions": permissions}})
         return f"Success. {app_name} {'may' if granted else 'may not'} use {permission}."
 
     @tool(
@@ -376,8 +399,8 @@ class Phone(World):
     def reboot_device(self) -> str:
         """Restart the phone. APN settings that wait to be reset are reset."""
         if self.device["active_apn_settings"]["reset_at_reboot"]:
-            self._set(active_apn_settings=_APN)
-        self._search()
+            self.set(active_apn_settings=_APN)
+        self.search()
         return self._told("The phone has restarted.")
 
     @tool(by="user", writes=True, asked=("make the payment", "make payment", "pay the bill", "pay your bill"))
@@ -403,97 +426,55 @@ class Phone(World):
         self.surround(is_abroad=abroad)
         return abroad
 
-    @tool(by="world")
-    def turn_airplane_mode_on(self) -> str:
-        """Turn airplane mode on."""
-        self._airplane(on=True)
-        return self._bar()
-
-    @tool(by="world")
-    def turn_airplane_mode_off(self) -> str:
-        """Turn airplane mode off."""
-        self._airplane(on=False)
-        return self._bar()
-
-    @tool(by="world")
-    def unseat_sim_card(self) -> str:
-        """Take the SIM card out."""
-        self._set(sim_card_missing=True)
-        self._search()
-        return self._bar()
+    turn_airplane_mode_on = _prepared(
+        "turn_airplane_mode_on", "Turn airplane mode on.", lambda phone: phone.airplane(on=True)
+    )
+    turn_airplane_mode_off = _prepared(
+        "turn_airplane_mode_off", "Turn airplane mode off.", lambda phone: phone.airplane(on=False)
+    )
+    unseat_sim_card = _prepared("unseat_sim_card", "Take the SIM card out.", sim_card_missing=True)
+    turn_data_on = _prepared("turn_data_on", "Turn mobile data on.", None, data_enabled=True)
+    turn_data_off = _prepared("turn_data_off", "Turn mobile data off.", data_enabled=False)
+    turn_roaming_on = _prepared("turn_roaming_on", "Turn data roaming on.", roaming_enabled=True)
+    turn_roaming_off = _prepared("turn_roaming_off", "Turn data roaming off.", roaming_enabled=False)
+    turn_data_saver_mode_on = _prepared("turn_data_saver_mode_on", "Turn Data Saver on.", None, data_saver_mode=True)
+    turn_data_saver_mode_off = _prepared(
+        "turn_data_saver_mode_off", "Turn Data Saver off.", None, data_saver_mode=False
+    )
 
     @tool(by="world")
     def lock_sim_card(self, mode: Literal["pin", "puk"]) -> str:
         """Lock the SIM card."""
-        self._set(sim_card_status=f"locked_{mode}")
-        self._search()
-        return self._bar()
-
-    @tool(by="world")
-    def turn_data_on(self) -> str:
-        """Turn mobile data on."""
-        self._set(data_enabled=True)
-        return self._bar()
-
-    @tool(by="world")
-    def turn_data_off(self) -> str:
-        """Turn mobile data off."""
-        self._set(data_enabled=False)
-        self._search()
-        return self._bar()
-
-    @tool(by="world")
-    def turn_roaming_on(self) -> str:
-        """Turn data roaming on."""
-        self._set(roaming_enabled=True)
-        self._search()
-        return self._bar()
-
-    @tool(by="world")
-    def turn_roaming_off(self) -> str:
-        """Turn data roaming off."""
-        self._set(roaming_enabled=False)
-        self._search()
-        return self._bar()
-
-    @tool(by="world")
-    def turn_data_saver_mode_on(self) -> str:
-        """Turn Data Saver on."""
-        self._set(data_saver_mode=True)
-        return self._bar()
-
-    @tool(by="world")
-    def turn_data_saver_mode_off(self) -> str:
-        """Turn Data Saver off."""
-        self._set(data_saver_mode=False)
-        return self._bar()
+        self.set(sim_card_status=f"locked_{mode}")
+        self.search()
+        return self.bar()
 
     @tool(by="world")
     def break_apn_settings(self) -> str:
         """Spoil the APN settings."""
-        self._set(active_apn_settings={**self.device["active_apn_settings"], "apn_name": "broken"})
-        self._search()
-        return self._bar()
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "apn_name": "broken"})
+        self.search()
+        return self.bar()
 
     @tool(by="world")
     def break_apn_mms_setting(self) -> str:
         """Take the address for picture messages out of the APN settings."""
-        self._set(active_apn_settings={**self.device["active_apn_settings"], "mmsc_url": None})
-        return self._bar()
+        self.set(active_apn_settings={**self.device["active_apn_settings"], "mmsc_url": None})
+        return self.bar()
 
     @tool(by="world")
     def set_wifi_calling(self, enabled: bool, mms_over_wifi: bool | None = None) -> str:
         """Say whether calls, and picture messages, go over Wi-Fi."""
         over = {} if mms_over_wifi is None else {"wifi_calling_mms_over_wifi": mms_over_wifi}
-        self._set(wifi_calling_enabled=enabled, **over)
-        return self._bar()
+        self.set(wifi_calling_enabled=enabled, **over)
+        return self.bar()
 
     @tool(by="world")
     def break_vpn(self) -> str:
         """Connect to a VPN that is slow."""
         details = self.device["vpn_details"] if self.device["vpn_connected"] else _VPN
-        self._set(vpn_connected=True, vpn_details={**(details or _VPN), "server_performance": "poor"})
-        return self._bar()
+        self.set(vpn_connected=True, vpn_details={**(details or _VPN), "server_performance": "poor"})
+        return self.bar()
 
     @tool(by="world")
     def remove_app_permission(self, app_name: App, permission: Permission) -> str:
@@ -503,8 +484,8 @@ class Phone(World):
     @tool(by="world")
     def simulate_network_search(self) -> str:
         """Look for a network again."""
-        self._search()
-        return self._bar()
+        self.search()
+        return self.bar()
 
     # -- what a task asserts
 
@@ -549,12 +530,12 @@ class Phone(World):
     # -- how it works
 
     def _told(self, text: str) -> str:
-        return f"{text}\n{self._bar()}"
+        return f"{text}\n{self.bar()}"
 
     def _sim(self) -> str:
         return "missing" if self.device["sim_card_missing"] else str(self.device["sim_card_status"])
 
-    def _search(self) -> None:
+    def search(self) -> None:
         """Find the network that the phone prefers, at the signal that it has here; none where SIM card, settings or line keep it off."""
         device, signals = self.device, self.surroundings["signal_strength"]
         cut_off = device["airplane_mode"] or device["active_apn_settings"]["apn_name"] == "broken"
@@ -565,7 +546,7 @@ class Phone(World):
                 "4G" if signals.get("5G", "none") == "none" else "5G"
             )
             found = {"status": "connected", "network": network, "signal": signals.get(network, "none")}
-        self._set(
+        self.set(
             network_connection_status=found["status"],
             network_technology_connected=found["network"],
             network_signal_strength=found["signal"],

@@ -320,6 +320,19 @@ def _with_lines(source: str, line: int, name: str) -> list[Problem]:
     return [Problem(name, line + problem.line - 1, problem.message, problem.hint) for problem in problems]
 
 
+_PARTS: dict[str, type[BaseModel]] = {
+    "user_scenario": Scenario,
+    "instructions": Instructions,
+    "evaluation_criteria": Criteria,
+    "initial_state": InitialState,
+    "actions": Action,
+    "env_assertions": Assertion,
+    "initialization_actions": FunctionCall,
+    "message_history": HistoryMessage,
+    "tool_calls": MessageCall,
+}
+
+
 def _unknown(model: type[BaseModel], data: Json) -> list[str]:
     """Take what no task is known to have out of one, and return the names; a name that is all but a known one stays, and is refused."""
     if not isinstance(data, dict):
@@ -327,14 +340,7 @@ def _unknown(model: type[BaseModel], data: Json) -> list[str]:
     strange = [name for name in data if name not in model.model_fields and not did_you_mean(name, model.model_fields)]
     for name in strange:
         del data[name]
-    parts: dict[str, type[BaseModel]] = {
-        "user_scenario": Scenario,
-        "evaluation_criteria": Criteria,
-        "initial_state": InitialState,
-        "actions": Action,
-    }
-    parts |= {"env_assertions": Assertion, "initialization_actions": FunctionCall, "message_history": HistoryMessage}
-    for name, part in parts.items():
+    for name, part in _PARTS.items():
         inner = data.get(name) if name in model.model_fields else None
         for item in inner if isinstance(inner, list) else [inner]:
             strange += [f"{name}.{field}" for field in _unknown(part, item)]

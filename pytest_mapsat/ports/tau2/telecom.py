@@ -18,7 +18,7 @@ CustomerId = Annotated[str, Field(description="such as 'C1001'")]
 LineId = Annotated[str, Field(description="such as 'L1001'")]
 BillId = Annotated[str, Field(description="such as 'B1001'")]
 
-#: The day on which all tasks take place.
+#: The day of the policy.
 TODAY = date(2025, 2, 25)
 #: What columns hold that the published database leaves out: else a line that is set back would not be what it was.
 _UNSAID: Mapping[str, JsonObject] = {
@@ -43,6 +43,7 @@ class TelecomWorld(Phone):
         super().__init__(state)
         self.settle()
 
+    now = f"{TODAY}T12:08:00"
     keys = {  # noqa: RUF012
         "plans": "plan_id",
         "customers": "customer_id",

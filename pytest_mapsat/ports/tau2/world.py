@@ -128,6 +128,8 @@ class World:
 
     #: The tables of the database of the agent, and of that of the user.
     keys: ClassVar[Keys] = {}
+    #: The moment at which all tasks take place, ISO 8601; None where the policy names none.
+    now: ClassVar[str | None] = None
     user_keys: ClassVar[Keys] = {}
 
     def __init__(self, state: State) -> None:

@@ -37,6 +37,7 @@ def test_tasks_that_a_silent_agent_passes_are_marked(imported):
         card = desk.card(case, desk.episode(case, [], say="Have a nice day."))
         assert case.attributes["silent"] == ("passes" if card.metrics["tau_reward"] == 1.0 else "fails"), case.id
     assert [case.attributes["silent"] for case in desk.cases.values()].count("passes") == SILENT
+    assert [case.domains for case in desk.cases.values()].count(("airline_silent",)) == SILENT
 
 
 def test_a_write_too_few_too_many_or_otherwise_is_caught(imported):

@@ -83,6 +83,39 @@ def test_the_oracle_and_the_user_play_every_task_in_a_run(mock, pytester):
     result.assert_outcomes(passed=10)
 
 
+def test_new_tasks_are_told_apart_by_what_they_are_and_whose_not_by_their_order(tmp_path):
+    both = {**DATABASE["users"], "user_2": {"user_id": "user_2", "name": "Bo", "tasks": []}}
+    made = [
+        ("create_task", {"user_id": user, "title": title}) for user, title in (("user_1", "Cook"), ("user_2", "Wash"))
+    ]
+    actions = [{"action_id": "", "name": tool, "arguments": arguments} for tool, arguments in made]
+    folder = published(tmp_path, task(actions=actions), database={**DATABASE, "users": both})
+    import_tau2(folder, tmp_path / "suite")
+    team = Played(tmp_path / "suite")
+    (case,) = team.cases.values()
+    assert team.labels(case, team.episode(case, made[::-1]))["db"].outcome == "passed"
+    for_another = [("create_task", {**arguments, "user_id": "user_1"}) for _, arguments in made]
+    assert team.labels(case, team.episode(case, for_another))["db"].outcome == "failed"
+
+
+@pytest.mark.parametrize(("outcomes", "reward"), [(("passed", "passed"), 1.0), (("passed", "failed"), 0.0)])
+def test_what_a_judge_says_of_assertions_in_words_is_part_of_the_reward(tmp_path, outcomes, reward):
+    words = ["The agent says that the task is done.", "The agent is kind."]
+    folder = published(tmp_path, task(nl_assertions=words, reward_basis=["DB", "NL_ASSERTION"]))
+    import_tau2(folder, tmp_path / "suite")
+    team = Played(tmp_path / "suite")
+    (case,) = team.cases.values()
+    trajectory = team.episode(case, reference(case))
+    told = team.card(case, trajectory)
+    assert (told.metrics["tau_nl"], told.classes["tau_nl"], told.outcome) == (None, "unevaluated", "unevaluated")
+    said = dict(zip(("nl-1", "nl-2"), outcomes, strict=True))
+    judged = team.card(case, trajectory, said)
+    assert (judged.metrics["tau_nl"], judged.metrics["tau_reward"]) == (reward, reward)
+    # Nothing that a judge may say mends a wrong end.
+    undone = team.card(case, team.episode(case, []))
+    assert (undone.metrics["tau_reward"], undone.outcome) == (0.0, "failed")
+
+
 # -- folders --------------------------------------------------------------------------------------------------------------
 
 
@@ -102,6 +135,7 @@ def test_a_task_says_its_splits_and_its_first_words(tmp_path):
     import_tau2(published(tmp_path, {**task(), "splits": ["base", "train+test"]}), tmp_path / "suite")
     (case,) = Played(tmp_path / "suite").cases.values()
     assert case.attributes == {"base": "yes", "train_test": "yes", "judged": "no", "silent": "fails"}
+    assert case.domains == ("mock",)
     assert case.visible.query == "I want to finish task_1."
     assert case.truth.user.prompt == "You want to finish task_1."
 
