@@ -6,6 +6,7 @@ raise is theirs, a ``KeyboardInterrupt`` as well: only a signal is the user's Ct
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from traceback import walk_tb
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from pytest_mapsat.secrets import known_secrets
 
@@ -139,6 +140,16 @@ def place_of(error: BaseException) -> str:
     places = [(frame.f_code.co_filename, line) for frame, line in frames_of(error)]
     files = [(Path(file).name, line) for file, line in places if not file.startswith("<")]
     return f" ({files[-1][0]}:{files[-1][1]})" if files else ""
+
+
+def defined_at(code: object) -> str:
+    """Return where a function or class of others begins, as `` (conftest.py:12)``; empty where that is not known."""
+    with suppress(Exception):  # whatever an object makes of it
+        inner = inspect.unwrap(cast("Any", code))
+        file = inspect.getsourcefile(inner)
+        line = inspect.getsourcelines(inner)[1]
+        return f" ({Path(file).name}:{line})" if file and not _is_ours(file) else ""
+    return ""
 
 
 @contextmanager

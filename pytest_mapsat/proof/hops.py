@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from pytest_mapsat.judges import match_in_words
-from pytest_mapsat.model import (
-    Bound,
-    Case,
-    Contains,
-    ExpectedTool,
-    Json,
-    Match,
-    Step,
-    Tool,
-    shown,
-    values_of,
-)
+from pytest_mapsat.model import Bound, Case, Contains, ExpectedTool, Step, Tool, shown, values_of
 from pytest_mapsat.reports import call_text, cut
-from pytest_mapsat.sandbox import FoundValues, fits, holds_evidence, hop_calls, normalise, returned_rows, satisfies
+from pytest_mapsat.sandbox import FoundValues, fits, holds_evidence, hop_calls, normalise, returned_rows
 from pytest_mapsat.suite import Remark
 
 #: So many rows of a result are looked at: an agent reads no further.
@@ -27,8 +16,6 @@ FIRST_ROWS = 20
 _CALL = 120
 #: A shorter text stands in most questions by chance.
 _SHORTEST = 2
-#: Values that count as not given.
-_NOTHING: tuple[Json, ...] = (None, "", [], {})
 
 
 def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) -> Iterator[Remark]:
@@ -39,19 +26,19 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
         tools: the tools of its suite.
         calls: those of its oracle, all answered.
     """
-    dialogue = _Dialogue(case, tools, calls)
-    for index, (expected, own) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
-        found = dialogue.of_hop(expected, list(own)) if own else dialogue.unfulfilled(expected)
+    dialogue = _Dialogue(case, calls)
+    for index, (expected, positions) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
+        hop = [calls[at] for at in positions]
+        if hop:
+            found = [*dialogue.guessable(expected, positions), *dialogue.evidence(expected, tools[expected.name], hop)]
+        else:
+            found = [*dialogue.unfulfilled(index, expected)]
         for rule, field, message, hint in found:
-            place = ("truth", "tools", index, *((field,) if field else ()))
-            yield Remark("warning", rule, place, message, hint)
+            yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
 
 
-class _Found(NamedTuple):
-    rule: str
-    field: str
-    message: str
-    hint: str = ""
+#: Rule, place in the expected tool, message, hint.
+_Found = tuple[str, tuple[str, ...], str, str]
 
 
 class _Dialogue:
@@ -61,109 +48,88 @@ class _Dialogue:
         fulfilled: for each expected tool the positions of the calls that fulfil it.
     """
 
-    def __init__(self, case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) -> None:
-        self._case, self._tools, self._calls = case, tools, calls
-        self.fulfilled = hop_calls(case.truth.tools, calls)
+    def __init__(self, case: Case, calls: Sequence[Step]) -> None:
+        self._tools, self._calls = case.truth.tools, calls
+        self.fulfilled = hop_calls(self._tools, calls)
         said = [message.text for message in case.visible.messages]
-        self._question = [normalise(text) for text in (*said, case.visible.query)]
+        self._question = "\n".join(map(normalise, (*said, case.visible.query)))
 
-    def of_hop(self, expected: ExpectedTool, positions: Sequence[int]) -> Iterator[_Found]:
-        """Give what is amiss with an expected tool that the oracle fulfils."""
-        yield from self._evidence(expected, positions)
+    def _asks(self, form: str) -> bool:
+        """Return whether a normal form of a text stands in the question."""
+        return len(form) >= _SHORTEST and form in self._question
+
+    def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Found]:
+        """Give what a hop must take from an earlier one and can take from the question."""
         for name, match in expected.match.items():
-            values = [value for at in positions for value in self._held(match, name, at)]
-            if named := next((value for value in values if self._in_question(value)), None):
-                message = f"{expected.key} needs no earlier result: {shown(named)}, which {name} must hold, stands in the question"
-                yield _Found("hop-guessable", "match", message, "leave it out of the question")
+            bound = getattr(match, "bound", None)
+            if not isinstance(bound, Bound):
+                continue
+            for at in positions:
+                asked = "\n".join(normalise(str(value)) for value in values_of(self._calls[at].arguments, name))
+                texts = self._earlier(bound, at).texts(bound.path)
+                told = next((text for form, text in texts.items() if form in asked and self._asks(form)), None)
+                if told is not None:
+                    message = f"{expected.key} needs no earlier result: {shown(told)}, which {name} must hold, stands in the question"
+                    yield "hop-guessable", ("match", name), message, "leave it out of the question"
+                    break
 
-    def _evidence(self, expected: ExpectedTool, positions: Sequence[int]) -> Iterator[_Found]:
-        tool = self._tools.get(expected.name)
-        if tool is None or not expected.evidence_rows:
+    def _earlier(self, bound: Bound, at: int) -> FoundValues:
+        """Return what a match is bound to, before a call."""
+        if bound.call is None:
+            return FoundValues(call for call in self._calls[:at] if call.tool == bound.tool)
+        index = [tool.key for tool in self._tools].index(bound.call)
+        return FoundValues(self._calls[other] for other in self.fulfilled[index] if other < at)
+
+    def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Found]:
+        """Give what is amiss with the rows that a hop must find."""
+        field, results = ("evidence",), [call.result for call in hop]
+        if not expected.evidence_rows:
             return
         if not tool.entities:
             message = f"{expected.key} must find rows, and the tool {tool.name} does not declare where they stand"
-            yield _Found("hop-evidence", "evidence", message, "say it in the tool: entities, with items and id")
+            yield "hop-evidence", field, message, "say it in the tool: entities, with items and id"
             return
-        results = [self._calls[at].result for at in positions]
         if not any(holds_evidence(expected, tool, result, first=FIRST_ROWS) for result in results):
             below = any(holds_evidence(expected, tool, result) for result in results)
             where = f"only below the first {FIRST_ROWS} rows" if below else "no row of its evidence"
-            call = cut(call_text(expected.name, self._calls[positions[0]].arguments), _CALL)
-            message = f"the oracle's {call} finds {where}"
-            yield _Found("hop-evidence", "evidence", message, "an agent that asks the same cannot do better")
+            message = f"the oracle's {cut(call_text(expected.name, hop[0].arguments), _CALL)} finds {where}"
+            yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
+        names = {entities.name for entities in tool.entities}
         rows = [row for result in results for row in returned_rows(tool, result)]
         wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
-        names = {entities.name for entities in tool.entities}
-        for row in wanted:
-            told = [value for value in (row.id, *(row.record.get(name) for name in names)) if self._in_question(value)]
-            if told:
-                message = f"the question names evidence of {expected.key}: {shown(told[0])}"
-                yield _Found("question-tells", "evidence", message, "an agent can answer without a search")
-                return
+        texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
+        told = next((text for text in texts if self._asks(normalise(text))), None)
+        if told is not None:
+            message = f"the question names evidence of {expected.key}: {shown(told)}"
+            yield "question-tells", field, message, "an agent can answer without a search"
 
-    def _in_question(self, value: Json) -> bool:
-        text = normalise(value) if isinstance(value, str) else ""
-        return len(text) >= _SHORTEST and any(text in said for said in self._question)
-
-    def _held(self, match: Match, name: str, at: int) -> Iterator[Json]:
-        """Give the earlier values by which an argument of a call fulfils a match that is bound to one."""
-        bound = getattr(match, "bound", None)
-        if not isinstance(bound, Bound):
-            return
-        arguments = self._calls[at].arguments
-        whole = bound.model_copy(update={"path": ""})
-        alone = whole if match is bound else match.model_copy(update={"of": whole})
-        for value in FoundValues(self._sources(bound, at)).at(bound.path):
-            given = Step(kind="call", tool=bound.tool or "", result=value)
-            hops = {bound.call: FoundValues([given])} if bound.call else {}
-            if any(
-                satisfies(alone, own, arguments=arguments, results=[given], hops=hops)
-                for own in values_of(arguments, name)
-            ):
-                yield value
-
-    def _sources(self, bound: Bound, at: int) -> list[Step]:
-        """Return the calls before one whose results a match is bound to."""
-        if bound.call is None:
-            return [call for call in self._calls[:at] if call.tool == bound.tool]
-        keys = [tool.key for tool in self._case.truth.tools]
-        return [self._calls[other] for other in self.fulfilled[keys.index(bound.call)] if other < at]
-
-    def unfulfilled(self, expected: ExpectedTool) -> Iterator[_Found]:
+    def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Found]:
         """Give why no call of the oracle fulfils an expected tool; nothing where that is for another one, which it waits for."""
-        keys = [tool.key for tool in self._case.truth.tools]
+        keys = [tool.key for tool in self._tools]
         if any(not self.fulfilled[keys.index(key)] for key in expected.waits_for):
             return
-        own = [at for at, call in enumerate(self._calls) if call.tool == expected.name]
-        subject = f"the oracle does not fulfil {expected.key}"
+        own = [call for call in self._calls if call.tool == expected.name]
+        missing = next((name for name in expected.required if not self._keeps(index, required=(name,))), None)
+        name, match = next(
+            ((name, match) for name, match in expected.match.items() if not self._keeps(index, match={name: match})),
+            (None, None),
+        )
+        subject, rule = f"the oracle does not fulfil {expected.key}", "oracle-tools"
         if not own:
-            yield _Found("oracle-tools", "", f"{subject}: it never calls {expected.name}")
-            return
-        for name in expected.required:
-            if all(self._calls[at].arguments.get(name) in _NOTHING for at in own):
-                yield _Found("oracle-tools", "required", f"{subject}: no call of {expected.name} gives {name}")
-                return
-        for name, match in expected.match.items():
-            if all(self._holds(match, name, at) is False for at in own):
-                asked = [shown(value) for at in own for value in values_of(self._calls[at].arguments, name)]
-                message = f"{subject}: {name} is {' or '.join(dict.fromkeys(asked))}, expected {match_in_words(match)}"
-                part = isinstance(match, Bound) and any(
-                    self._holds(Contains(op="contains", of=match), name, at) for at in own
-                )
-                hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that has it in it"
-                yield _Found("oracle-tools", "match", message, hint if part else "")
-                return
-        after = f" after {' and '.join(expected.after)}" if expected.after else ""
-        yield _Found("oracle-tools", "", f"{subject}: no call of {expected.name} keeps all of its rules{after}")
+            yield rule, (), f"{subject}: it never calls {expected.name}", ""
+        elif missing is not None:
+            yield rule, ("required",), f"{subject}: no call of {expected.name} gives {missing}", ""
+        elif name is not None and match is not None:
+            asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
+            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
+            hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that has it in it"
+            part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
+            yield rule, ("match", name), message, hint if part else ""
+        else:
+            after = f" after {' and '.join(expected.after)}" if expected.after else ""
+            yield rule, (), f"{subject}: no call of {expected.name} keeps all of its rules{after}", ""
 
-    def _holds(self, match: Match, name: str, at: int) -> bool | None:
-        arguments, keys = self._calls[at].arguments, [tool.key for tool in self._case.truth.tools]
-        hops = {
-            key: FoundValues(self._calls[other] for other in positions if other < at)
-            for key, positions in zip(keys, self.fulfilled, strict=True)
-        }
-        held = {
-            satisfies(match, value, arguments=arguments, results=self._calls[:at], hops=hops)
-            for value in values_of(arguments, name)
-        }
-        return True if True in held else None if None in held else False
+    def _keeps(self, index: int, **rules: Any) -> bool:
+        """Return whether a call of the oracle would fulfil an expected tool that had these rules only."""
+        alone = self._tools[index].model_copy(update={"required": (), "match": {}, "after": (), **rules})
+        return bool(hop_calls([*self._tools[:index], alone, *self._tools[index + 1 :]], self._calls)[index])

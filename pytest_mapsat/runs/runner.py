@@ -94,8 +94,8 @@ class Runner:
 
     def _answering(self, suite: Suite, case: Case) -> Sandbox:
         """Return what answers an agent's calls: the sandbox of the case, then the user's own tools where they are to be asked."""
-        sandbox = make_sandbox(case, suite)
         kind, _, model = self.request.options.on_miss.partition(":")
+        sandbox = make_sandbox(case, suite, misses=kind != "strict")
         if kind == "simulate" and self.client is not None:
             from pytest_mapsat.llm import named_model  # noqa: PLC0415 (only where it is asked for)
             from pytest_mapsat.recording import SimulatingSandbox, Simulator  # noqa: PLC0415 (likewise)

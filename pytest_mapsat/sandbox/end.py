@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
@@ -28,11 +29,9 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .layers import SandboxSuite, make_sandbox, patches_of
-from .state import State, Table, as_seen, fresh, frozen, net_changes, unknown_table
+from .layers import SandboxSuite, in_time, make_sandbox, patches_of
+from .state import MOST_CHANGES, State, Table, as_seen, fresh, frozen, net_changes, unknown_table
 
-#: An episode that changes more rows than this is not compared.
-MOST_CHANGES = 100_000
 #: So many new rows may refer to each other in a chain and still be told apart by the last of them.
 _FURTHEST = 100
 #: Of more unequal new rows than this comes to, the most alike are not looked for.
@@ -128,6 +127,10 @@ def play_reference(case: Case, suite: SandboxSuite) -> ReferenceEnd | None:
     calls = case.truth.reference
     if calls is None:
         return None
+    return in_time(f"case {case.id}: its reference is not played", partial(_played, case, suite, calls))
+
+
+def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> ReferenceEnd:
     sandbox, problem = make_sandbox(case, suite), ""
     changes: list[RowChange] = []
     for number, call in enumerate(calls, 1):

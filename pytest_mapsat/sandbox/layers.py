@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from functools import cache
+from queue import Empty, SimpleQueue
+from threading import Thread
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
@@ -28,7 +31,7 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.user_code import StrangerError, call_stranger, installed, place_of, words_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, defined_at, installed, place_of, words_of
 
 from .resolver import Answer, Resolver
 from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
@@ -44,6 +47,9 @@ SandboxFactory = Callable[[State], object]
 #: From a case and its suite to what makes the case's sandbox; None for a case that it has no sandbox for.
 SandboxHook = Callable[[Case, Any], SandboxFactory | None]
 
+_Made = TypeVar("_Made")
+#: How long a sandbox may take where it is in nobody's reply: to be made, to play what a case begins with, or its reference.
+_MOST_SECONDS = 60.0
 _MOST_CHARACTERS = 1_000_000
 #: What the result of every refusal says.
 _RESERVED = frozenset({"status", "message"})
@@ -90,11 +96,16 @@ class SandboxSuite(Protocol):
         """What looks for sandboxes in Python; None: installed packages alone."""
 
 
-def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
+def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sandbox:
     """Return the sandbox in which one episode of a case takes place, in the state that it starts from.
 
     A sandbox in Python answers the tools that it has; the layers of the suite's data all others. They answer in this order: an exact recording,
     what the tables say, a near or composed recording, an explained miss.
+
+    Args:
+        case: the case.
+        suite: its suite.
+        misses: whether a call of a tool that a sandbox in Python has no method for, and of which nothing is recorded, is a miss; else the sandbox is broken.
 
     Raises:
         SuiteError: a recording of the case, or a table, cannot be read.
@@ -116,9 +127,38 @@ def make_sandbox(case: Case, suite: SandboxSuite) -> Sandbox:
             f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, but no sandbox is there: install the package that does, or name the "
             "conftest.py with -p"
         )
-    sandbox = data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data)
-    sandbox.begin(case)
-    return sandbox
+
+    def begun() -> Sandbox:
+        sandbox = data() if make is None else PythonSandbox(make, as_seen(tables, overlays), data, misses=misses)
+        sandbox.begin(case)
+        return sandbox
+
+    return begun() if make is None else in_time(f"case {case.id}: the sandbox is not made", begun)
+
+
+def in_time(what: str, function: Callable[[], _Made]) -> _Made:
+    """Return what a function returns that runs a sandbox's code where no agent's time ends it; a loop is left behind.
+
+    Raises:
+        InfrastructureError: it takes longer than a minute; ``what`` says what has not come about.
+    """
+    outcome: SimpleQueue[tuple[_Made | None, BaseException | None]] = SimpleQueue()
+
+    def run() -> None:
+        try:
+            outcome.put((function(), None))
+        except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+            outcome.put((None, error))
+
+    Thread(target=copy_context().run, args=(run,), name="mapsat-sandbox", daemon=True).start()
+    try:
+        with waiting():
+            made, error = outcome.get(timeout=_MOST_SECONDS)
+    except Empty:
+        raise InfrastructureError(f"{what} after {_MOST_SECONDS:g} s") from None
+    if error is not None:
+        raise error
+    return cast("_Made", made)
 
 
 def patches_of(case: Case, suite: SandboxSuite) -> tuple[RowPatch, ...]:
@@ -180,6 +220,10 @@ class RecordedSandbox:
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
         return self._tools
+
+    def may_answer(self, name: str) -> bool:
+        """Return whether there is something of the case or its tables that may answer calls of a tool."""
+        return name in self._recordings or self._tools[name].answer is not None
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with. Raises InfrastructureError where one does not end well."""
@@ -246,6 +290,7 @@ class PythonSandbox:
         make: makes the object.
         tables: the rows that the state starts from.
         data: makes what answers the tools that the object has no method for, from what is laid over the tables.
+        misses: see ``make_sandbox``.
 
     Attributes:
         setup: the rows that making the object has changed.
@@ -255,10 +300,17 @@ class PythonSandbox:
     """
 
     def __init__(
-        self, make: SandboxFactory, tables: Mapping[str, Table], data: Callable[[tuple[RowPatch, ...]], RecordedSandbox]
+        self,
+        make: SandboxFactory,
+        tables: Mapping[str, Table],
+        data: Callable[[tuple[RowPatch, ...]], RecordedSandbox],
+        *,
+        misses: bool = False,
     ) -> None:
+        self._misses = misses
         self._data = data
-        self._below = below = data(())
+        self._made: RecordedSandbox | None = None
+        self._tools = (below := data(())).tools
         self._writes = ""
         self._state = State(tables)
         self.setup: tuple[RowChange, ...] = ()
@@ -268,20 +320,26 @@ class PythonSandbox:
             methods = {name: call_stranger(getattr, made, name, None) for name in below.tools}
         except StrangerError as broken:
             raise _broke("the sandbox could not be made", broken) from None
+        self._object = made
         self._methods: dict[str, Callable[..., Json]] = {
             name: method for name, method in methods.items() if callable(method)
         }
         if not self._methods:
             raise InfrastructureError(f"the sandbox has a method for no tool of the suite ({', '.join(below.tools)})")
         self.setup = self._state.writing.done()
-        if self.setup:
-            self._below = data(self._state.overlays())
         self._state.writing.allowed = False
+
+    @property
+    def _below(self) -> RecordedSandbox:
+        """What answers the other tools, from what is written by now."""
+        if self._made is None:
+            self._made = self._data(self._state.overlays())
+        return self._made
 
     @property
     def tools(self) -> Mapping[str, Tool]:
         """The suite's tools by name."""
-        return self._below.tools
+        return self._tools
 
     def begin(self, case: Case) -> None:
         """Play the calls that a case begins with; what they change is part of the start. Raises InfrastructureError where one does not end well."""
@@ -300,7 +358,10 @@ class PythonSandbox:
         if method is None or not isinstance(arguments, Mapping):
             # A recording made after the same writes, else one that bears none.
             answer = self._below.call(name, arguments, writes=self._writes)
-            return self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
+            answer = self._below.call(name, arguments) if self._writes and answer.status == "miss" else answer
+            if answer.status == "miss" and not self._misses and not self._below.may_answer(name):
+                raise InfrastructureError(self._without_method(name))
+            return answer
         tool = self.tools[name]
         fitted: JsonObject = {}
         if not (problems := argument_problems(tool, arguments)):
@@ -309,6 +370,16 @@ class PythonSandbox:
         if problems:
             return _error(f"{name}: {'; '.join(problems)}")
         return self._answered(tool, method, fitted)
+
+    def _without_method(self, name: str) -> str:
+        """Return in words that nothing answers a tool, and what the object has in its place."""
+        kind = type(self._object)
+        others = [other for other in dir(self._object) if other not in self.tools and not other.startswith("_")]
+        hint = did_you_mean(name, others)
+        return (
+            f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool"
+            + (f" ({hint})" if hint else "")
+        )
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> Answer:
         writing = self._state.writing
@@ -321,13 +392,13 @@ class PythonSandbox:
                 return _refusal(tool, broken.error)
             if isinstance(broken.error, NoSuchRowError):
                 return _error(f"{tool.name}: {broken.error.told}")
-            raise _broke(f"the sandbox broke in {tool.name}", broken) from None
+            raise _broke(f"the sandbox broke in {tool.name}", broken, method) from None
         finally:
             writing.allowed = False
         changed = writing.done()
         if changed:
             self._writes = digest([self._writes, *(change.to_json() for change in changed)])
-            self._below = self._data(self._state.overlays())
+            self._made = None
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
 
 
@@ -369,7 +440,9 @@ def _error(message: str) -> Answer:
     return Answer({"status": "error", "message": message}, "error")
 
 
-def _broke(what: str, broken: StrangerError) -> InfrastructureError:
+def _broke(what: str, broken: StrangerError, function: object = None) -> InfrastructureError:
+    """Return the error of a sandbox with the place where it raised, else where the function stands that returned what cannot be taken."""
+    place = place_of(broken.error) or defined_at(function)
     if isinstance(broken.error, MapsatError):
-        return InfrastructureError(str(broken.error))
-    return InfrastructureError(f"{what}: {words_of(broken.error)}{place_of(broken.error)}")
+        return InfrastructureError(f"{broken.error}{place}")
+    return InfrastructureError(f"{what}: {words_of(broken.error)}{place}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, RowPatch, did_you_mean, same, shown
@@ -23,11 +24,22 @@ def fresh(value: Json) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases and never changed."""
+    """One table of a suite, ``state/NAME.jsonl``. Its rows, in the order of the file, are shared by all cases and never changed.
+
+    ``spots``: where each row stands, file and line; empty where that is not known.
+    """
 
     name: str
     rows: Sequence[JsonObject]
+    spots: Sequence[tuple[Path, int]] = ()
     _indexes: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def place(self, number: int) -> str:
+        """Return where a row stands, counted from 1, in words."""
+        if not self.spots:
+            return f"state/{self.name}, row {number}"
+        path, line = self.spots[number - 1]
+        return f"{Path(*path.parts[-2:]).as_posix()}:{line}"
 
     def index(self, key: Any, make: Callable[[Sequence[JsonObject]], Index]) -> Index:
         """Return what was made of the rows under a hashable key, made once for all cases."""
@@ -142,6 +154,8 @@ def _values(wanted: Json) -> Sequence[Json]:
 
 
 _DEEPEST = 64
+#: More rows than these are changed by no call, and compared at the end of no episode.
+MOST_CHANGES = 100_000
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
@@ -285,6 +299,8 @@ class Writing:
             raise InfrastructureError(
                 f"the sandbox changes the table {rows.name} outside a tool that writes: declare effect: write of the tool that does"
             )
+        if len(self._before) >= MOST_CHANGES:
+            raise InfrastructureError(f"the sandbox changes more than {MOST_CHANGES:,} rows in one call")
         self._before.setdefault((rows.name, row_id), (rows, row))
 
     def undo(self) -> None:
@@ -337,18 +353,21 @@ class State(Mapping[str, Rows]):
         if name not in self._tables:
             raise InfrastructureError(unknown_table(name, self._tables))
         if name not in self._rows:
+            table = self._tables[name]
 
             def by_id(listed: Sequence[JsonObject]) -> Mapping[str, Row]:
                 rows: dict[str, Row] = {}
                 for number, row in enumerate(listed, 1):
                     row_id = row.get(key)
                     if not isinstance(row_id, str) or row_id in rows:
-                        wrong = "another row has it" if isinstance(row_id, str) else "expected a text"
-                        raise InfrastructureError(f"state/{name}, row {number}: {key} is {shown(row_id)}: {wrong}")
+                        # The rows before it are one for each id.
+                        first = [*rows].index(row_id) + 1 if isinstance(row_id, str) else 0
+                        wrong = f"{table.place(first)} has it, too" if first else "expected a text"
+                        raise InfrastructureError(f"{table.place(number)}: {key} is {shown(row_id)}: {wrong}")
                     rows[row_id] = frozen(row)
                 return rows
 
-            shared = self._tables[name].index(("frozen", key), by_id)
+            shared = table.index(("frozen", key), by_id)
             self._rows[name] = Rows(name, key, shared, self.writing)
         return self._rows[name]
 

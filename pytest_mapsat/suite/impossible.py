@@ -100,7 +100,8 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C90
     types = _types(schema)
     allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(allowed, list | tuple) and allowed:
-        if all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
+        bound = getattr(match, "bound", None) is not None  # what will be found is not known here
+        if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
             hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
             yield Impossible((), f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
         return

@@ -23,6 +23,7 @@ from pytest_mapsat.model import (
     unknown_types,
 )
 from pytest_mapsat.registry import installed_function
+from pytest_mapsat.sandbox import installed_sandboxes
 from pytest_mapsat.user_code import installed
 
 from .crosscheck import nouns_in, tools_named, unfulfillable
@@ -204,7 +205,8 @@ class _Linter:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
         expected = {name for case in self._cases.values() for name in tools_named(case)}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
-        elsewhere = bool(self._suite.sandboxes or self._suite.manifest.sandbox)  # its answers are its own affair
+        added = set(self._suite.sandboxes or ()) - set(installed_sandboxes())
+        elsewhere = bool(added or self._suite.manifest.sandbox)  # its answers are its own affair
         for name, tool in sorted(self._suite.tools.items()):
             place = self._suite.tool_places[name]
             if not elsewhere and name not in recorded and tool.answer is None:

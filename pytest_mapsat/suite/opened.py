@@ -195,6 +195,11 @@ class Suite:
         """Return the case of an id, where its file has been listed."""
         return self._by_id.get(case_id)
 
+    @property
+    def all_listed(self) -> bool:
+        """Whether the cases of all files were listed: a file that cannot be read never is."""
+        return len(self._listed) == len(self.inventory.cases)
+
     def readable(self) -> Iterator[CaseEntry]:
         """Yield the cases of all files; of one that cannot be read, which is told where it is collected, none."""
         for path in self.inventory.cases:

@@ -64,6 +64,7 @@ def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator
     Raises:
         SuiteError: a case cannot be read.
     """
+    gap = "places count from 1 without a gap" + ("" if suite.all_listed else "; a file of the suite cannot be read")
     expected, before, last = 1, None, ""
     for entry in sequence:
         dated, place = suite.dated(entry), _place(entry)
@@ -75,7 +76,7 @@ def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator
             message = f"found place {place} of the sequence {shown(name)}, expected {expected}: " + (
                 f"the task before is {stands}" if before else "it is the first"
             )
-            yield entry, Remark("error", "sequence", ("group", "order"), message, "places count from 1 without a gap")
+            yield entry, Remark("error", "sequence", ("group", "order"), message, gap)
         if before and before[1] and dated.now and is_before(dated.now, before[1]):
             message = f"found {dated.now}, before {before[1]} of {stands}: that is the task before it"
             yield entry, Remark("error", "sequence", ("visible", "context", "now"), message)

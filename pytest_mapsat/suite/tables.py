@@ -69,12 +69,10 @@ class StateFiles:
 
     Attributes:
         tables: the tables by name, sorted.
-        spots: where each row of a table stands.
         overlays: how those of single cases differ.
     """
 
     tables: Mapping[str, Table]
-    spots: Mapping[str, Sequence[Spot]]
     overlays: Overlays
 
     def columns(self, table: str, wanted: Iterable[str]) -> Mapping[str, None]:
@@ -90,7 +88,7 @@ class StateFiles:
 
     def rows(self, table: str) -> Iterator[tuple[JsonObject, Spot]]:
         """Give the rows of a table with their places, then those that overlays add and change, as they are then; of overlays that are read by case, none."""
-        yield from zip(self.tables[table].rows, self.spots[table], strict=True)
+        yield from zip(self.tables[table].rows, self.tables[table].spots, strict=True)
         if self.overlays.at_once:
             yield from self._laid(table)
 
@@ -144,10 +142,11 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
         if name != OVERLAYS and name not in large:
             _read(path, rows_of.setdefault(name, []), problems)
     rows = {name: tuple(row for row, _ in listed) for name, listed in rows_of.items()} | large
-    tables = {name: Table(name, rows[name]) for name in sorted(rows)}
-    spots = {name: Spots(large[name]) if name in large else tuple(spot for _, spot in rows_of[name]) for name in tables}
+    spots: dict[str, Sequence[Spot]] = {name: tuple(spot for _, spot in listed) for name, listed in rows_of.items()}
+    spots |= {name: Spots(rows) for name, rows in large.items()}
+    tables = {name: Table(name, rows[name], spots[name]) for name in sorted(rows)}
     try:
-        state = StateFiles(tables, spots, Overlays([path for name, path in named if name == OVERLAYS]))
+        state = StateFiles(tables, Overlays([path for name, path in named if name == OVERLAYS]))
         problems += state.unfit() if state.overlays.at_once else ()
     except SuiteError as error:
         problems += error.problems

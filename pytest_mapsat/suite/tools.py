@@ -98,7 +98,9 @@ def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
             yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
         if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in state.tables:
             way_tables.setdefault(tool.answer.ways, tool.answer)
-        if isinstance(tool.answer, RankedAnswer) and isinstance(state.spots.get(tool.answer.table), tuple):
+        if isinstance(tool.answer, RankedAnswer) and (
+            tool.answer.table in state.tables and isinstance(state.tables[tool.answer.table].spots, tuple)
+        ):
             yield from _keys_wrong(tool.answer, state)
         if isinstance(tool.answer, RowsAnswer) and tool.answer.table in state.tables:
             for field in tool.answer.compute.values():
@@ -226,7 +228,7 @@ def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -
 def _keys_wrong(answer: RankedAnswer, state: StateFiles) -> Iterator[Problem]:
     """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
     parts = Parts(Keys(answer.id, answer.part.column))
-    spots = state.spots[answer.table]
+    spots = state.tables[answer.table].spots
     for at, row in enumerate(state.tables[answer.table].rows):
         path, line = spots[at]
         if wrong := parts.add(row, at, lambda first: f"{shown_path(spots[first][0])}:{spots[first][1]}"):

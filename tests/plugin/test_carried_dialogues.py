@@ -29,6 +29,9 @@ class Remembers:
 def reads(message, context):
     return f"The memory: {context.memory}."
 
+def named(message, session):
+    return f"This is {session.id}."
+
 async def forgets(message, tools):
     return f"Numbers: {message.split()[-1]}."
 """
@@ -198,6 +201,27 @@ def test_after_a_task_that_hangs_comes_a_new_agent(two_users, monkeypatch, isola
     run(two_users, "--mapsat-timeout=1", "-k", "max", *isolated).assert_outcomes(passed=1, failed=3, deselected=4)
     seen = told(two_users)
     assert seen["max-3", 1][1][-1] == "Found 2. Numbers: max3. Replies: 1."
+
+
+def test_a_users_tasks_have_one_session_id_in_a_trial(two_users):
+    run(two_users, "--mapsat-trials=2", agent="agents:named")
+    sessions = {}
+    for (case, trial), (_, replies) in told(two_users).items():
+        sessions.setdefault((case.partition("-")[0], trial), set()).add(replies[0])
+    assert [len(ids) for ids in sessions.values()] == [1, 1, 1, 1]
+    assert len(set.union(*sessions.values())) == 4
+
+
+def test_a_resumed_run_is_the_same(two_users, as_ever):
+    run(two_users, "-k", "ida-1 or ida-3 or max-4")
+    run(two_users, "--mapsat-resume=run.json").assert_outcomes(passed=8)
+    assert cards(two_users) == as_ever
+
+
+def test_tasks_cannot_be_carried_from_machine_to_machine(two_users):
+    result = run(two_users, "--mapsat-executor=dask:tcp://127.0.0.1:1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*the suite carries dialogues from one task to the next*leave --mapsat-executor out*"])
 
 
 def test_without_carry_an_agent_begins_anew_with_each_task(pytester):

@@ -312,7 +312,10 @@ def test_a_row_can_be_copied_and_then_changed():
     ("tables", "said"),
     [
         ({"order": Table("order", ())}, "no table 'orders' in state/ .did you mean 'order'"),
-        ({"orders": Table("orders", ({"id": "a"}, {"id": "a"}))}, "state/orders, row 2: id is 'a': another row has it"),
+        (
+            {"orders": Table("orders", ({"id": "a"}, {"id": "a"}))},
+            "state/orders, row 2: id is 'a': state/orders, row 1 has it, too",
+        ),
         ({"orders": Table("orders", ({"id": 7},))}, "state/orders, row 1: id is 7: expected a text"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 from suite_maker import MANIFEST, case_yaml, make_suite
 
 from pytest_mapsat.model import SuiteError
-from pytest_mapsat.suite import open_suite
+from pytest_mapsat.suite import lint, open_suite
 
 TOOLS = """\
 - name: search
@@ -84,3 +84,22 @@ def test_the_limit_of_a_case_goes_before_that_of_the_suite(tmp_path, of_suite, o
     manifest = f"{MANIFEST}episode: {of_suite}\n" if of_suite else MANIFEST
     case = f"{case_yaml('a')}episode: {of_case}\n" if of_case else case_yaml("a")
     assert opened(tmp_path, case, manifest).episode.calls == calls
+
+
+def never_matching(root, case=CASE, tools=TOOLS):
+    suite = open_suite(make_suite(root, {"a.yaml": case, "tools.yaml": tools, "suite.yaml": MANIFEST}))
+    return [finding.problem.message for finding in lint(suite) if finding.rule == "never-matches"]
+
+
+def test_an_entry_that_no_output_can_have_is_told(tmp_path):
+    (message,) = never_matching(tmp_path, CASE.replace("entry: {hop: bite}", "entry: {hop: snack}"))
+    assert message.endswith("check.entry.hop: none of the allowed values fits: 'play', 'bite'")
+
+
+def test_a_value_that_will_be_found_may_be_any_that_a_parameter_allows(tmp_path):
+    tools = TOOLS.replace("query: {type: string}", "query: {enum: [Rowan Square, Linden Gate]}")
+    assert never_matching(tmp_path, tools=tools) == []
+    equal = CASE.replace(
+        "op: contains, of: {op: bound, call: play, path: merchants.*.landmark}", "op: bound, call: play, path: x"
+    )
+    assert never_matching(tmp_path / "equal", equal, tools) == []

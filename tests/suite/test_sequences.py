@@ -127,6 +127,14 @@ def test_each_file_of_a_broken_sequence_is_an_error_of_collection(pytester, name
     result.stdout.fnmatch_lines(["*b.yaml:*: group.order: found place 3 of the sequence 'ida', expected 2*"])
 
 
+def test_a_hole_that_a_broken_file_leaves_is_told_as_such(tmp_path):
+    files = {"a.yaml": [task("first", 1)], "b.yaml": [task("second", 2)], "c.yaml": [task("third", 3)]}
+    root = tiny_suite.write_suite(tmp_path / "s", files)
+    (root / "b.yaml").write_text("- id: [")
+    with pytest.raises(SuiteError, match=r"found place 3 .*a file of the suite cannot be read"):
+        open_suite(root).refuse_broken_sequences()
+
+
 def test_an_earlier_task_that_cannot_be_read_is_told_by_its_place(tmp_path):
     suite = suite_of(tmp_path / "s", {"a.jsonl": [task("first", 1), task("second", 2)]})
     second = case(suite, "second")

@@ -67,22 +67,26 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
             raise UsageError(f"{option}: found {value}, expected 1 to {most:,}")
     languages = ("zh", "en") if request.language == "mixed" else (request.language,)
     towns = [town(request.seed, number, languages[number % len(languages)]) for number in range(cities)]
-    state = folder / "state"
-    for name in ("merchants", "merchant_words"):
-        if (state / f"{name}.jsonl").exists():
-            raise UsageError(f"{state / name}.jsonl is there already; take it away to have it built anew")
-    state.mkdir(exist_ok=True)
+    tables = {name: folder / "state" / f"{name}.jsonl" for name in ("merchant_words", "merchants")}
+    for path in tables.values():
+        if path.exists():
+            raise UsageError(f"{path} is there already; take it away to have it built anew")
+    tables["merchants"].parent.mkdir(exist_ok=True)
     merchants = (row for number, place in enumerate(towns) for row in _of_town(request.seed, number, place, each))
-    rows = {"merchant_words": _write(state, "merchant_words", _words(languages))}
-    rows["merchants"] = _write(state, "merchants", merchants)
+    try:
+        words = _write(tables["merchant_words"], _words(languages))
+        rows = {"merchants": _write(tables["merchants"], merchants), "merchant_words": words}
+    except BaseException:
+        tables["merchant_words"].unlink(missing_ok=True)  # with a half of the tables the next attempt would be refused
+        raise
     if not (folder / "tools.yaml").exists():
         write_bytes(folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
     return rows
 
 
-def _write(state: Path, table: str, rows: Iterator[JsonObject]) -> int:
+def _write(path: Path, rows: Iterator[JsonObject]) -> int:
     count = 0
-    with replacing(state / f"{table}.jsonl") as file:
+    with replacing(path) as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             count += 1

@@ -185,8 +185,8 @@ def folders_in(src: Path) -> dict[str, Path]:
         return {name: src}
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
-        if found := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
-            return found
+        if domains := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
+            return domains
     hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
     raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))
 
@@ -221,6 +221,8 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
             data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
         except (ValueError, TypeError) as error:
             raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
+        except RecursionError:
+            raise SuiteError(Problem(shown_path(path), 0, "stands too deep in itself")) from None
     else:
         data = located_json(text, shown_path(path), 1)
     if not isinstance(data, dict):
@@ -320,6 +322,19 @@ def _with_lines(source: str, line: int, name: str) -> list[Problem]:
     return [Problem(name, line + problem.line - 1, problem.message, problem.hint) for problem in problems]
 
 
+_PARTS: dict[str, type[BaseModel]] = {
+    "user_scenario": Scenario,
+    "instructions": Instructions,
+    "evaluation_criteria": Criteria,
+    "initial_state": InitialState,
+    "actions": Action,
+    "env_assertions": Assertion,
+    "initialization_actions": FunctionCall,
+    "message_history": HistoryMessage,
+    "tool_calls": MessageCall,
+}
+
+
 def _unknown(model: type[BaseModel], data: Json) -> list[str]:
     """Take what no task is known to have out of one, and return the names; a name that is all but a known one stays, and is refused."""
     if not isinstance(data, dict):
@@ -327,14 +342,7 @@ def _unknown(model: type[BaseModel], data: Json) -> list[str]:
     strange = [name for name in data if name not in model.model_fields and not did_you_mean(name, model.model_fields)]
     for name in strange:
         del data[name]
-    parts: dict[str, type[BaseModel]] = {
-        "user_scenario": Scenario,
-        "evaluation_criteria": Criteria,
-        "initial_state": InitialState,
-        "actions": Action,
-    }
-    parts |= {"env_assertions": Assertion, "initialization_actions": FunctionCall, "message_history": HistoryMessage}
-    for name, part in parts.items():
+    for name, part in _PARTS.items():
         inner = data.get(name) if name in model.model_fields else None
         for item in inner if isinstance(inner, list) else [inner]:
             strange += [f"{name}.{field}" for field in _unknown(part, item)]

@@ -6,8 +6,6 @@ an earlier order and the rest is another one's, the source has used it twice: th
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -128,7 +126,7 @@ class _Player:
         new: list[Order] = []
         for order in orders:
             before = left.get(order.order_id)
-            if before is not None and (_same_items(before, order) or _is_moved(before, order)):
+            if before is not None and _is_earlier(before, order):
                 del left[order.order_id]
                 self._change(before, order)
             else:
@@ -378,15 +376,27 @@ class _Player:
         self._reference.notes.append((kind, message))
 
 
-def _items(order: Order) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for product in map(Ordered.model_validate, order.products):
-        counted[json.dumps([product.product_id, product.date])] += product.quantity
-    return counted
+def _is_earlier(before: Order, order: Order) -> bool:
+    """Return whether a required order is an earlier one of its id. What is cancelled does not come back: required again it is another one."""
+    if before.status == "cancelled" != order.status:
+        return False
+    return _same_items(before, order) or _is_moved(before, order)
 
 
 def _same_items(before: Order, order: Order) -> bool:
-    return before.store_id == order.store_id and _items(before) == _items(order)
+    """Return whether two orders have the same products of a shop; a day that one of them does not give may be any."""
+    sides = [
+        sorted((p.product_id, p.quantity, p.date) for p in map(Ordered.model_validate, o.products))
+        for o in (before, order)
+    ]
+    return (
+        before.store_id == order.store_id
+        and len(sides[0]) == len(sides[1])
+        and all(
+            one[:2] == other[:2] and (one[2] == other[2] or not (one[2] and other[2]))
+            for one, other in zip(*sides, strict=True)
+        )
+    )
 
 
 def _is_moved(before: Order, order: Order) -> bool:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mapsat import sandbox
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.metrics import summarise
@@ -23,9 +22,6 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local-search"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 METRICS = ("pass_rate", "ar", "ecr", "ts")
 AGENTS = ("searchers:one_search", "searchers:plan_first", "searchers:hop_by_hop")
-
-
-pytestmark = pytest.mark.skipif(not hasattr(sandbox, "ranker_of"), reason="no ranked search")
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +85,24 @@ def test_the_page_tells_what_each_agent_earns(play):
 def test_the_agents_stand_in_order_with_their_intervals_apart(play, metric):
     for worse, better in pairwise(play(agent)[metric] for agent in AGENTS):
         assert worse.high < better.low
+
+
+def test_details_of_a_merchant_are_all_its_fields_in_its_own_town(folder, suite, cases):
+    told = []
+
+    def agent(message, tools):
+        row = tools.call("search_merchants", {"query": message})["merchants"][0]
+        told.append(tools.call("merchant_details", {"poi_id": row["poi_id"]})["merchants"])
+        told.append(tools.call("merchant_details", {"poi_id": row["poi_id"], "city": "苇若陵市"})["merchants"])
+
+    english = next(case for case in cases if case.language == "en")
+    Runner(source_of(agent, "fixture"), RunRequest(agent="test", user="silent", judge="checks"), folder).run(
+        suite, english
+    )
+    [[row], elsewhere] = told
+    assert len(row) == 29
+    assert row["products"][0]["price"] > 0
+    assert elsewhere == []
 
 
 def _pasted(tools, context):

@@ -1,5 +1,6 @@
 """``mapsat build merchants``: a made-up world of merchants, the same on every machine."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -49,7 +50,7 @@ FIELDS = [
     "group_deals",
 ]
 #: Which Python, which machine and which locale builds a world has no part in its bytes: this is what all of them write.
-DIGEST = "c5c00b97851474f05b7eb274ee5916f1eacd552cb5977f8dc9cf27492f2155c4"
+DIGEST = "2eb182b4965597734c58ca203c1d13c6c0e6e8013f8f6bab6cb43c16893984c2"
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +184,18 @@ def test_a_suite_keeps_its_manifest_and_tools_and_no_table_is_overwritten(tmp_pa
     assert (tmp_path / "tools.yaml").read_text() == "[]\n"
     assert main(command) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_no_half_of_a_world(tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "merchants.jsonl")
+
+    (tmp_path / "suite.yaml").write_text("name: mine\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("pytest_mapsat.ports.localsearchbench.merchants._of_town", full)
+        assert main(["build", "merchants", str(tmp_path)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert list((tmp_path / "state").iterdir()) == []
 
 
 @pytest.mark.parametrize(

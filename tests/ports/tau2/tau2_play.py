@@ -2,7 +2,7 @@
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.metrics import score
-from pytest_mapsat.model import Trajectory, Turn, canonical_json
+from pytest_mapsat.model import Label, Trajectory, Turn, canonical_json
 from pytest_mapsat.ports.tau2.metrics import TAU
 from pytest_mapsat.ports.tau2.worlds import WORLDS
 from pytest_mapsat.sandbox import end_state, make_sandbox, play_reference, tables_of
@@ -62,8 +62,16 @@ class Played:
             for label in ChecksJudge(self.suite.tools, suite=self.suite).judge(case, trajectory).labels
         }
 
-    def card(self, case, trajectory):
+    def card(self, case, trajectory, said=None):
+        """The scorecard, with what a judge said of requirements, by id, in place of the checks' labels."""
         verdict = ChecksJudge(self.suite.tools, suite=self.suite).judge(case, trajectory)
+        labels = [
+            Label(requirement=label.requirement, kind=label.kind, outcome=said[label.requirement], by="llm")
+            if said and label.requirement in said
+            else label
+            for label in verdict.labels
+        ]
+        verdict = verdict.model_copy(update={"labels": tuple(labels)})
         return score(
             case,
             trajectory,

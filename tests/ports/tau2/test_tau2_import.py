@@ -83,6 +83,39 @@ def test_the_oracle_and_the_user_play_every_task_in_a_run(mock, pytester):
     result.assert_outcomes(passed=10)
 
 
+def test_new_tasks_are_told_apart_by_what_they_are_and_whose_not_by_their_order(tmp_path):
+    both = {**DATABASE["users"], "user_2": {"user_id": "user_2", "name": "Bo", "tasks": []}}
+    made = [
+        ("create_task", {"user_id": user, "title": title}) for user, title in (("user_1", "Cook"), ("user_2", "Wash"))
+    ]
+    actions = [{"action_id": "", "name": tool, "arguments": arguments} for tool, arguments in made]
+    folder = published(tmp_path, task(actions=actions), database={**DATABASE, "users": both})
+    import_tau2(folder, tmp_path / "suite")
+    team = Played(tmp_path / "suite")
+    (case,) = team.cases.values()
+    assert team.labels(case, team.episode(case, made[::-1]))["db"].outcome == "passed"
+    for_another = [("create_task", {**arguments, "user_id": "user_1"}) for _, arguments in made]
+    assert team.labels(case, team.episode(case, for_another))["db"].outcome == "failed"
+
+
+@pytest.mark.parametrize(("outcomes", "reward"), [(("passed", "passed"), 1.0), (("passed", "failed"), 0.0)])
+def test_what_a_judge_says_of_assertions_in_words_is_part_of_the_reward(tmp_path, outcomes, reward):
+    words = ["The agent says that the task is done.", "The agent is kind."]
+    folder = published(tmp_path, task(nl_assertions=words, reward_basis=["DB", "NL_ASSERTION"]))
+    import_tau2(folder, tmp_path / "suite")
+    team = Played(tmp_path / "suite")
+    (case,) = team.cases.values()
+    trajectory = team.episode(case, reference(case))
+    told = team.card(case, trajectory)
+    assert (told.metrics["tau_nl"], told.classes["tau_nl"], told.outcome) == (None, "unevaluated", "unevaluated")
+    said = dict(zip(("nl-1", "nl-2"), outcomes, strict=True))
+    judged = team.card(case, trajectory, said)
+    assert (judged.metrics["tau_nl"], judged.metrics["tau_reward"]) == (reward, reward)
+    # Nothing that a judge may say mends a wrong end.
+    undone = team.card(case, team.episode(case, []))
+    assert (undone.metrics["tau_reward"], undone.outcome) == (0.0, "failed")
+
+
 # -- folders --------------------------------------------------------------------------------------------------------------
 
 
@@ -228,9 +261,14 @@ def test_files_that_are_missing_are_named(tmp_path):
     (folder / "db.json").unlink()
     with pytest.raises(SuiteError, match=r"neither db.json nor db.toml"):
         import_tau2(folder, tmp_path / "suite")
-    (folder / "db.toml").write_text("tasks = [")
-    with pytest.raises(SuiteError, match="is not valid TOML"):
-        import_tau2(folder, tmp_path / "suite")
+    for text, told in (
+        ("tasks = [", "is not valid TOML"),
+        ("tasks = nan", "NaN"),
+        (f"tasks = {'[' * 10_000}", "too deep"),
+    ):
+        (folder / "db.toml").write_text(text)
+        with pytest.raises(SuiteError, match=told):
+            import_tau2(folder, tmp_path / "suite")
 
 
 def test_names_of_tables_and_tasks_lead_to_no_other_place(tmp_path):
@@ -238,7 +276,7 @@ def test_names_of_tables_and_tasks_lead_to_no_other_place(tmp_path):
     report = import_tau2(published(tmp_path, task("../../../etc/passwd"), database=escaping), tmp_path / "suite")
     (case,) = Played(tmp_path / "suite").cases.values()
     assert "/" not in case.id
-    assert report.cases == 1
+    assert (report.cases, report.not_carried) == (1, {"table ../../escaped of mock": 1})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mock", "suite"]
     with pytest.raises(UsageError, match="not an empty folder"):
         import_tau2(tmp_path / "mock", tmp_path / "suite")
