@@ -97,13 +97,13 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     if spec == "full":
         return MemorySource(spec, lambda _: FullMemory())
     if spec == "rag":
-        return MemorySource(spec, lambda _: ChunkMemory(LexicalRanking()))
+        return MemorySource(spec, lambda _: ChunkMemory(LexicalRanking))
     if kind in ("agentic", "rag"):
         door, (model, parameters) = cast("ModelClient", client), named_model(rest, option)
         if kind == "rag" and parameters:
             raise UsageError(f"{option}: an embedding has no sampling parameters")
         if kind == "rag":
-            return MemorySource(spec, lambda _: ChunkMemory(EmbeddedRanking(door, model)))
+            return MemorySource(spec, lambda _: ChunkMemory(lambda: EmbeddedRanking(door, model)))
         return MemorySource(spec, lambda trial: AgenticMemory(door, model, parameters, trial))
     if kind in _KINDS or ":" not in spec:
         hint = did_you_mean(kind, _KINDS)
@@ -267,12 +267,13 @@ class Ranking(Protocol):
 class ChunkMemory:
     """Chunks of 512 tokens, of which a task gets the eight best."""
 
-    def __init__(self, ranking: Ranking) -> None:
-        self._ranking = ranking
-        self._chunks: list[str] = []
+    def __init__(self, ranking: Callable[[], Ranking]) -> None:
+        self._make_ranking = ranking
+        self.reset()
 
     def reset(self) -> None:
-        """Forget nothing: a memory of this kind is made new for each user."""
+        """Forget everything."""
+        self._ranking, self._chunks = self._make_ranking(), list[str]()
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
         """Cut what happened into chunks and index them."""

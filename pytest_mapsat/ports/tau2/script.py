@@ -43,21 +43,21 @@ def first_person(text: str) -> str:
 
 def opening(task: Task) -> str:
     """Return the first words of the user."""
-    told = task.user_scenario.instructions
-    words = told if isinstance(told, str) else told.reason_for_call
+    scenario = task.user_scenario.instructions
+    words = scenario if isinstance(scenario, str) else scenario.reason_for_call
     return first_person(words).strip()[:_LONGEST] or "Hello."
 
 
 def briefing(task: Task) -> str:
     """Return what a user that is a model is told, whole."""
-    told = task.user_scenario.instructions
-    if isinstance(told, str):
-        return told
+    scenario = task.user_scenario.instructions
+    if isinstance(scenario, str):
+        return scenario
     parts = {
-        "Why you call": told.reason_for_call,
-        "What you know": told.known_info,
-        "What you do not know": told.unknown_info,
-        "How you behave": told.task_instructions,
+        "Why you call": scenario.reason_for_call,
+        "What you know": scenario.known_info,
+        "What you do not know": scenario.unknown_info,
+        "How you behave": scenario.task_instructions,
     }
     return "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text and text.strip())
 
@@ -80,9 +80,9 @@ def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action])
     for name, fact in facts.items():
         if fact.by == "user" and fact.asked and not fact.needs and name not in named:
             yield {"asked": [*fact.asked, _said(name)], "calls": [{"tool": name}], "say": f"{{{name}}}"}
-    told = task.user_scenario.instructions
-    if isinstance(told, Instructions):
-        for words in (told.known_info, told.unknown_info):
+    scenario = task.user_scenario.instructions
+    if isinstance(scenario, Instructions):
+        for words in (scenario.known_info, scenario.unknown_info):
             if words and words.strip():
                 yield {"asked": list(_IDENTITY), "say": first_person(words).strip()[:_LONGEST]}
 
