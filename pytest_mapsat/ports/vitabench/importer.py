@@ -314,11 +314,11 @@ def _rubrics(task: Task) -> list[JsonObject]:
 
 def _answers(task: Task, language: str) -> list[JsonObject]:
     """Return what every user can say: the user id, and where they live or work."""
-    said = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
-    answers = [{"asked": list(_ASKED_ID), "say": said[0].format(task.environment.user_id)}]
+    words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
+    answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:
         places = "; ".join(place.address for place in task.environment.location[:10])
-        answers.append({"asked": list(_ASKED_ADDRESS), "say": said[1].format(places)})
+        answers.append({"asked": list(_ASKED_ADDRESS), "say": words[1].format(places)})
     return answers
 
 

@@ -52,11 +52,11 @@ def played(tmp_path_factory):
 
 def measured(played, says=None, *, ending="done", calls=True):
     case = played.cases["D-1"]
-    oracle = played.play("D-1", played.oracle("D-1")) if calls else []
-    looks = played.play("D-1", [{"tool": "get_user_all_orders", "arguments": {}}] * 9)
+    looks = [{"tool": "get_user_all_orders", "arguments": {}}] * 9
+    steps = played.play("D-1", [*(played.oracle("D-1") if calls else []), *looks])
     turns = (
         Turn(role="user", text=case.visible.query),
-        Turn(role="agent", text="It is done.", steps=(*oracle, *looks)),
+        Turn(role="agent", text="It is done.", steps=tuple(steps)),
     )
     trajectory = Trajectory(case="D-1", turns=turns, ending=ending)
     model = Model(says)
