@@ -212,6 +212,7 @@ def test_required_orders_that_cannot_be_placed_are_told_and_leave_the_task(tmp_p
     assert problem in note.message
     (case,) = Played(tmp_path / "suite").cases.values()
     assert case.truth.oracle == ()
+    assert case.attributes["orders"] == "unplaceable"
     assert "orders" not in {requirement.id for requirement in case.truth.requirements}
 
 
@@ -309,7 +310,8 @@ def test_links_out_of_the_source_are_not_followed(tmp_path):
 
 
 def test_tasks_of_two_languages_keep_their_ids_apart_and_a_second_one_is_left_out(tmp_path):
-    english, chinese = TASKS["deliver"], {**TASKS["deliver"], "instructions": "帮我点一杯拿铁"}
+    english = {**TASKS["deliver"], "instructions": "Order me a latte, as they make it at 铜壶."}
+    chinese = {**TASKS["deliver"], "instructions": "帮我点一杯latte拿铁"}
     path = write(tmp_path / "tasks.json", [chinese, english, english])
     report = import_vitabench(path, tmp_path / "suite")
     assert sorted(Played(tmp_path / "suite").cases) == ["D-1", "D-1-en"]
