@@ -15,7 +15,7 @@ from .draws import Draws
 TOWNS = 30
 #: The south-west corner of the first town, and how far the towns, their districts and areas lie apart, all in millionths of a degree: far out in the Pacific.
 _CORNER = (31_000_000, 160_000_000)
-_TOWNS_APART, _DISTRICTS_APART, _AREAS_APART = 1_000_000, 40_000, 12_000
+_TOWNS_APART, _DISTRICTS_APART, _AREAS_APART = 500_000, 40_000, 12_000
 _DISTRICTS, _AREAS, _LANDMARKS, _STREETS = 6, 3, 2, 4
 
 

@@ -23,6 +23,8 @@ from .reader import read_page
 _OWN_ROLES = frozenset({"rating", "per_head", "price", "fee", "count", "capacity", "age", "travel_distance"})
 #: What may lie between a figure and a word that counts, beside the words of the packs.
 _BETWEEN = " :：=-"
+#: Which way a figure is a bound by how it was read.
+_READ = {"at_least": "least", "at_most": "most"}
 #: A clock in figures: 8:00, 8点.
 _WRITTEN = re.compile(r"([0-2]?[0-9])(?::[0-5][0-9]|[点點时時])(?! ?[ap])")
 #: What ends a clause; the end of a text does, too.
@@ -30,6 +32,8 @@ _STOPS = frozenset({"", ",", "，", "。", ".", ";", "；", "、", "!", "！"})
 #: Which way a figure is a bound, and the way that it is one where a denial stands before ("does not cost more than 70").
 _DENIED = {"least": "below", "above": "most", "most": "above", "below": "least"}
 _DAY = 24 * 60
+#: The highest rating: a smaller number that nothing says more of is none of money.
+_STARS = 5
 
 
 class Bound(NamedTuple):
@@ -124,6 +128,9 @@ def _openings(document: Document, beside: _Beside) -> Iterable[Opening]:
         elif cue.has("always"):
             yield Opening(cue.start, cue.end, tuple(range(0, _DAY, 60)))
     for time in document.times:
+        before = beside.before(time.span.start)
+        if before is not None and "rating" in before.tags.get("role", ()):
+            continue  # 评分四点五 is no time of day
         yield Opening(time.span.start, time.span.end, _minutes(time, document.words(time.span)), every=False)
 
 
@@ -177,7 +184,8 @@ class _Said(NamedTuple):
 
 def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffix: str, role: str = "") -> _Said:
     """Return what the words beside a figure say, as far as they have to do with it. ``role``: what it is a figure of, where that is known."""
-    at, way, begun = start, "", role
+    at = reach = start
+    way, begun = "", role
     while (cue := step(at)) is not None:
         ways = [name for name in _DENIED if cue.has(name + suffix)]
         roles = [name for name in sorted(cue.tags.get("role", ())) if _fits(name, figure.unit)]
@@ -190,7 +198,8 @@ def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffi
         elif not cue.has("filler", "unit") and not (roles and role in roles):
             break
         at = cue.end if suffix else cue.start
-    return _Said(at, way, "" if role == begun else role)
+        reach = reach if cue.has("filler") and not ways and not roles else at
+    return _Said(reach, way, "" if role == begun else role)
 
 
 def _fits(role: str, unit: str) -> bool:
@@ -202,10 +211,15 @@ def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
     """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
     unit = figure.unit.partition(":")[0]
     unit = "count" if unit == "people" and figure.approx == "range" else unit
+    bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(beside.text[slice(*figure.span)]))
+    figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
     before = _walk(figure, figure.span.start, beside.before, "")
     after = _walk(figure, figure.span.end, lambda at: beside.after(at, limit), "_after", before.role)
-    way = after.way or before.way
+    way = after.way or before.way or _READ.get(figure.approx, "")
     role = before.role or after.role or (figure.role if figure.role in _OWN_ROLES and figure.cued else "") or ""
+    if role == "other":
+        return None
+    unit = "count" if bare and (role == "rating" or (not role and figure.value <= _STARS)) else unit
     low: float | None = figure.value
     high: float | None = figure.value
     if figure.approx in ("range", "about"):

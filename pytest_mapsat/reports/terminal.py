@@ -122,7 +122,9 @@ class _Summary:
         manifest, width = self._run.manifest, self._width
         suites = ", ".join(printable(f"{suite.name} {suite.version}") for suite in manifest.suites) or "none"
         about = f"suite  {suites} · user: {printable(manifest.user)} · judge: {printable(manifest.judge.spec)}"
-        self.lines += [Line(cut(f"agent  {printable(manifest.agent)}", width)), Line(cut(about, width))]
+        memory = manifest.options.agent_memory
+        agent = printable(manifest.agent if memory == "none" else f"{manifest.agent} · memory: {memory}")
+        self.lines += [Line(cut(f"agent  {agent}", width)), Line(cut(about, width))]
         if sample := sample_text(manifest):
             self.lines.append(Line(cut(f"sample {sample}", width)))
         if manifest.judge.linked is False:

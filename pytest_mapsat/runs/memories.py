@@ -113,7 +113,11 @@ class EpisodeMemory:
         raise memory_fault(error)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call of one of its tools; a memory that raises tells the agent so, whose part it is."""
+        """Answer a call of one of its tools; a memory that raises tells the agent so, whose part it is.
+
+        What a tool changes holds to the end of the episode: the next task has a memory that is built from what passed before it, in whatever order tasks run.
+        """
+        self._held = None
         problems = argument_problems(self.tools[name], arguments)
         result: Json = None
         try:
@@ -126,7 +130,7 @@ class EpisodeMemory:
         return Answer(result, "ok")
 
     def close(self) -> None:
-        """Let the next task of the user have the memory."""
+        """Let the next task of the user have the memory, unless one of its tools was called."""
         if self._held is not None:
             self._memories.give_back(self._owner, self._held)
             self._held = None

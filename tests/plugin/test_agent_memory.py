@@ -46,8 +46,9 @@ class Notes:
     def retrieve(self, query):
         return f"{self.updates} updates to {self.days[-1]} for {query}"
     def look_up(self, word: str) -> int:
-        "How many days are kept."
-        return len(self.days)
+        "How many days are kept, and one more each time."
+        self.days.append(word)
+        return len(self.days) - 1
 def raising():
     notes = Notes()
     notes.retrieve = lambda query: 1 / 0
@@ -254,6 +255,7 @@ def test_show_and_the_page_tell_what_the_memory_gave(
     assert main(["report", "run.json", "html:run.html"]) == 0
     page = (project.path / "run.html").read_text()
     assert "1 updates to 2026-04-01 for Take me to a charger." in page
+    assert "with the memory own:Notes" in page
     assert main(["regrade", "run.json", "--save=again.json"]) == 0
     again = json.loads((project.path / "again.json").read_text())["cases"][0]
     assert again["trajectory"]["memory"]["text"].startswith("1 updates")

@@ -36,8 +36,8 @@ def tau_ends(episode: Episode) -> Finding:
 def tau_says(episode: Episode, text: str) -> Finding:
     """Some reply has a text in it, whatever its case; commas in the reply do not count."""
     wanted = f"a reply says {shown(text)}"
-    said = [number for number, reply in enumerate(episode.replies, 1) if _plain(text) in _plain(reply)]
-    return Finding(bool(said), f"reply {said[0]} says it" if said else "no reply says it", wanted)
+    places = [number for number, reply in enumerate(episode.replies, 1) if _plain(text) in _plain(reply)]
+    return Finding(bool(places), f"reply {places[0]} says it" if places else "no reply says it", wanted)
 
 
 def _plain(text: str) -> str:
@@ -90,8 +90,8 @@ def tau_holds(
     episode: Episode, domain: str, function: str, arguments: Mapping[str, Json], value: bool = True
 ) -> Finding:
     """An assertion of the domain's world is true at the end, or false where the task says so."""
-    held, told = held_at(episode.state, domain, function, arguments)
-    return Finding(held is value, f"{function}: {told}" if told else f"{function} is {held}", f"{function} is {value}")
+    held, why = held_at(episode.state, domain, function, arguments)
+    return Finding(held is value, f"{function}: {why}" if why else f"{function} is {held}", f"{function} is {value}")
 
 
 def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:

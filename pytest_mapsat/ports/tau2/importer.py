@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_mapsat.formats import content_digest, limits, replacing, shown_path
+from pytest_mapsat.formats import content_digest, limits, printable, replacing, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -17,7 +18,6 @@ from pytest_mapsat.model import (
     Problem,
     SuiteError,
     SuiteManifest,
-    canonical_json,
     shown,
 )
 from pytest_mapsat.suite import (
@@ -82,7 +82,9 @@ class _Import:
             raise SuiteError(Problem(shown_path(self.domain.folder), 0, f"the database {error}")) from None
         for table, rows in tables.items():
             with replacing(self.folder / "state" / f"{table}.jsonl") as file:
-                file.writelines(canonical_json(row).encode() + b"\n" for row in rows)
+                file.writelines(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+        for table in sorted(self.domain.database.keys() - world.keys.keys()):
+            self.log.leave(f"table {printable(table)} of {name}")
         specs = specs_of(world)
         for tool in specs.values():
             write_tool(self.folder / "tools" / f"{tool.name}.yaml", tool)

@@ -74,11 +74,11 @@ class MockWorld(World):
     def add_notification(self, notification_id: NotificationId, message: str, task_id: TaskId | None = None) -> str:
         """Put a notification that is not read into the inbox, in place of one of this id."""
         inbox = self.rows("notifications")
-        told = {"message": message, "status": "unread", "task_id": task_id}
+        columns = {"message": message, "status": "unread", "task_id": task_id}
         if notification_id in inbox:
-            inbox.change(notification_id, **told)
+            inbox.change(notification_id, **columns)
         else:
-            inbox.add({"notification_id": notification_id, **told})
+            inbox.add({"notification_id": notification_id, **columns})
         return notification_id
 
     def assert_number_of_tasks(self, user_id: str, expected_number: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -314,8 +314,8 @@ class Phone(World):
     @tool(by="user", writes=True, asked=("set apn",))
     def set_apn_settings(self, apn_settings: JsonObject) -> str:
         """Set the settings for mobile data and picture messages (APN); what is not given is as usual."""
-        known = {name: value for name, value in apn_settings.items() if name in _APN}
-        self.set(active_apn_settings={**_APN, **known})
+        settings = {name: value for name, value in apn_settings.items() if name in _APN}
+        self.set(active_apn_settings={**_APN, **settings})
         self.search()
         return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
 
@@ -540,17 +540,12 @@ class Phone(World):
         device, signals = self.device, self.surroundings["signal_strength"]
         cut_off = device["airplane_mode"] or device["active_apn_settings"]["apn_name"] == "broken"
         if self._sim() != "active" or cut_off or not self.surroundings["line_active"]:
-            found: dict[str, Any] = {"status": "no_service", "network": "none", "signal": "none"}
+            status, network, signal = "no_service", "none", "none"
         else:
-            network = _ONLY.get(device["network_mode_preference"]) or (
-                "4G" if signals.get("5G", "none") == "none" else "5G"
-            )
-            found = {"status": "connected", "network": network, "signal": signals.get(network, "none")}
-        self.set(
-            network_connection_status=found["status"],
-            network_technology_connected=found["network"],
-            network_signal_strength=found["signal"],
-        )
+            status, best = "connected", "4G" if signals.get("5G", "none") == "none" else "5G"
+            network = _ONLY.get(device["network_mode_preference"], best)
+            signal = signals.get(network, "none")
+        self.set(network_connection_status=status, network_technology_connected=network, network_signal_strength=signal)
 
     def _data_works(self) -> bool:
         device, around = self.device, self.surroundings

@@ -246,13 +246,13 @@ class RetailWorld(Calculating):
         _held(order, item_ids)
         if len(item_ids) != len(new_item_ids):
             raise Refused("each item needs one that it is exchanged for")
-        found = []
+        variants = []
         for item_id, new_id in zip(item_ids, new_item_ids, strict=True):
             variant = self.rows("products")[_item(order, item_id)["product_id"]]["variants"].get(new_id)
             if variant is None or not variant["available"]:
                 raise Refused("no such item of this product is available", item_id=new_id)
-            found.append(variant)
-        return found
+            variants.append(variant)
+        return variants
 
 
 def _payment(kind: str, amount: Json, method_id: str) -> JsonObject:

@@ -185,8 +185,8 @@ def folders_in(src: Path) -> dict[str, Path]:
         return {name: src}
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
-        if found := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
-            return found
+        if domains := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
+            return domains
     hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
     raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))
 
@@ -221,6 +221,8 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
             data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
         except (ValueError, TypeError) as error:
             raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
+        except RecursionError:
+            raise SuiteError(Problem(shown_path(path), 0, "stands too deep in itself")) from None
     else:
         data = located_json(text, shown_path(path), 1)
     if not isinstance(data, dict):

@@ -44,6 +44,7 @@ _DOMAINS = {
     "ota": "hotels, attractions, flights, trains",
 }
 Model = TypeVar("Model", bound=BaseModel)
+Tables = Mapping[str, Sequence[JsonObject]]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ORDERS_TEXT = {
     "en": "The orders at the end are those of the reference, and no others.",
@@ -83,19 +84,21 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         building = Building(folder, "1.0")
         listed = (entry for path in paths for entry in building.read(path))
         tasks = (
-            Placed(place, task)
+            Placed(place, task, tables)
             for place, data in listed
-            if (task := building.parsed(Task, data, place)) is not None and building.is_sound(task, place)
+            if (task := building.parsed(Task, data, place)) is not None
+            and (tables := building.tables(task, place)) is not None
         )
         return building.finish(paths, tasks)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A task with its place in the source, and what its case has beyond its own."""
+    """A task with its place in the source, the rows that it begins with, and what its case has beyond its own."""
 
     place: str
     task: Task
+    tables: Tables
     case_id: str = ""
     group: JsonObject | None = None
     visible: JsonObject = field(default_factory=dict)
@@ -138,19 +141,18 @@ class Building:
             self.refuse(place, f"{'; '.join(told[:3])}; the task is left out")
         return parsed
 
-    def is_sound(self, task: Task, place: str) -> bool:
-        """Return whether a task can become a case, after noting why it cannot."""
+    def tables(self, task: Task, place: str) -> Tables | None:
+        """Return the rows that a task begins with, or None after noting why it cannot become a case."""
         try:
             _, tables = task.domains, tables_of(task.environment)
         except ValueError as wrong:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
-            return False
+            return None
         if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
-            self.refuse(
-                place, "nothing says what is right: no rubrics, and no orders that can be placed; the task is left out"
-            )
-            return False
-        return True
+            told = "nothing says what is right: no rubrics, and no orders that can be placed; the task is left out"
+            self.refuse(place, told)
+            return None
+        return tables
 
     def refuse(self, place: str, message: str) -> None:
         """Note a task that is left out."""
@@ -219,19 +221,18 @@ class Building:
     def _case(self, placed: Placed) -> Case | None:
         """Return the case of a task that is sound, or None after noting why it cannot be one."""
         task = placed.task
-        domains, language = task.domains, "zh" if _CHINESE.search(task.instructions) else "en"
-        tables = tables_of(task.environment)
+        domains, language = task.domains, _language(task.instructions)
         case_id = self._unused(placed, language)
         if case_id is None:
             return None
-        reference = reference_of(task, tables)
+        reference = reference_of(task, placed.tables)
         self._remark(f"{placed.place} ({case_id})", task, reference)
         uid, now = task.environment.user_id, f"{task.environment.time.replace(' ', 'T')}+08:00"
         data: JsonObject = {
             "id": case_id,
             "domains": list(domains),
             "language": language,
-            "attributes": {"source": task.id, **placed.attributes},
+            "attributes": {"source": task.id, **_marks(reference), **placed.attributes},
             "group": placed.group,
             "visible": {
                 "query": task.instructions,
@@ -239,7 +240,7 @@ class Building:
                 "messages": self._messages(task, placed.place),
                 **placed.visible,
             },
-            "world": {"rows": [{"table": name, "add": rows} for name, rows in tables.items() if rows]},
+            "world": {"rows": [{"table": name, "add": rows} for name, rows in placed.tables.items() if rows]},
             "truth": {
                 "intent": task.instructions,
                 "persona": json.dumps(task.user_scenario.user_profile, ensure_ascii=False),
@@ -296,6 +297,19 @@ class Building:
         return given
 
 
+def _language(text: str) -> str:
+    # A translation may keep a name; a Chinese sentence says in one sign what takes five letters.
+    return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
+
+
+def _marks(reference: Reference) -> dict[str, str]:
+    """Return the attribute by which cases with an odd reference are left out of a run."""
+    odd = (
+        "unplaceable" if reference.problem else next((kind for kind, _ in reference.notes if kind == "distraction"), "")
+    )
+    return {"orders": odd} if odd else {}
+
+
 def _orders(reference: Reference, language: str) -> list[JsonObject]:
     """Return the requirement that compares the orders at the end, where they can be compared."""
     if reference.end is None:
@@ -313,11 +327,11 @@ def _rubrics(task: Task) -> list[JsonObject]:
 
 def _answers(task: Task, language: str) -> list[JsonObject]:
     """Return what every user can say: the user id, and where they live or work."""
-    said = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
-    answers = [{"asked": list(_ASKED_ID), "say": said[0].format(task.environment.user_id)}]
+    words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
+    answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:
         places = "; ".join(place.address for place in task.environment.location[:10])
-        answers.append({"asked": list(_ASKED_ADDRESS), "say": said[1].format(places)})
+        answers.append({"asked": list(_ASKED_ADDRESS), "say": words[1].format(places)})
     return answers
 
 

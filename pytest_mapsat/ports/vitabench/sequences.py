@@ -143,7 +143,8 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
         task = None if subtask is None else building.parsed(Task, _as_task(subtask, user), at)
         if subtask is not None:
             waiting += _interactions(building, subtask, at)
-        if subtask is None or task is None or not building.is_sound(task, at):
+        tables = None if task is None else building.tables(task, at)
+        if subtask is None or task is None or tables is None:
             continue
         kept = []
         for interaction in sorted(waiting, key=lambda entry: str(entry["date"])):
@@ -159,6 +160,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
         yield Placed(
             place=at,
             task=task,
+            tables=tables,
             case_id=f"{user.group}-{order:02}",
             group={"name": user.group, "order": order},
             visible={"interactions": kept},
@@ -222,8 +224,8 @@ def _objects(value: Json) -> list[JsonObject]:
 
 
 def _dialogue(value: Json) -> list[JsonObject]:
-    said = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
-    return [{"role": _ROLES[role], "content": text} for role, text in said if role in _ROLES and text.strip()]
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
 
 
 def _text(value: Json) -> str:

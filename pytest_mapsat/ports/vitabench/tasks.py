@@ -7,6 +7,7 @@ and their like) are in no row, so that no tool can show them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -81,6 +82,11 @@ Number = Annotated[int | float, BeforeValidator(_amount)]
 Shown = int | float | bool | str
 
 
+@cache
+def _required(part: type[BaseModel]) -> frozenset[str]:
+    return frozenset(name for name, field in part.model_fields.items() if field.is_required())
+
+
 class Part(BaseModel):
     """Part of a task: what is not used here is passed over, null counts as not given."""
 
@@ -94,8 +100,7 @@ class Part(BaseModel):
         if not isinstance(data, Mapping):
             return data
         given = {name: value for name, value in data.items() if value is not None}
-        missing = [name for name, field in cls.model_fields.items() if field.is_required() and name not in given]
-        for name in missing:
+        for name in sorted(_required(cls) - given.keys()):
             hint = did_you_mean(name, given.keys() - cls.model_fields.keys())
             if hint:
                 raise ValueError(f"there is no {name}; {hint}")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -39,6 +39,7 @@ def moment_of(text: str) -> str:
     return f"{datetime(*(int(part or 0) for part in parts.groups())):%Y-%m-%d %H:%M:%S}"  # type: ignore[arg-type]  # noqa: DTZ001
 
 
+@lru_cache(maxsize=1024)  # a task has a few days, each in hundreds of products
 def day_of(text: str) -> str:
     """Return a day as ``YYYY-MM-DD``. Raises ValueError where it is none."""
     parts = _DAY.fullmatch(text.strip())
@@ -254,8 +255,8 @@ class World:
 
     def address_to_longitude_latitude(self, address: str) -> Json:
         """Return where an address lies."""
-        known, longitude, latitude = self.known_address(address)
-        return {"address": known, "longitude": longitude, "latitude": latitude}
+        nearest, longitude, latitude = self.known_address(address)
+        return {"address": nearest, "longitude": longitude, "latitude": latitude}
 
     def weather(self, address: str, date_start: str, date_end: str) -> Json:
         """Return the weather of the days of a city."""

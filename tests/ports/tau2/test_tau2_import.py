@@ -261,9 +261,14 @@ def test_files_that_are_missing_are_named(tmp_path):
     (folder / "db.json").unlink()
     with pytest.raises(SuiteError, match=r"neither db.json nor db.toml"):
         import_tau2(folder, tmp_path / "suite")
-    (folder / "db.toml").write_text("tasks = [")
-    with pytest.raises(SuiteError, match="is not valid TOML"):
-        import_tau2(folder, tmp_path / "suite")
+    for text, told in (
+        ("tasks = [", "is not valid TOML"),
+        ("tasks = nan", "NaN"),
+        (f"tasks = {'[' * 10_000}", "too deep"),
+    ):
+        (folder / "db.toml").write_text(text)
+        with pytest.raises(SuiteError, match=told):
+            import_tau2(folder, tmp_path / "suite")
 
 
 def test_names_of_tables_and_tasks_lead_to_no_other_place(tmp_path):
@@ -271,7 +276,7 @@ def test_names_of_tables_and_tasks_lead_to_no_other_place(tmp_path):
     report = import_tau2(published(tmp_path, task("../../../etc/passwd"), database=escaping), tmp_path / "suite")
     (case,) = Played(tmp_path / "suite").cases.values()
     assert "/" not in case.id
-    assert report.cases == 1
+    assert (report.cases, report.not_carried) == (1, {"table ../../escaped of mock": 1})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mock", "suite"]
     with pytest.raises(UsageError, match="not an empty folder"):
         import_tau2(tmp_path / "mock", tmp_path / "suite")
