@@ -18,6 +18,7 @@ from .mutants import HARMLESS, WRONG
 from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
+from .retrieval import Retrieval, measure_retrieval
 
 __all__ = [
     "CERTIFICATE",
@@ -28,6 +29,7 @@ __all__ = [
     "AnswersProof",
     "JudgedDialogue",
     "Proof",
+    "Retrieval",
     "Trial",
     "agreement_table",
     "answer_table",
@@ -36,6 +38,7 @@ __all__ = [
     "judging_of",
     "lacking",
     "lint_recordings",
+    "measure_retrieval",
     "parse_required",
     "play_oracle",
     "prove",
