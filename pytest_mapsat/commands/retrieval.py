@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .shared import OK, Command, add_plugins, load_added, write, write_json
 
 if TYPE_CHECKING:
-    from pytest_mapsat.proof import Retrieval
+    from pytest_mapsat.proof import OtherRanker, Retrieval
 
 #: So many queries are named that find nothing.
 _NAMED = 5
@@ -32,9 +32,12 @@ def _retrieval(options: argparse.Namespace) -> int:
 
     if not options.suite.exists():
         raise UsageError(f"{options.suite}: there is no such file or folder")
-    other = None if options.ranker is None else load(options.ranker, root=Path.cwd(), what="ranker")
-    if options.ranker is not None and not callable(other):
-        raise UsageError(f"--ranker {options.ranker}: it is no function of a text and a part")
+    other: OtherRanker | None = None
+    if options.ranker is not None:
+        loaded = load(options.ranker, root=Path.cwd(), what="ranker")
+        if not callable(loaded):
+            raise UsageError(f"--ranker {options.ranker}: it is no function of a text and a part")
+        other = loaded
     suite = open_suite(find_suite(options.suite) or options.suite)
     suite.sandboxes = load_added(options.plugins, [options.suite]).sandboxes
     cases = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]

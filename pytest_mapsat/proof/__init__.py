@@ -18,7 +18,7 @@ from .mutants import HARMLESS, WRONG
 from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
-from .retrieval import Retrieval, measure_retrieval
+from .retrieval import OtherRanker, Retrieval, measure_retrieval
 
 __all__ = [
     "CERTIFICATE",
@@ -28,6 +28,7 @@ __all__ = [
     "Agreement",
     "AnswersProof",
     "JudgedDialogue",
+    "OtherRanker",
     "Proof",
     "Retrieval",
     "Trial",
