@@ -221,7 +221,7 @@ class Building:
     def _case(self, placed: Placed) -> Case | None:
         """Return the case of a task that is sound, or None after noting why it cannot be one."""
         task = placed.task
-        domains, language = task.domains, "zh" if _CHINESE.search(task.instructions) else "en"
+        domains, language = task.domains, _language(task.instructions)
         case_id = self._unused(placed, language)
         if case_id is None:
             return None
@@ -232,7 +232,7 @@ class Building:
             "id": case_id,
             "domains": list(domains),
             "language": language,
-            "attributes": {"source": task.id, **placed.attributes},
+            "attributes": {"source": task.id, **_marks(reference), **placed.attributes},
             "group": placed.group,
             "visible": {
                 "query": task.instructions,
@@ -295,6 +295,19 @@ class Building:
                 leaves="messages",
             )
         return given
+
+
+def _language(text: str) -> str:
+    # A translation may keep a name; a Chinese sentence says in one sign what takes five letters.
+    return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
+
+
+def _marks(reference: Reference) -> dict[str, str]:
+    """Return the attribute by which cases with an odd reference are left out of a run."""
+    odd = (
+        "unplaceable" if reference.problem else next((kind for kind, _ in reference.notes if kind == "distraction"), "")
+    )
+    return {"orders": odd} if odd else {}
 
 
 def _orders(reference: Reference, language: str) -> list[JsonObject]:

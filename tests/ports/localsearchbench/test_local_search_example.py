@@ -21,6 +21,9 @@ from pytest_mapsat.suite import open_suite
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "local-search"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 METRICS = ("pass_rate", "ar", "ecr", "ts")
+LOCAL = tuple(
+    f"local_{name}" for name in ("correct", "complete", "faithful", "relevant", "evidence", "causal", "efficient")
+)
 AGENTS = ("searchers:one_search", "searchers:plan_first", "searchers:hop_by_hop")
 
 
@@ -73,6 +76,12 @@ def test_the_oracle_is_right_in_everything(play):
     assert [play("baseline:oracle")[name].mean for name in METRICS] == [1, 1, 1, 1]
 
 
+def test_the_oracle_has_1_in_every_rule_metric_of_the_paper_and_its_words_wait_for_a_model(play):
+    metrics = play("baseline:oracle")
+    assert [metrics[name].mean for name in LOCAL] == [1] * len(LOCAL)
+    assert [metrics[name].bounds for name in ("local_fluent", "local_safe")] == [(0, 1)] * 2
+
+
 def test_the_page_tells_what_each_agent_earns(play):
     rows = re.findall(r"^\| `([\w:]+)` \| (\d[^a-z]+) \|$", PAGE, re.MULTILINE)
     assert len(rows) == 6
@@ -85,6 +94,13 @@ def test_the_page_tells_what_each_agent_earns(play):
 def test_the_agents_stand_in_order_with_their_intervals_apart(play, metric):
     for worse, better in pairwise(play(agent)[metric] for agent in AGENTS):
         assert worse.high < better.low
+
+
+@pytest.mark.parametrize("metric", ["local_correct", "local_complete", "local_evidence"])
+def test_the_agents_stand_in_order_in_the_metrics_of_the_paper(play, metric):
+    means = [play(agent)[metric].mean for agent in AGENTS]
+    assert means == sorted(means)
+    assert len(set(means)) == len(AGENTS)
 
 
 def test_details_of_a_merchant_are_all_its_fields_in_its_own_town(folder, suite, cases):
@@ -131,9 +147,16 @@ def test_pasted_results_are_never_right(play):
         lambda message, tools, context: Reply("Here.", output=_pasted(tools, context)),
         _everything_for_every_hop,
     ]
-    assert [play(agent)["ar"].bounds for agent in agents] == [(0, 0)] * 3
+    for metric in ("ar", "local_correct"):
+        assert [play(agent)[metric].bounds for agent in agents] == [(0, 0)] * 3
 
 
 def test_an_id_that_no_search_returned_is_never_right(play, cases):
     right = {case.visible.query: case.truth.output for case in cases}
-    assert play(_never_searched(right))["ar"].bounds == (0, 0)
+    metrics = play(_never_searched(right))
+    assert metrics["ar"].bounds == metrics["local_correct"].bounds == (0, 0)
+
+
+@pytest.mark.parametrize("agent", ["baseline:silent", "baseline:constant"])
+def test_silence_and_one_sentence_for_all_are_never_correct(play, agent):
+    assert play(agent)["local_correct"].bounds == (0, 0)
