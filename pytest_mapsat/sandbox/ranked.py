@@ -87,11 +87,17 @@ class RankedParts:
             return index
 
     def _made(self, part: str) -> PartIndex:
+        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
+            places = np.array(self.places[part], np.int64)
+            in_file = np.argsort(places)
+            ordered = places[in_file].tolist()
+            rows = self.rows.read(ordered) if isinstance(self.rows, FileRows) else (self.rows[at] for at in ordered)
             with resting():
-                return build((self.rows[int(at)] for at in self.places[part]), fields, book)
+                return build(rows, np.argsort(in_file), fields, book)
 
         if isinstance(self.rows, FileRows):
             holds = [[column, field.holds] for column, field in fields.items()]
