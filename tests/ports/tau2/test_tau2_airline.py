@@ -40,10 +40,11 @@ def test_tasks_that_a_silent_agent_passes_are_marked(imported):
     assert [case.domains for case in desk.cases.values()].count(("airline_silent",)) == SILENT
 
 
-def test_a_write_too_few_too_many_or_otherwise_is_caught(imported):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long_proof)])
+def test_a_write_too_few_too_many_or_otherwise_is_caught(imported, step):
     _, desk = imported
     tried = 0
-    for case in desk.cases.values():
+    for case in list(desk.cases.values())[::step]:
         calls = reference(case)
         wanted = desk.database(case, desk.episode(case, calls))
         for at in desk.writes(calls):
@@ -56,7 +57,7 @@ def test_a_write_too_few_too_many_or_otherwise_is_caught(imported):
                 same = desk.database(case, trajectory) == wanted
                 assert (desk.labels(case, trajectory)["db"].outcome == "passed") is same, case.id
                 tried += not same
-    assert tried > 100
+    assert tried > 100 // step
 
 
 def test_bookings_in_another_order_end_alike(imported):
