@@ -130,6 +130,7 @@ def test_searches_rank_by_words_and_keep_the_order_of_equals(played):
         ("D-1", "create_delivery_order", {"product_cnts": [0, 1]}, "each product needs a count"),
         ("D-1", "create_delivery_order", {"dispatch_time": "2025-06-21 11:00:00"}, "has passed"),
         ("D-1", "create_delivery_order", {"dispatch_time": "noon"}, "expected a time such as"),
+        ("D-1", "create_delivery_order", {"dispatch_time": "9999-12-31 23:59:59"}, "is too late"),
         ("D-1", "pay_delivery_order", {"order_id": "T9"}, "there is no delivery order 'T9'"),
         ("D-2", "pay_delivery_order", {"order_id": "O1"}, "O1 is processed"),
         ("I-1", "instore_book", {"shop_id": "I1"}, "takes no bookings"),
@@ -258,7 +259,7 @@ def broken(**changes):
     [
         (broken(id=None, idd="D-1"), "there is no id; did you mean 'idd'?"),
         (broken(environment=None, enviroment={}), "there is no environment; did you mean 'enviroment'?"),
-        (broken(domain="delivry"), "domain: found 'delivry'; did you mean 'delivery'?"),
+        (broken(domain="delivry", environment={"user_id": "U1", "time": NOW}), "domain: found 'delivry' did you mean 'delivery'?"),
         (broken(instructions=""), "instructions: "),
         (broken(environment={"user_id": "U1", "time": "today"}), "environment.time: "),
         (broken(environment={"user_id": "U1", "time": NOW, "stores": ["S1"]}), "environment.stores"),
@@ -343,6 +344,18 @@ def test_tasks_of_two_languages_keep_their_ids_apart_and_a_second_one_is_left_ou
     report = import_vitabench(path, tmp_path / "suite")
     assert sorted(Played(tmp_path / "suite").cases) == ["D-1", "D-1-en"]
     assert any("another task has the id D-1" in note.message for note in report.notes)
+
+
+def test_a_domain_of_another_name_is_taken_from_what_the_environment_sells(tmp_path):
+    data = {**TASKS["travel"], "domain": "cross_domain"}
+    report = import_vitabench(
+        write(tmp_path / "tasks.json", [data, {**TASKS["visit"], "domain": "到店"}]), tmp_path / "suite"
+    )
+    (note,) = [note for note in report.notes if note.kind == "domain"]
+    assert "found 'cross_domain'; taken from what the environment sells: delivery, ota" in note.message
+    cases = Played(tmp_path / "suite").cases
+    assert [cases[name].domains for name in ("O-1", "I-1")] == [("delivery", "ota"), ("instore",)]
+    assert all(case.truth.oracle for case in cases.values())
 
 
 def test_a_suite_that_names_a_world_that_is_not_there_says_so(tmp_path, root, report, capsys):
