@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -53,6 +53,8 @@ _Made = TypeVar("_Made")
 #: How long a sandbox may take where it is in nobody's reply: to be made, to play what a case begins with, or its reference.
 _MOST_SECONDS = 60.0
 _MOST_CHARACTERS = 1_000_000
+#: Sums and products of a few numbers up to this are still numbers; what an id or a sum of money is lies far below.
+_LARGEST_NUMBER = 1e100
 #: What the result of every refusal says.
 _RESERVED = frozenset({"status", "message"})
 
@@ -368,7 +370,7 @@ class PythonSandbox:
         fitted: JsonObject = {}
         if not (problems := argument_problems(tool, arguments)):
             fitted = spec_of(tool).fitted(arguments)
-            problems = tuple(mismatches(tool.parameters, fitted))
+            problems = (*mismatches(tool.parameters, fitted), *_overflowing(fitted, "arguments"))
         if problems:
             return _error(f"{name}: {'; '.join(problems)}")
         return self._answered(tool, method, fitted)
@@ -402,6 +404,18 @@ class PythonSandbox:
             self._writes = digest([self._writes, *map(_written, changed)])
             self._made = None
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+
+
+def _overflowing(value: Json, place: str) -> Iterator[str]:
+    """Yield where a number is so large that plain arithmetic with it overflows: the agent's fault, and not the world's that works with it."""
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _overflowing(member, f"{place}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _overflowing(item, f"{place}[{number}]")
+    elif isinstance(value, (int, float)) and abs(value) > _LARGEST_NUMBER:
+        yield f"{place}: found a number beyond {_LARGEST_NUMBER:g}"
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[Answer]:

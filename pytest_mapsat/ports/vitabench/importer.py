@@ -272,7 +272,7 @@ class Building:
             message = (
                 f"the required orders cannot be placed as they stand: {reference.problem}; vita_orders does not apply"
             )
-            self.log.note("unplaceable", place, message, leaves="required orders")
+            self.log.note("unplaceable", place, message, leaves="lists of required orders")
         elif reference.end is None:
             self.log.note("no_orders", place, "the task requires no orders; vita_orders does not apply")
         for kind, message in reference.notes:

@@ -86,7 +86,10 @@ class Delivery(World):
         there = here.get("longitude", longitude), here.get("latitude", latitude)
         metres = self.longitude_latitude_to_distance(longitude, latitude, *there)
         minutes = self.delivery_distance_to_time(metres)
-        arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
+        try:
+            arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
+        except OverflowError:
+            raise Refused(f"dispatch_time {dispatched} is too late") from None
         return self._place(
             "delivery",
             store_id,
