@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from pytest_mapsat.llm import Answer, ModelClient, Request, named_model, prompt
+from pytest_mapsat.llm import ModelClient, Request, named_model, prompt
 from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageError, did_you_mean, shown
 from pytest_mapsat.reply import Reply
 
@@ -94,16 +94,15 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     option = f"--mapsat-agent-memory={spec}"
     if spec in ("none", "truth"):
         return None if spec == "none" else MemorySource(spec, None)
-    if spec == "full":
-        return MemorySource(spec, lambda _: FullMemory())
-    if spec == "rag":
-        return MemorySource(spec, lambda _: ChunkMemory(LexicalRanking))
+    if spec in ("full", "rag"):
+        kept = FullMemory if spec == "full" else ChunkMemory
+        return MemorySource(spec, lambda _: kept())
     if kind in ("agentic", "rag"):
         door, (model, parameters) = cast("ModelClient", client), named_model(rest, option)
         if kind == "rag" and parameters:
             raise UsageError(f"{option}: an embedding has no sampling parameters")
         if kind == "rag":
-            return MemorySource(spec, lambda _: ChunkMemory(lambda: EmbeddedRanking(door, model)))
+            return MemorySource(spec, lambda _: EmbeddedMemory(door, model))
         return MemorySource(spec, lambda trial: AgenticMemory(door, model, parameters, trial))
     if kind in _KINDS or ":" not in spec:
         hint = did_you_mean(kind, _KINDS)
@@ -252,68 +251,47 @@ class AgenticMemory:
         return self._text
 
 
-class Ranking(Protocol):
-    """What puts chunks into the order in which they answer a query."""
-
-    def add(self, chunks: Sequence[str]) -> Usage:
-        """Take in chunks, and return what that cost."""
-        ...
-
-    def best(self, query: str) -> tuple[list[int], Usage]:
-        """Return the numbers of the chunks that answer a query, the best first, and what it cost to find them."""
-        ...
-
-
 class ChunkMemory:
-    """Chunks of 512 tokens, of which a task gets the eight best."""
+    """Chunks of 512 tokens, of which a task gets the eight best: by BM25, over words, and over pairs of characters where a script has no blanks."""
 
-    def __init__(self, ranking: Callable[[], Ranking]) -> None:
-        self._make_ranking = ranking
-        self.reset()
+    def __init__(self) -> None:
+        self.chunks: list[str] = []
 
     def reset(self) -> None:
         """Forget everything."""
-        self._ranking, self._chunks = self._make_ranking(), list[str]()
+        self.chunks = []
 
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
         """Cut what happened into chunks and index them."""
         chunks = chunks_of("\n".join(lines_of(interactions)))
-        self._chunks += chunks
-        return Reply("", usage=_told(self._ranking.add(chunks)))
+        self.chunks += chunks
+        return Reply("", usage=_told(self.index(chunks)))
 
     def retrieve(self, query: str) -> Reply:
         """Return the best chunks."""
-        if not self._chunks:
-            return Reply("")
-        best, spent = self._ranking.best(query)
-        return Reply("\n".join(self._chunks[number] for number in best[:TOP_CHUNKS]), usage=_told(spent))
+        best, spent = self.ranked(query) if self.chunks else ([], Usage())
+        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=_told(spent))
 
-
-class LexicalRanking:
-    """BM25 over words, and over pairs of characters where a script has no blanks."""
-
-    def __init__(self) -> None:
-        self._terms: list[list[str]] = []
-
-    def add(self, chunks: Sequence[str]) -> Usage:
-        """Take in chunks; it costs nothing."""
-        self._terms += [list(_terms(chunk)) for chunk in chunks]
+    def index(self, chunks: Sequence[str]) -> Usage:
+        """Make new chunks ready to be found, and return what that cost."""
+        del chunks
         return Usage()
 
-    def best(self, query: str) -> tuple[list[int], Usage]:
-        """Return the chunks that share a word with the query."""
+    def ranked(self, query: str) -> tuple[list[int], Usage]:
+        """Return the numbers of the chunks that answer a query, here of those that share a word with it, the best first; and what it cost to find them."""
         from bm25s import BM25  # noqa: PLC0415  0.1 s, for this kind alone
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index otherwise
-        present = {term for terms in self._terms for term in terms}
-        asked = [term for term in dict.fromkeys(_terms(query)) if term in present]
+        words = [list(_terms(chunk)) for chunk in self.chunks]
+        known = {term for terms in words for term in terms}
+        asked = [term for term in dict.fromkeys(_terms(query)) if term in known]
         if not asked:
             return [], Usage()
         index = BM25()
-        index.index(self._terms, show_progress=False)
+        index.index(words, show_progress=False)
         # Rounded, so that no order of summing decides between two that are alike.
-        scores = {number: round(float(score), 5) for number, score in enumerate(index.get_scores(asked))}
-        sharing = [number for number, terms in enumerate(self._terms) if not set(asked).isdisjoint(terms)]
+        scores = [round(float(score), 5) for score in index.get_scores(asked)]
+        sharing = [number for number, terms in enumerate(words) if not set(asked).isdisjoint(terms)]
         return sorted(sharing, key=lambda number: (-scores[number], number)), Usage()
 
 
@@ -325,21 +303,27 @@ def _terms(text: str) -> Iterator[str]:
             yield run
 
 
-class EmbeddedRanking:
-    """Cosines of embeddings by a model; below 0.3 a chunk has nothing to do with the query."""
+class EmbeddedMemory(ChunkMemory):
+    """The same by the cosines of embeddings; below 0.3 a chunk has nothing to do with the query."""
 
     def __init__(self, client: ModelClient, model: str) -> None:
+        super().__init__()
         self._client = client
         self._model = model
         self._vectors: list[np.ndarray] = []
 
-    def add(self, chunks: Sequence[str]) -> Usage:
+    def reset(self) -> None:
+        """Forget everything."""
+        super().reset()
+        self._vectors = []
+
+    def index(self, chunks: Sequence[str]) -> Usage:
         """Embed chunks, all in one request."""
         vectors, usage = self._embedded(chunks)
         self._vectors += vectors
         return usage
 
-    def best(self, query: str) -> tuple[list[int], Usage]:
+    def ranked(self, query: str) -> tuple[list[int], Usage]:
         """Embed the query and compare."""
         (asked,), usage = self._embedded([query])
         cosines = [round(float(vector @ asked), 6) for vector in self._vectors]
@@ -351,7 +335,7 @@ class EmbeddedRanking:
         import numpy as np  # noqa: PLC0415  for this kind alone
 
         messages = tuple({"role": "user", "content": text} for text in texts)
-        answer: Answer = self._client.ask(Request(model=self._model, messages=messages, embeds=True, purpose="agent"))
+        answer = self._client.ask(Request(model=self._model, messages=messages, embeds=True, purpose="agent"))
         arrays = [np.asarray(vector, dtype=float) for vector in (answer.data or {})["embeddings"]]
         if len({array.shape for array in [*self._vectors, *arrays]}) > 1:
             raise InfrastructureError(f"{self._model} gave embeddings of different lengths")

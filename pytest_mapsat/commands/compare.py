@@ -87,37 +87,18 @@ def _memories(options: argparse.Namespace) -> int:
                 f"{named[both]} and {path} are both of {both[0]} with the memory {both[1]}: name one of them"
             )
         named[both] = path
-    first, *others = (Side.of(_without_memory(run)) for run in runs)
+    first, *others = map(Side.of, runs)
     for path, other in zip(options.runs[1:], others, strict=True):
-        if unlike := likeness(first, other).all:
+        unlike = [each for each in likeness(first, other).all if not each.what.endswith(("agent-memory", "/remember"))]
+        if unlike:
             told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
             raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
     rows = memory_rows(runs)
     if options.json:
-        write_json(
-            [
-                {"agent": row.agent, "memory": row.memory}
-                | {
-                    name: None if figure is None else figure.model_dump(mode="json")
-                    for name, figure in row.figures.items()
-                }
-                for row in rows
-            ]
-        )
+        write_json([row.model_dump(mode="json") for row in rows])
     else:
         write(memory_lines(rows, width()))
     return OK
-
-
-def _without_memory(run: Run) -> Run:
-    """Return a run as if its agent had no memory, to see what else it differs in."""
-    from pytest_mapsat.agents import MEMORY_PROMPTS
-
-    ours = {name for names in MEMORY_PROMPTS.values() for name in names}
-    manifest = run.manifest
-    prompts = {name: mark for name, mark in manifest.prompts.items() if name.rpartition("/")[2] not in ours}
-    plain = {"options": manifest.options.model_copy(update={"agent_memory": "none"}), "prompts": prompts}
-    return run.model_copy(update={"manifest": manifest.model_copy(update=plain)})
 
 
 def _accepted(options: argparse.Namespace) -> int:

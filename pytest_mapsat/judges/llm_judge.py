@@ -494,9 +494,9 @@ class ModelJudge:
             )
             of_window = self._vote(asked, context, trajectory.trial, vote)
             usage += of_window.usage
-            changed = {name: said for name, said in of_window.opinions.items() if said.verdict != CANNOT_SAY}
+            changed = {name: opinion for name, opinion in of_window.opinions.items() if opinion.verdict != CANNOT_SAY}
             unread = {requirement.id for requirement in requirements} - of_window.opinions.keys()
-            opinions = {name: said for name, said in {**opinions, **changed}.items() if name not in unread}
+            opinions = {name: opinion for name, opinion in {**opinions, **changed}.items() if name not in unread}
             problems = {name: why for name, why in problems.items() if name not in changed}
             problems |= {name: of_window.problems.get(name, "") for name in unread}
             fault = of_window.fault or fault

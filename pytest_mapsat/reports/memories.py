@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from pytest_mapsat.model import Aggregate, Run
+from pytest_mapsat.model import Aggregate, Noun, Run
 
 from .text import cell_width, cut, printable
 from .view import PASS_RATE, short_mean_text
@@ -14,12 +13,12 @@ from .view import PASS_RATE, short_mean_text
 _ORDER = ("full", "agentic", "rag", "", "truth", "none")
 
 
-class MemoryRow(NamedTuple):
+class MemoryRow(Noun):
     """What an agent comes to with a memory. ``figures``: ``avg@K``, ``pass@K`` and ``pass^K``; of runs with one trial the first alone."""
 
     agent: str
     memory: str
-    figures: Mapping[str, Aggregate | None]
+    figures: dict[str, Aggregate | None]
 
 
 def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
@@ -29,9 +28,9 @@ def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
     names = {f"avg@{k}": PASS_RATE} | ({f"pass@{k}": f"pass@{k}", f"pass^{k}": f"pass^{k}"} if k > 1 else {})
     rows = [
         MemoryRow(
-            run.manifest.agent,
-            run.manifest.options.agent_memory,
-            {title: run.summary.get(name) for title, name in names.items()},
+            agent=run.manifest.agent,
+            memory=run.manifest.options.agent_memory,
+            figures={title: run.summary.get(name) for title, name in names.items()},
         )
         for run in runs
     ]

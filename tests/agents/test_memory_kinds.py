@@ -86,8 +86,8 @@ def test_the_best_eight_pieces_that_share_a_word_are_found_in_either_language(tm
 
 def test_what_is_found_does_not_depend_on_the_seed_of_hashes():
     code = (
-        "from pytest_mapsat.agents.memory import ChunkMemory, LexicalRanking\n"
-        "rag = ChunkMemory(LexicalRanking)\n"
+        "from pytest_mapsat.agents.memory import ChunkMemory\n"
+        "rag = ChunkMemory()\n"
         "for day in range(1, 29):\n"
         "    words = [f'w{day * step % 13}' for step in range(1, 9)]\n"
         "    told = [{'role': 'user', 'content': ' '.join(words)}]\n"

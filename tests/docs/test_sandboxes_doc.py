@@ -27,7 +27,7 @@ PAGE = (DOCS / "how-to" / "build-a-sandbox.md").read_text("utf-8")
 REFERENCE = (DOCS / "reference" / "tools.md").read_text("utf-8").partition("## Answers from tables")[2]
 TABLES = PAGE.partition("## Sandboxes in Python")[0]
 FILES = dict(
-    re.findall(r"^`((?:state/\w+\.jsonl|tools\.yaml))`:\n\n```\w+\n(.*?)^```$", TABLES, re.MULTILINE | re.DOTALL)
+    re.findall(r"^`((?:state/\w+\.jsonl|tools/?\w*\.yaml))`:\n\n```\w+\n(.*?)^```$", TABLES, re.MULTILINE | re.DOTALL)
 )
 CALLS = re.findall(r"^(\w+) (\{.*\})\n    (\{.*\})$", TABLES, re.MULTILINE)
 CASE = """\

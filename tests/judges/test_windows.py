@@ -82,14 +82,14 @@ def test_windows_overlap_and_every_message_stands_in_one():
     turns = (*trajectory.turns[:3], trajectory.turns[3].model_copy(update={"steps": steps}), *trajectory.turns[4:])
     trajectory = trajectory.model_copy(update={"turns": turns})
     seen = windows_of(trajectory, Window(messages=4, overlap=1))
-    texts = [[turn.text[-2:-1] for turn in one.trajectory.turns if turn.text] for one in seen]
+    texts = [[turn.text[-2:-1] for turn in window.trajectory.turns if turn.text] for window in seen]
     assert texts == [["1", "2", "3"], ["1", "4", "5"], ["1", "5", "6"]]  # what was asked for first is always shown
-    assert [[step.arguments["query"] for step in one.trajectory.calls] for one in seen] == [
+    assert [[step.arguments["query"] for step in window.trajectory.calls] for window in seen] == [
         ["tea"],
         ["tea", "cake"],
         [],
     ]
-    assert [one.place for one in seen] == ["1 of 3", "2 of 3", "3 of 3"]
+    assert [window.place for window in seen] == ["1 of 3", "2 of 3", "3 of 3"]
     assert len(windows_of(talk(10), Window(messages=10, overlap=2))) == 1
     assert len(windows_of(talk(11), Window(messages=10, overlap=2))) == 2
     assert len(windows_of(talk(18), Window(messages=10, overlap=2))) == 2
@@ -103,8 +103,8 @@ def test_the_last_word_on_a_requirement_counts_and_each_window_is_told_how_it_st
         "regained": ["failed", "cannot_say", "passed"],
         "never": ["cannot_say", "cannot_say", "cannot_say"],
     }
-    found, door, verdict = judged(says)
-    assert {name: label.outcome for name, label in found.items()} == {
+    labels, door, verdict = judged(says)
+    assert {name: label.outcome for name, label in labels.items()} == {
         "early": "passed",
         "revoked": "failed",
         "regained": "passed",
@@ -134,14 +134,14 @@ def test_the_last_word_on_a_requirement_counts_and_each_window_is_told_how_it_st
     ],
 )
 def test_a_judgement_that_cannot_be_read_leaves_a_requirement_undecided_until_a_later_one(says, outcome):
-    found, _, _ = judged({"rubric": says})
-    assert found["rubric"].outcome == outcome
-    assert found["rubric"].value in ({"passed": 1.0, "failed": 0.0}.get(outcome), None)
+    labels, _, _ = judged({"rubric": says})
+    assert labels["rubric"].outcome == outcome
+    assert labels["rubric"].value in ({"passed": 1.0, "failed": 0.0}.get(outcome), None)
 
 
 def test_votes_follow_the_windows_each_for_itself():
-    found, door, _ = judged({"rubric": ["passed", "cannot_say", "cannot_say"]}, votes=3)
-    assert found["rubric"].votes == ("passed",) * 3
+    labels, door, _ = judged({"rubric": ["passed", "cannot_say", "cannot_say"]}, votes=3)
+    assert labels["rubric"].votes == ("passed",) * 3
     assert sorted(number for number, _, _ in door.shown) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 

@@ -70,16 +70,14 @@ def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action])
         facts: what the tools of the domain say of themselves.
         calls: the calls of the user that a right dialogue has.
     """
-    for call in _distinct(calls):
-        yield {
-            "asked": [request(call)],
-            "calls": [{"tool": call.name, "arguments": call.arguments}],
-            "say": f"{{{call.name}}}",
-        }
-    named = {call.name for call in calls if not call.arguments}
+    given = [call for call in _distinct(calls) if call.arguments]
+    for call in given:
+        alone = sum(other.name == call.name for other in given) == 1
+        asked = [request(call), *(facts[call.name].asked if alone else _what(call))]
+        yield {"asked": asked, "calls": [{"tool": call.name, "arguments": call.arguments}], "say": f"{{{call.name}}}"}
     for name, fact in facts.items():
-        if fact.by == "user" and fact.asked and not fact.needs and name not in named:
-            yield {"asked": [*fact.asked, _said(name)], "calls": [{"tool": name}], "say": f"{{{name}}}"}
+        if fact.by == "user" and not fact.needs:
+            yield {"asked": [_said(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
     scenario = task.user_scenario.instructions
     if isinstance(scenario, Instructions):
         for words in (scenario.known_info, scenario.unknown_info):
@@ -90,6 +88,13 @@ def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action])
 def _distinct(calls: Sequence[Action]) -> list[Action]:
     """Return the calls, each once."""
     return list({request(call): call for call in calls}.values())
+
+
+def _what(call: Action) -> list[str]:
+    """Return the words that tell a call from others of its tool: its last value, with what it is the value of, as in "storage permission"."""
+    name, value = list(call.arguments.items())[-1]
+    words = str(value).replace("_", " "), name.replace("_", " ")
+    return [f"{words[0]} {words[1]}", f"{words[1]} for {words[0]}"]
 
 
 def request(call: Action) -> str:

@@ -221,7 +221,7 @@ class Building:
     def _case(self, placed: Placed) -> Case | None:
         """Return the case of a task that is sound, or None after noting why it cannot be one."""
         task = placed.task
-        domains, language = task.domains, "zh" if _CHINESE.search(task.instructions) else "en"
+        domains, language = task.domains, _language(task.instructions)
         case_id = self._unused(placed, language)
         if case_id is None:
             return None
@@ -232,7 +232,7 @@ class Building:
             "id": case_id,
             "domains": list(domains),
             "language": language,
-            "attributes": {"source": task.id, **placed.attributes},
+            "attributes": {"source": task.id, **_marks(reference), **placed.attributes},
             "group": placed.group,
             "visible": {
                 "query": task.instructions,
@@ -297,6 +297,19 @@ class Building:
         return given
 
 
+def _language(text: str) -> str:
+    # A translation may keep a name; a Chinese sentence says in one sign what takes five letters.
+    return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
+
+
+def _marks(reference: Reference) -> dict[str, str]:
+    """Return the attribute by which cases with an odd reference are left out of a run."""
+    odd = (
+        "unplaceable" if reference.problem else next((kind for kind, _ in reference.notes if kind == "distraction"), "")
+    )
+    return {"orders": odd} if odd else {}
+
+
 def _orders(reference: Reference, language: str) -> list[JsonObject]:
     """Return the requirement that compares the orders at the end, where they can be compared."""
     if reference.end is None:
@@ -314,11 +327,11 @@ def _rubrics(task: Task) -> list[JsonObject]:
 
 def _answers(task: Task, language: str) -> list[JsonObject]:
     """Return what every user can say: the user id, and where they live or work."""
-    said = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
-    answers = [{"asked": list(_ASKED_ID), "say": said[0].format(task.environment.user_id)}]
+    words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
+    answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:
         places = "; ".join(place.address for place in task.environment.location[:10])
-        answers.append({"asked": list(_ASKED_ADDRESS), "say": said[1].format(places)})
+        answers.append({"asked": list(_ASKED_ADDRESS), "say": words[1].format(places)})
     return answers
 
 

@@ -43,7 +43,13 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
         if table != "orders":
             people = row["customer_count"]
             forms.append(
-                {"kind": table, "shop": row["shop_id"], "time": row[_TIMES[table]], "people": people, "stands": stands}
+                {
+                    "kind": table[:-1],
+                    "shop": row["shop_id"],
+                    "time": row[_TIMES[table]],
+                    "people": people,
+                    "stands": stands,
+                }
             )
         elif row["kind"] == "delivery":
             forms.append(_delivery(row, stands))

@@ -103,19 +103,19 @@ class _Player:
             self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Kept]]:
-        """Return orders, then bookings and reservations, each once; of one id the last."""
-        orders: dict[str, Order] = {}
-        kept: dict[str, Kept] = {}
+        """Return orders, then bookings and reservations: of what stands in several states, and differs in how it stands alone, the last."""
+        orders: dict[Json, Order] = {}
+        kept: dict[Json, Kept] = {}
         for data in raw:
             if data.get("book_id") or data.get("reservation_id"):
                 booking = Kept.model_validate(data)
-                kept[booking.id] = booking
+                kept[booking.id, booking.shop_id] = booking
                 continue
             order = Order.model_validate(data)
             for product in order.products:
                 if "order_id" in product and "product_id" not in product:
                     raise UnplaceableError(f"order {product['order_id']} stands inside order {order.order_id}")
-            orders[order.order_id] = order
+            orders[order.order_id, order.store_id, tuple(sorted(map(_item, order.products)))] = order
         return list(orders.values()), list(kept.values())
 
     # -- orders that were there before
@@ -292,11 +292,7 @@ class _Player:
 
     def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
         """Return what must be new at the end, without what the reference leaves open."""
-        open_time = {order.order_id for order in new if not order.dispatch_time}
-        forms: list[JsonObject] = []
-        for order in new:
-            if order.order_type == "delivery":
-                forms += self._form(order, timed=order.order_id not in open_time)
+        forms = [form for order in new if order.order_type == "delivery" for form in self._form(order)]
         rows = [
             (table, row)
             for table in ("orders", "books", "reservations")
@@ -305,7 +301,7 @@ class _Player:
         ]
         return forms + new_forms(rows)
 
-    def _form(self, order: Order, *, timed: bool = True) -> list[JsonObject]:
+    def _form(self, order: Order) -> list[JsonObject]:
         """Return what is compared of an order of the source."""
         products = [Ordered.model_validate(product) for product in order.products]
         place = self._world.known_address(order.location.address)[0] if order.location else ""
@@ -328,7 +324,7 @@ class _Player:
             )
             kept = {
                 "place": bool(place),
-                "time": timed and bool(order.dispatch_time),
+                "time": bool(order.dispatch_time),
                 "note": form["note"],
                 "choices": bool(form["choices"]),
             }
@@ -385,18 +381,18 @@ def _is_earlier(before: Order, order: Order) -> bool:
 
 def _same_items(before: Order, order: Order) -> bool:
     """Return whether two orders have the same products of a shop; a day that one of them does not give may be any."""
-    sides = [
-        sorted((p.product_id, p.quantity, p.date) for p in map(Ordered.model_validate, o.products))
-        for o in (before, order)
-    ]
+    was, ends = (sorted(_item(product) for product in side.products) for side in (before, order))
     return (
         before.store_id == order.store_id
-        and len(sides[0]) == len(sides[1])
-        and all(
-            one[:2] == other[:2] and (one[2] == other[2] or not (one[2] and other[2]))
-            for one, other in zip(*sides, strict=True)
-        )
+        and [item[:2] for item in was] == [item[:2] for item in ends]
+        and all("" in (first[2], second[2]) or first[2] == second[2] for first, second in zip(was, ends, strict=True))
     )
+
+
+def _item(product: JsonObject) -> tuple[str, int, str]:
+    """Return a product of an order: its id, how many, and the day."""
+    ordered = Ordered.model_validate(product)
+    return ordered.product_id, ordered.quantity, ordered.date
 
 
 def _is_moved(before: Order, order: Order) -> bool:

@@ -224,8 +224,8 @@ def _objects(value: Json) -> list[JsonObject]:
 
 
 def _dialogue(value: Json) -> list[JsonObject]:
-    said = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
-    return [{"role": _ROLES[role], "content": text} for role, text in said if role in _ROLES and text.strip()]
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
 
 
 def _text(value: Json) -> str:

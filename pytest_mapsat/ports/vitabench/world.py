@@ -255,8 +255,8 @@ class World:
 
     def address_to_longitude_latitude(self, address: str) -> Json:
         """Return where an address lies."""
-        known, longitude, latitude = self.known_address(address)
-        return {"address": known, "longitude": longitude, "latitude": latitude}
+        nearest, longitude, latitude = self.known_address(address)
+        return {"address": nearest, "longitude": longitude, "latitude": latitude}
 
     def weather(self, address: str, date_start: str, date_end: str) -> Json:
         """Return the weather of the days of a city."""

@@ -78,7 +78,7 @@ class Delivery(World):
             }
             for product_id, count, attribute in zip(product_ids, product_cnts, chosen, strict=False)
         ]
-        known, longitude, latitude = self.known_address(address)
+        place, longitude, latitude = self.known_address(address)
         here = store.get("location", {})
         there = here.get("longitude", longitude), here.get("latitude", latitude)
         metres = self.longitude_latitude_to_distance(longitude, latitude, *there)
@@ -90,7 +90,7 @@ class Delivery(World):
             products,
             note=note,
             address=address,
-            place=known,
+            place=place,
             dispatch_time=dispatched,
             shipping_time=minutes,
             delivery_time=f"{arrives:%Y-%m-%d %H:%M:%S}",

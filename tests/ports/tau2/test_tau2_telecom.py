@@ -6,10 +6,12 @@ import made_up_telecom
 import pytest
 from tau2_play import Played, reference
 
+from pytest_mapsat.model import Step, Turn
 from pytest_mapsat.ports.tau2.importer import import_tau2
 from pytest_mapsat.ports.tau2.telecom import TelecomWorld
 from pytest_mapsat.ports.tau2.world import facts_of
 from pytest_mapsat.sandbox import Refused, State, Table
+from pytest_mapsat.users import ScriptedUser
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,42 @@ def test_the_ids_of_tasks_tell_no_agent_what_is_broken(line):
         assert "made_up" not in case.visible.model_dump_json()
         assert case.attributes["persona"] == "Easy"
         assert case.attributes["issue"].endswith("_issue")
+
+
+class Hands:
+    def __init__(self):
+        self.tools = {}
+        self.made = []
+
+    def call(self, name, arguments):
+        self.made.append((name, arguments))
+        return Step(kind="call", tool=name, arguments=arguments, result="Done.")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "calls"),
+    [
+        ("airplane", "Please turn off airplane mode.", ["toggle_airplane_mode"]),
+        ("airplane", "Could you tell me what the status bar shows?", ["check_status_bar"]),
+        ("sim", "Please reseat your SIM card.", ["reseat_sim_card"]),
+        ("apn", "Please reset your APN settings. Then restart your phone.", ["reset_apn_settings", "reboot_device"]),
+        ("bill", "Please make the payment. Then reboot your phone.", ["make_payment", "reboot_device"]),
+        ("data", "Please turn on mobile data.", ["toggle_data"]),
+        ("saver", "Please turn off Data Saver.", ["toggle_data_saver_mode"]),
+        ("saver", "Could you run a speed test?", ["run_speed_test"]),
+        ("slow-network", "Please change the network mode.", ["set_network_mode_preference"]),
+        ("vpn", "Please disconnect your VPN.", ["disconnect_vpn"]),
+        ("abroad", "Please enable data roaming.", ["toggle_roaming"]),
+        ("wifi-calling", "Please turn off Wi-Fi calling.", ["toggle_wifi_calling"]),
+        ("permissions", "Please grant the storage permission.", ["grant_app_permission"]),
+        ("permissions", "Could you try to send an MMS?", ["can_send_mms"]),
+    ],
+)
+def test_the_user_does_what_an_agent_asks_for_in_its_own_words(line, fault, words, calls):
+    case = next(case for case in line.cases.values() if f"_{fault}_made_up" in case.id)
+    hands = Hands()
+    ScriptedUser(case.truth.user).reply([Turn(role="user", text="Hi."), Turn(role="agent", text=words)], hands)
+    assert [name for name, _ in hands.made] == calls
 
 
 # -- the desk and the phone -----------------------------------------------------------------------------------------------

@@ -76,6 +76,17 @@ def test_what_the_reference_leaves_open_may_be_anything(played):
     assert played.orders("D-1", [{"tool": "get_user_all_orders", "arguments": {}}]).outcome == "failed"
 
 
+def test_two_orders_of_one_id_are_two_and_one_that_stands_otherwise_in_a_later_state_is_one(tmp_path):
+    bun, scone = {"product_id": "P3", "quantity": 1}, {"product_id": "P2", "quantity": 1}
+    first = [order("T1", "delivery", "S2", bun, status="unpaid"), order("T1", "delivery", "S1", scone)]
+    data = task("D-3", "delivery", {"stores": STORES}, *first)
+    later = {"required_orders": [order("T1", "delivery", "S2", bun, status="delivered"), first[1]]}
+    data["evaluation_criteria"]["expected_states"].append(later)
+    import_vitabench(write(tmp_path / "tasks.json", [data]), tmp_path / "suite")
+    calls = [call["tool"] for call in Played(tmp_path / "suite").oracle("D-3")]
+    assert calls == ["create_delivery_order", "pay_delivery_order"] * 2
+
+
 def test_an_order_that_is_cancelled_again_does_not_count(played):
     calls = played.oracle("I-1")
     wrong = {"user_id": "U1", "shop_id": "I2", "product_id": "V3"}
@@ -136,8 +147,8 @@ def test_searches_rank_by_words_and_keep_the_order_of_equals(played):
     ],
 )
 def test_a_call_that_cannot_be_done_is_refused_with_the_reason(played, case_id, tool, arguments, reason):
-    known = next((call["arguments"] for call in played.oracle(case_id) if call["tool"] == tool), {})
-    step = called(played, case_id, tool, **{**known, **arguments})
+    usual = next((call["arguments"] for call in played.oracle(case_id) if call["tool"] == tool), {})
+    step = called(played, case_id, tool, **{**usual, **arguments})
     assert step.status == "refused"
     assert reason in step.result["message"]
     assert step.changed == ()
@@ -201,6 +212,7 @@ def test_required_orders_that_cannot_be_placed_are_told_and_leave_the_task(tmp_p
     assert problem in note.message
     (case,) = Played(tmp_path / "suite").cases.values()
     assert case.truth.oracle == ()
+    assert case.attributes["orders"] == "unplaceable"
     assert "orders" not in {requirement.id for requirement in case.truth.requirements}
 
 
@@ -298,7 +310,8 @@ def test_links_out_of_the_source_are_not_followed(tmp_path):
 
 
 def test_tasks_of_two_languages_keep_their_ids_apart_and_a_second_one_is_left_out(tmp_path):
-    english, chinese = TASKS["deliver"], {**TASKS["deliver"], "instructions": "帮我点一杯拿铁"}
+    english = {**TASKS["deliver"], "instructions": "Order me a latte, as they make it at 铜壶."}
+    chinese = {**TASKS["deliver"], "instructions": "帮我点一杯latte拿铁"}
     path = write(tmp_path / "tasks.json", [chinese, english, english])
     report = import_vitabench(path, tmp_path / "suite")
     assert sorted(Played(tmp_path / "suite").cases) == ["D-1", "D-1-en"]

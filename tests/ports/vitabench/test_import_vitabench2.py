@@ -95,8 +95,8 @@ def test_interactions_of_either_form_stand_before_their_task_and_odd_ones_are_to
     first, second, third = (case.visible.interactions for case in played.cases.values())
     assert first[0].date == "2025-05-02"
     assert json.loads(first[0].behavior[0].content) == {"product": "oat latte"}
-    assert [said.role for said in first[0].dialogue] == ["user", "assistant"]
-    assert [(one.date, one.behavior[0].type if one.behavior else "") for one in second] == [
+    assert [line.role for line in first[0].dialogue] == ["user", "assistant"]
+    assert [(day.date, day.behavior[0].type if day.behavior else "") for day in second] == [
         ("2025-06-10T09:00:00+08:00", "search"),
         ("2025-06-11T09:00:00+08:00", ""),
     ]
