@@ -6,9 +6,11 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from . import sandboxes, trust
@@ -66,6 +68,47 @@ def routing(quick: bool) -> Row:
         "5 ms",
         micro <= 5_000,
         "median of single calls between corners of a grid, up to three routes each",
+    )
+
+
+def writing(quick: bool) -> Row:
+    """A call that changes a row of a world as large as the shop of tau2-bench."""
+    from pytest_mapsat.sandbox import make_sandbox
+
+    with tempfile.TemporaryDirectory() as name:
+        sandbox = make_sandbox(*sandboxes.open_shop(sandboxes.write_shop(Path(name) / "shop")))
+    reasons = ("late", "mistake")
+    calls = (
+        ("cancel_order", {"number": f"o{number % 1_000}", "reason": reasons[number // 1_000 % 2]}) for number in count()
+    )
+    micro = _median_of(sandbox, calls, quick)
+    return Row(
+        "a write in a world of 1.3 MB",
+        f"{micro / 1000:.2f} ms",
+        "0.2 ms",
+        micro <= 200,
+        "median of single calls, each changes an order of 1 KB; with the change that is kept",
+    )
+
+
+def loading(quick: bool) -> Row:
+    """That world, read from its files until its first episode may begin."""
+    from pytest_mapsat.sandbox import make_sandbox
+
+    with tempfile.TemporaryDirectory() as name:
+        root = sandboxes.write_shop(Path(name) / "shop")
+        samples = []
+        for _ in range(3 if quick else 9):
+            started = time.process_time()
+            make_sandbox(*sandboxes.open_shop(root))
+            samples.append(time.process_time() - started)
+    seconds = statistics.median(samples)
+    return Row(
+        "loading a world of 1.3 MB",
+        f"{seconds:.3f} s",
+        "0.1 s",
+        seconds <= 0.1,
+        "median; its suite opened, 1,550 rows read and checked, a sandbox made",
     )
 
 
@@ -244,4 +287,4 @@ def _bus():
     return suite, suite.load(next(entry for entry in entries if entry.id == "realtime-next-bus"))
 
 
-CALLS = (exact, near, searching, routing, judging, over_http, bootstrap)
+CALLS = (exact, near, searching, routing, writing, loading, judging, over_http, bootstrap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import cycle
 from types import SimpleNamespace
 
@@ -120,3 +121,56 @@ def trips():
         ends = (number * 5 % SIDE, number * 11 % SIDE), (number * 19 % SIDE, number * 23 % SIDE)
         points = [f"{LON + across * STEP:.4f},{LAT + along * STEP:.4f}" for across, along in ends]
         yield "route", {"origin": points[0], "destination": points[1], "mode": "driving"}
+
+
+# -- a world that changes: as large as the shop of tau2-bench ----------------------------------------------------------------
+
+
+def write_shop(root):
+    """Write the suite of a shop with 500 customers, 50 products and 1,000 orders, 1.3 MB as those of tau2-bench, and return its folder."""
+    sizes = {"customers": (500, 455), "products": (50, 1_950), "orders": (1_000, 950)}
+    tool = {
+        "name": "cancel_order",
+        "description": "Cancel an order.",
+        "effect": "write",
+        "parameters": {
+            "type": "object",
+            "properties": {"number": {"type": "string"}, "reason": {"type": "string", "enum": ["late", "mistake"]}},
+            "required": ["number", "reason"],
+        },
+    }
+    (root / "state").mkdir(parents=True)
+    (root / "suite.yaml").write_text('name: shop\nversion: "1"\nlicense: MIT\nschema_version: 1\n')
+    (root / "tools.yaml").write_text(json.dumps([tool]))
+    for name, (count, size) in sizes.items():
+        with (root / "state" / f"{name}.jsonl").open("w") as file:
+            for number in range(count):
+                part = {
+                    "id": f"i{number}",
+                    "name": f"{NAMES[number % 11]} cup",
+                    "price": number % 97 + 0.5,
+                    "there": True,
+                }
+                row = {"id": f"{name[0]}{number}", "status": "open", "parts": [part] * (size // 100)}
+                file.write(json.dumps(row) + "\n")
+    return root
+
+
+class Shop:
+    """The shop: an order that is cancelled says so, with each of its parts."""
+
+    def __init__(self, state):
+        self.orders, _, _ = (state[name] for name in ("orders", "customers", "products"))
+
+    def cancel_order(self, number, reason):
+        return self.orders.change(number, status="cancelled", why=reason)
+
+
+def open_shop(root):
+    """Return the case of a shop's suite that has been written, and the suite, opened."""
+    from pytest_mapsat.model import Case
+    from pytest_mapsat.suite import open_suite
+
+    suite = open_suite(root)
+    suite.sandboxes = (lambda case, suite: Shop,)
+    return Case.model_validate({"id": "c", "visible": {"query": "?"}, "truth": {}}), suite

@@ -90,7 +90,7 @@ def source_of(agent: object, spec: str) -> Source:
     return callable_source(agent, spec)
 
 
-def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools"] = "agent") -> object:
+def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ranker"] = "agent") -> object:
     """Return the object that ``module:attr`` names; dots lead further into it.
 
     Args:

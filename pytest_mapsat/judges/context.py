@@ -463,7 +463,7 @@ class Context:
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
-        return maybe_writing(self.calls, self.tools)
+        return maybe_writing(self.trajectory.all_calls, self.tools)
 
     @cached
     def end(self) -> End:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import (
     OBSERVATION,
+    QUALITY,
     SOFT_LEVELS,
     STATE,
     Case,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 #: The prompts in use, by file name: instructions for a whole dialogue and for windows of it, the material, and the second asking.
 PROMPTS = ("judge", "judge_window", "judge_dialogue", "judge_again")
-#: The instructions for what is judged beside the requirements, by kind of label.
+#: The instructions for what is judged beside the requirements, by kind of label; a quality is judged as requirements are.
 BESIDE_PROMPTS: Mapping[LabelKind, str] = {STATE: "judge_state", OBSERVATION: "judge_observation"}
 #: What stands among the dimensions for requirements that are followed through windows of the dialogue.
 WINDOWED = "windowed"
@@ -190,8 +191,8 @@ def dimension_of(requirement: Requirement) -> str:
 
 
 def has_levels(requirement: Requirement) -> bool:
-    """Return whether a requirement is judged by degrees: a soft one, unless its own check says that it holds or not."""
-    return requirement.kind == "soft" and requirement.check is None
+    """Return whether a requirement is judged by degrees: a quality, and a soft one, unless its own check says that it holds or not."""
+    return requirement.kind in ("soft", QUALITY) and requirement.check is None
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,9 @@ def _never_there(check: EndState, context: Context) -> str:
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
     ids = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
-    ids |= {change.id for call in context.calls for change in call.changed if change.table == check.table}
+    ids |= {
+        change.id for call in context.trajectory.all_calls for change in call.changed if change.table == check.table
+    }
     return next((str(value) for value in wanted if str(value) not in ids), "")
 
 

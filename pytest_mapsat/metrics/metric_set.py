@@ -13,6 +13,7 @@ from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
+    QUALITY,
     STATE,
     UNDECIDED,
     Blame,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 #: The entry point group in which installed packages name their metric sets: they hold outside pytest too.
 GROUP = "pytest_mapsat.metrics"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
-_ASKED = frozenset({STATE, OBSERVATION})
+_ASKED = frozenset({STATE, OBSERVATION, QUALITY})
 _NO_VALUE: tuple[Outcome, ...] = ("not_applicable", "unevaluated", "error")
 _NUMBERS = (int, float)
 #: Names that thresholds and summaries know already.
@@ -203,7 +204,7 @@ class MetricSet:
         name: what suites declare it by, under ``metrics:``, and ``mapsat_metrics`` of an ini file names it by.
         metrics: what it measures; names are unique over all metric sets.
         labels: kinds of labels that it reads besides those of the case's requirements: ``state`` for the steps, ``observation`` for the things that
-            replies name. A judge gives them only where a metric set asks.
+            replies name, ``quality`` for the fluency and safety of their words. A judge gives them only where a metric set asks.
         measure: from a metric_input to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``metric_input.fault`` is set then).
         names: of its metrics.

@@ -99,13 +99,15 @@ def _of_today(kind: str) -> str:
 Outcome = Literal["passed", "failed", "error", "unevaluated", "not_applicable"]
 #: The kinds of requirements, and kinds of a judge's own; not those that had other names before.
 LabelKind = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$"), AfterValidator(_of_today)]
-#: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, and of the things that replies name.
+#: Kinds of labels that a judge gives besides, where a metric set asks for them: of the steps of replies, of the things that replies name, of the replies as a whole.
 STATE: LabelKind = "state"
 OBSERVATION: LabelKind = "observation"
+#: A label of all replies of a dialogue together, ``quality:fluent`` or ``quality:safe``, which has the levels of a soft requirement.
+QUALITY: LabelKind = "quality"
 #: A label of a user's turn, which is a failed one: the user surely departed from the script.
 USER: LabelKind = "user"
 #: Kinds of labels that are about no requirement of the case.
-BESIDES = (STATE, OBSERVATION, USER)
+BESIDES = (STATE, OBSERVATION, QUALITY, USER)
 #: How the reason begins of a label that the judge cannot decide; no party is to blame.
 UNDECIDED = "undecided"
 

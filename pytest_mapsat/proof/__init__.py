@@ -18,6 +18,7 @@ from .mutants import HARMLESS, WRONG
 from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
+from .retrieval import OtherRanker, Retrieval, measure_retrieval
 
 __all__ = [
     "CERTIFICATE",
@@ -27,7 +28,9 @@ __all__ = [
     "Agreement",
     "AnswersProof",
     "JudgedDialogue",
+    "OtherRanker",
     "Proof",
+    "Retrieval",
     "Trial",
     "agreement_table",
     "answer_table",
@@ -36,6 +39,7 @@ __all__ = [
     "judging_of",
     "lacking",
     "lint_recordings",
+    "measure_retrieval",
     "parse_required",
     "play_oracle",
     "prove",

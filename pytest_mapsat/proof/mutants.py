@@ -425,7 +425,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
             continue
         for kind, words, changed in _changes(calls, at, step, end, suite):
             played = _played(case, suite, oracle, changed)
-            changes = net_changes(change for call in played.calls for change in call.changed)
+            changes = net_changes(change for call in played.all_calls for change in call.changed)
             if any(differences(end.changes, changes, ignored)):
                 yield kind, Mutant(words, played)
 

@@ -153,7 +153,8 @@ def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
     # One mapsat mark a domain: an -m expression matches any of them, but takes no lists. The first names the case, the
     # others are those of many cases: marks are what costs most of an item of ours.
     first = next(iter(entry.domains), "none")
-    named = pytest.mark.mapsat(case=entry.id, domain=first, difficulty=entry.difficulty, language=entry.language)
+    header = {"case": entry.id, "domain": first, "difficulty": entry.difficulty, "language": entry.language}
+    named = pytest.mark.mapsat(**{**entry.attributes, **header})
     return [named, *_shared_marks(entry.domains, entry.difficulty, entry.language)]
 
 

@@ -292,7 +292,7 @@ def offers_of(run: Run, suites: Sequence[Suite]) -> list[Offer]:
     offers: dict[tuple[str, str, str], Offer] = {}
     for card in run.cases:
         suite = homes.get(card.id)
-        for step in card.trajectory.calls if suite is not None else ():
+        for step in card.trajectory.all_calls if suite is not None else ():
             if suite is None or step.status != "miss" or step.tool not in suite.tools:
                 continue
             key = card.id, step.tool, _key(suite.tools[step.tool], card.id, step)

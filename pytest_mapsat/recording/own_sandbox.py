@@ -155,7 +155,7 @@ def recorded_steps(trajectory: Trajectory, tools: Mapping[str, Tool]) -> list[Re
             ),
             tools[step.tool],
         )
-        for step in trajectory.calls
+        for step in trajectory.all_calls
         if step.tool in tools and (_has(step, "recorded", ASKED) or _has(step, "simulated", SIMULATED))
     ]
 
@@ -166,7 +166,9 @@ def _has(step: Step, kind: str, note: str) -> bool:
 
 def unanswered_steps(trajectory: Trajectory) -> list[str]:
     """Return why the user's own tools, or a model in their place, gave no answer in an episode, a sentence for each call."""
-    notes = [step.provenance.note for step in trajectory.calls if step.provenance and step.provenance.kind == "miss"]
+    notes = [
+        step.provenance.note for step in trajectory.all_calls if step.provenance and step.provenance.kind == "miss"
+    ]
     marks = [(note, mark) for note in notes for mark in (_NO_TOOL_ANSWER, _NO_MODEL_ANSWER) if mark in note]
     return [f"case {trajectory.case}: {note.rpartition(mark)[2]}" for note, mark in marks]
 

@@ -36,7 +36,7 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
     for number, turn in enumerate(card.trajectory.turns):
         yield Line("")
         for step in turn.steps:
-            yield from _step(step, width, full=full)
+            yield from _step(step, width, "call" if turn.role == "agent" else "user call", full=full)
         paragraphs = turn.text.splitlines() or ["(nothing)"]
         for place, paragraph in enumerate(paragraphs):
             yield from _part("" if place else turn.role, paragraph, width, "" if turn.role == "user" else "bold")
@@ -61,14 +61,14 @@ def _memory(card: Scorecard, width: int, *, full: bool) -> Iterator[Line]:
         yield from _part("", spent, width) if (spent := view.spent_text(memory.usage)) else ()
 
 
-def _step(step: Step, width: int, *, full: bool) -> Iterator[Line]:
+def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
     most = _ALL if full else _RESULT
     if step.kind == "thought":
         yield from _part("thought", cut(printable(step.text), most), width)
         return
     kind = view.answered_by(step)
     style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
-    yield from _part("call", f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
+    yield from _part(name, f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
     yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:
         yield from _part("changed", cut(printable(view.changed_row(change)), most), width)

@@ -196,15 +196,15 @@ class _Text:
             for step in (step for step in turn.steps if step.kind == "call"):
                 calls += 1
                 if calls <= _CALLS:
-                    self._call(step)
+                    self._call(step, "" if turn.role == "agent" else "the user ")
             self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
         self._more(calls - _CALLS, "calls")
         if trajectory.ending != "done":
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 
-    def _call(self, step: Step) -> None:
+    def _call(self, step: Step, whose: str) -> None:
         kind = view.answered_by(step)
-        self.add(f"-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
+        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
         failed = kind in ("error", "refused", "over_limit")
         for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _RESULT), 9)

@@ -11,6 +11,7 @@ from pytest_mapsat.model import (
     MSB_METRICS,
     OBSERVATION,
     PASSED,
+    QUALITY,
     STATE,
     USER,
     Aggregate,
@@ -60,6 +61,7 @@ KIND_TITLES = {
     STATE: "step",
     USER: "the user's turn",
     OBSERVATION: "thing that is named",
+    QUALITY: "quality of the replies",
 }
 _WORST_FIRST: tuple[Outcome, ...] = ("failed", "error", "unevaluated", "not_applicable", "passed")
 _OUTCOMES = {"unevaluated": "undecided", "not_applicable": "not applicable"}

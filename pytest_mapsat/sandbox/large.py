@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Larger tables stay in their files, bytes; smaller ones are read whole.
 LARGE_BYTES = 1 << 20
+#: Bytes of a file that are read at once while an index is built.
+_AT_ONCE = 1 << 18
 #: Rows of one table that stays in its files.
 _MOST_ROWS = 4_000_000
 
@@ -114,6 +116,23 @@ class FileRows(Sequence[JsonObject]):
             row: JsonObject = from_json(file.read(length))
         return row
 
+    def read(self, places: Iterable[int]) -> Iterator[JsonObject]:
+        """Give the rows at some places, which ascend, from files that are read once. Raises InfrastructureError where one has changed."""
+        number, file = -1, None
+        try:
+            for at in places:
+                if number != (number := int(self._arrays["file"][at])):
+                    if file is not None:
+                        file.close()
+                    self._unchanged(number)
+                    file = self._paths[number].open("rb", buffering=_AT_ONCE)
+                if file is not None:
+                    file.seek(int(self._arrays["offset"][at]))
+                    yield from_json(file.read(int(self._arrays["length"][at])))
+        finally:
+            if file is not None:
+                file.close()
+
     def with_id(self, id_: str) -> list[int]:
         """Return the place of the row with an id; none where no row has it."""
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
@@ -128,11 +147,14 @@ class FileRows(Sequence[JsonObject]):
 
     def _open(self, number: int) -> IO[bytes]:
         if number not in self._files:
-            path = self._paths[number]
-            if _stamp(path) != self._stamps[number]:
-                raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
-            self._files[number] = path.open("rb", buffering=0)
+            self._unchanged(number)
+            self._files[number] = self._paths[number].open("rb", buffering=0)
         return self._files[number]
+
+    def _unchanged(self, number: int) -> None:
+        path = self._paths[number]
+        if _stamp(path) != self._stamps[number]:
+            raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
 
     def __del__(self) -> None:
         for file in getattr(self, "_files", {}).values():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from functools import cache
 from queue import Empty, SimpleQueue
 from threading import Thread
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from pydantic_core import to_json
 
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
@@ -27,6 +28,7 @@ from pytest_mapsat.model import (
     Tool,
     did_you_mean,
     digest,
+    json_size,
     mismatches,
     shown,
     tool_name,
@@ -35,7 +37,7 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, defined_at, in
 
 from .resolver import Answer, Resolver
 from .spec import BadArgumentsError, Call, UnanswerableError, argument_problems, spec_of
-from .state import NoSuchRowError, State, Table, as_seen, fresh, frozen, net_changes
+from .state import NoSuchRowError, State, Table, as_seen, fresh, net_changes, plain
 
 if TYPE_CHECKING:
     from .routes import Computed
@@ -51,6 +53,8 @@ _Made = TypeVar("_Made")
 #: How long a sandbox may take where it is in nobody's reply: to be made, to play what a case begins with, or its reference.
 _MOST_SECONDS = 60.0
 _MOST_CHARACTERS = 1_000_000
+#: Sums and products of a few numbers up to this are still numbers; what an id or a sum of money is lies far below.
+_LARGEST_NUMBER = 1e100
 #: What the result of every refusal says.
 _RESERVED = frozenset({"status", "message"})
 
@@ -366,7 +370,7 @@ class PythonSandbox:
         fitted: JsonObject = {}
         if not (problems := argument_problems(tool, arguments)):
             fitted = spec_of(tool).fitted(arguments)
-            problems = tuple(mismatches(tool.parameters, fitted))
+            problems = (*mismatches(tool.parameters, fitted), *_overflowing(fitted, "arguments"))
         if problems:
             return _error(f"{name}: {'; '.join(problems)}")
         return self._answered(tool, method, fitted)
@@ -397,9 +401,21 @@ class PythonSandbox:
             writing.allowed = False
         changed = writing.done()
         if changed:
-            self._writes = digest([self._writes, *(change.to_json() for change in changed)])
+            self._writes = digest([self._writes, *map(_written, changed)])
             self._made = None
         return Answer(result, "ok", Provenance(kind="computed"), changed, self._writes if changed else "")
+
+
+def _overflowing(value: Json, place: str) -> Iterator[str]:
+    """Yield where a number is so large that plain arithmetic with it overflows: the agent's fault, and not the world's that works with it."""
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _overflowing(member, f"{place}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            yield from _overflowing(item, f"{place}[{number}]")
+    elif isinstance(value, (int, float)) and abs(value) > _LARGEST_NUMBER:
+        yield f"{place}: found a number beyond {_LARGEST_NUMBER:g}"
 
 
 def _play(case: Case, sandbox: Sandbox) -> list[Answer]:
@@ -415,17 +431,33 @@ def _play(case: Case, sandbox: Sandbox) -> list[Answer]:
     return answers
 
 
+def _written(change: RowChange) -> JsonObject:
+    """Return a change as its ``to_json`` does, whose rows are plain JSON by now: pydantic would copy them once more."""
+    fields = (("before", change.before), ("after", change.after))
+    key = {} if change.key == "id" else {"key": change.key}
+    return {"table": change.table, "id": change.id, **key, **{name: row for name, row in fields if row is not None}}
+
+
 def _plain_result(method: Callable[..., Any], arguments: JsonObject) -> Json:
-    result = fresh(frozen(method(**arguments)))
-    if (size := len(json.dumps(result, ensure_ascii=False, allow_nan=False))) > _MOST_CHARACTERS:
+    result = plain(method(**arguments))
+    if (size := _characters(result)) > _MOST_CHARACTERS:
         raise ValueError(f"a result of {size:,} characters; at most {_MOST_CHARACTERS:,} are taken")
     return result
 
 
+def _characters(result: Json) -> int:
+    """Return how many characters a result has as JSON, or more than that while they are few: its bytes are counted five times as fast."""
+    try:
+        size = len(to_json(result))
+    except ValueError:  # half of a surrogate pair, which has no bytes
+        return json_size(result)
+    return size if size <= _MOST_CHARACTERS else json_size(result)
+
+
 def _refusal(tool: Tool, refused: Refused) -> Answer:
     try:
-        result = fresh(frozen({"status": "refused", "message": refused.reason, **refused.details}))
-    except TypeError as error:
+        result = plain({"status": "refused", "message": refused.reason, **refused.details})
+    except (TypeError, ValueError) as error:
         raise InfrastructureError(f"the sandbox broke in {tool.name}: its refusal is no JSON: {error}") from None
     return Answer(result, "refused", Provenance(kind="computed"))
 

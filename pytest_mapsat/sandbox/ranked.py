@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from threading import Lock
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 #: Characters of a query; no sensible one is longer, and time grows with it.
 _LONGEST = 1000
 _LISTED = 12
-#: So many parts are held in memory.
-_HELD = 2
+#: Parts with so many rows together are held in memory; one that has more is held alone.
+_HELD = 200_000
 _AS_TEXT = ParameterMatch()
 
 
@@ -80,18 +80,27 @@ class RankedParts:
     def index(self, part: str) -> PartIndex:
         """Return the index of a part."""
         with self._lock:
-            index = self._indexes.pop(part, None) or self._made(part)
-            while len(self._indexes) >= _HELD:
-                del self._indexes[next(iter(self._indexes))]
-            self._indexes[part] = index
+            index = self._indexes.pop(part, None)
+            if index is None:
+                rows = len(self.places[part])
+                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
+                    del self._indexes[next(iter(self._indexes))]
+                index = self._made(part)
+            self._indexes[part] = index  # the part searched last stands last
             return index
 
     def _made(self, part: str) -> PartIndex:
+        import numpy as np  # noqa: PLC0415  loaded where a large table is searched
+
         fields, book = self.answer.fields, self.lexicon.book
 
         def make() -> Arrays:
+            places = np.array(self.places[part], np.int64)
+            in_file = np.argsort(places)
+            ordered = places[in_file].tolist()
+            rows = self.rows.read(ordered) if isinstance(self.rows, FileRows) else (self.rows[at] for at in ordered)
             with resting():
-                return build((self.rows[int(at)] for at in self.places[part]), fields, book)
+                return build(rows, np.argsort(in_file), fields, book)
 
         if isinstance(self.rows, FileRows):
             holds = [[column, field.holds] for column, field in fields.items()]
@@ -277,6 +286,10 @@ class Ranker:
         suite: the suite.
         tool: the name of the tool.
 
+    Attributes:
+        answer: how the tool ranks.
+        parts: the parts of its table.
+
     Raises:
         UsageError: the suite has no such tool, or it does not rank.
     """
@@ -286,7 +299,8 @@ class Ranker:
         if not isinstance(answer, RankedAnswer):
             ranked = [name for name, other in suite.tools.items() if isinstance(other.answer, RankedAnswer)]
             raise UsageError(f"{shown(tool)} is no tool that ranks; there is {', '.join(ranked) or 'none'}")
-        self._answer, self._spec = answer, spec_of(suite.tools[tool])
+        self.answer, self._spec = answer, spec_of(suite.tools[tool])
+        self._tables = suite.tables
         self._ground = Ground(suite.tables, (), Context())
         self._parts = ranked_parts(self._ground, answer)
         self._vocabulary = vocabulary_of(suite.manifest)
@@ -306,14 +320,32 @@ class Ranker:
         Raises:
             ValueError: the tool would refuse the call; the message says why.
         """
-        call = self._spec.read({**(filters or {}), self._answer.text: text})
+        call = self._spec.read({**(filters or {}), self.answer.text: text})
         if part and part not in self._parts.places:
             raise UnanswerableError(
-                f"there is no {self._answer.part.column} {shown(part)}; there is {', '.join(self.parts)}"
+                f"there is no {self.answer.part.column} {shown(part)}; there is {', '.join(self.parts)}"
             )
-        return RankedCall(
-            self._ground, self._answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part
-        ).ids(limit)
+        return self._call(self._ground, call, part).ids(limit)
+
+    def part_of(self, arguments: Mapping[str, Json], context: Context) -> str:
+        """Return the part that a call searches.
+
+        Args:
+            arguments: of the call.
+            context: of the case, whose city counts where the call names none.
+
+        Raises:
+            ValueError: the tool would refuse the call; the message says why.
+        """
+        ranked = self._call(Ground(self._tables, (), context), self._spec.read(dict(arguments)))
+        return ranked.order(1)[0]
+
+    def rows(self, part: str) -> Iterator[JsonObject]:
+        """Yield the rows of a part, in the order of their ids; one at a time, however many there are."""
+        return (self._parts.row(part, at) for at in range(len(self._parts.places[part])))
+
+    def _call(self, ground: Ground, call: Call, part: str = "") -> RankedCall:
+        return RankedCall(ground, self.answer, self._spec, call, self._parts, vocabulary=self._vocabulary, part=part)
 
 
 def ranker_of(suite: SandboxSuite, tool: str) -> Ranker:

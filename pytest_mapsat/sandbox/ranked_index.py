@@ -28,6 +28,7 @@ _CHUNK = 1 << 16
 LONGEST_VALUE = 24
 #: How deep texts are looked for in a column of running text, and how many characters of one row count.
 _DEEP, _MOST_TEXT = 6, 20_000
+_NAN = float("nan")
 #: How finely the rarity of a word is told: eighths of a power of two.
 _EIGHTHS = 8
 
@@ -100,17 +101,19 @@ class _Sets:
         self._of_rows.extend(map(self.things.__getitem__, things))
         self._counts.append(len(self._of_rows) - before)
 
-    def packed(self, order: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the rows of all things in an order: how many, where they begin, and the lists of all."""
+    def packed(self, order: np.ndarray, by_id: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the rows of all things in an order: how many, where they begin, and the lists of all. ``by_id``: the rows in the order of their ids."""
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
-        count = len(self._counts)
-        things = np.frombuffer(self._of_rows, np.uint32) if self._of_rows else np.zeros(0, np.uint32)
+        counts = np.array(self._counts, np.int64)
+        begins = np.cumsum(counts) - counts
+        counts, begins = counts[by_id], begins[by_id]
+        shift = begins - (np.cumsum(counts) - counts)
+        things = np.array(self._of_rows, np.uint32)[np.repeat(shift, counts) + np.arange(int(counts.sum()))]
         sizes = np.bincount(things, minlength=len(self.things)).astype(np.uint32)
-        rows = np.repeat(np.arange(count, dtype=np.uint32), np.frombuffer(self._counts, np.uint32) if count else [])
-        rows = rows[np.argsort(things, kind="stable")]
+        rows = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)[np.argsort(things, kind="stable")]
         ends = np.cumsum(sizes, dtype=np.uint64)
-        pieces = [_packed(rows[int(ends[at] - sizes[at]) : int(ends[at])], count) for at in order]
+        pieces = [_packed(rows[int(ends[at] - sizes[at]) : int(ends[at])], len(counts)) for at in order]
         starts = np.cumsum([0, *map(len, pieces)], dtype=np.uint64)
         return {
             "size": sizes[order],
@@ -148,55 +151,82 @@ def _unpacked(words: np.ndarray, size: int, count: int) -> np.ndarray:
     return words[chunks:] + np.repeat(np.arange(chunks, dtype=np.uint32) << 16, words[:chunks])
 
 
-def build(rows: Iterable[JsonObject], fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
-    """Return the index of some rows, which come in the order of their ids.
+def build(rows: Iterable[JsonObject], by_id: np.ndarray, fields: Mapping[str, RankedField], book: Wordbook) -> Arrays:
+    """Return the index of some rows.
 
     Args:
-        rows: the rows.
+        rows: the rows, in any order.
+        by_id: the places of the rows in the order of their ids.
         fields: column -> what it holds.
         book: the declared words, for spellings that are one.
     """
-    import numpy as np  # noqa: PLC0415
-
-    values, strong, every = _Sets(), _Sets(), _Sets()
-    figures = {column: array("d") for column, field in fields.items() if field.holds == "figure"}
-    hours = {column: array("I") for column, field in fields.items() if field.holds == "hours"}
-    hour_texts: dict[str, dict[str, int]] = {column: {} for column in hours}
-    valued = [
-        (at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in ("name", "word", "words")
-    ]
-    running = [column for column, field in fields.items() if field.holds == "text"]
-    terms = _Terms(book)
-    count = 0
+    builder = _Builder(fields, book)
     for row in rows:
-        count += 1
-        held = dict.fromkeys((at, value) for at, column in valued for value in _values(row.get(column)))
-        values.add(held)
-        own = frozenset[str]().union(*[terms.of(value) for _, value in held if type(value) is str])
-        strong.add(own)
-        all_terms = set(own)
-        for column in running:
-            for running_text in _texts(row.get(column)):
-                terms.add(running_text, all_terms)
-        every.add(all_terms)
-        for column, amounts in figures.items():
-            amount = number(row.get(column))
-            amounts.append(float("nan") if amount is None else amount)
-        for column, codes in hours.items():
-            text = row.get(column)
-            known = hour_texts[column]
-            codes.append(known.setdefault(text if isinstance(text, str) else "", len(known)))
-    arrays: dict[str, np.ndarray] = {}
-    for name, sets in (("strong", strong), ("every", every)):
-        hashes = np.array([hashed(term) for term in sets.things], np.uint64)
-        order = np.argsort(hashes, kind="stable")
-        arrays[f"{name}.hash"] = hashes[order]
-        arrays |= {f"{name}.{key}": held for key, held in sets.packed(order).items()}
-    arrays |= {f"values.{key}": held for key, held in values.packed(np.arange(len(values.things))).items()}
-    arrays |= _value_arrays(list(values.things), book)
-    arrays |= {f"figure.{column}": np.frombuffer(amounts, np.float64) for column, amounts in figures.items() if count}
-    arrays |= {f"hours.{column}": np.frombuffer(codes, np.uint32) for column, codes in hours.items() if count}
-    return Arrays({"rows": count, "hours": {column: list(known) for column, known in hour_texts.items()}}, arrays)
+        builder.add(row)
+    return builder.done(by_id)
+
+
+class _Builder:
+    """Takes rows in, one after another, and returns their index."""
+
+    def __init__(self, fields: Mapping[str, RankedField], book: Wordbook) -> None:
+        def holding(*kinds: str) -> list[tuple[int, str]]:
+            return [(at, column) for at, (column, field) in enumerate(fields.items()) if field.holds in kinds]
+
+        self._book = book
+        self._terms = _Terms(book)
+        self._valued, self._running = holding("name", "word", "words"), holding("text")
+        self._named = {at for at, _ in holding("name")}
+        self._figures = {column: array("d") for _, column in holding("figure")}
+        self._hours = {column: (_Numbers(), array("I")) for _, column in holding("hours")}
+        self._values, self._strong, self._weak = _Sets(), _Sets(), _Sets()
+        self._count = 0
+
+    def add(self, row: JsonObject) -> None:
+        """Take the next row in."""
+        self._count += 1
+        held = dict.fromkeys((at, value) for at, column in self._valued for value in _values(row.get(column)))
+        self._values.add(held)
+        own: set[str] = set()
+        for at, value in held:
+            if type(value) is str:
+                if at in self._named:
+                    self._terms.add(value, own)
+                else:
+                    own |= self._terms.of(value)
+        self._strong.add(own)
+        others: set[str] = set()
+        for _, column in self._running:
+            for text in _texts(row.get(column)):
+                self._terms.add(text, others)
+        self._weak.add(others - own)
+        for column, amounts in self._figures.items():
+            value = row.get(column)
+            amount = value if type(value) is int else number(value)
+            amounts.append(_NAN if amount is None else amount)
+        for column, (numbers, codes) in self._hours.items():
+            hours = row.get(column)
+            codes.append(numbers[hours if isinstance(hours, str) else ""])
+
+    def done(self, by_id: np.ndarray) -> Arrays:
+        """Return the index of the rows that were taken in, by their ids."""
+        import numpy as np  # noqa: PLC0415
+
+        arrays: dict[str, np.ndarray] = {}
+        for name, sets in (("strong", self._strong), ("weak", self._weak)):
+            hashes = np.array([hashed(term) for term in sets.things], np.uint64)
+            order = np.argsort(hashes, kind="stable")
+            arrays[f"{name}.hash"] = hashes[order]
+            arrays |= {f"{name}.{key}": held for key, held in sets.packed(order, by_id).items()}
+        values = self._values
+        arrays |= {f"values.{key}": held for key, held in values.packed(np.arange(len(values.things)), by_id).items()}
+        arrays |= _value_arrays(list(values.things), self._book)
+        arrays |= {
+            f"figure.{column}": np.array(amounts, np.float64)[by_id] for column, amounts in self._figures.items()
+        }
+        arrays |= {f"hours.{column}": np.array(codes, np.uint32)[by_id] for column, (_, codes) in self._hours.items()}
+        hours = {column: list(numbers) for column, (numbers, _) in self._hours.items()}
+        return Arrays({"rows": self._count, "hours": hours}, arrays)
 
 
 def _values(value: Json) -> Iterator[Any]:
@@ -305,12 +335,24 @@ class PartIndex:
 
         scores = np.zeros(self.count, np.int32)
         hashes = np.array([hashed(term) for term in terms], np.uint64)
-        for name, weight in (("every", 1), ("strong", 2)):
-            keys, sizes = self._arrays[f"{name}.hash"], self._arrays[f"{name}.size"]
-            for at, wanted in zip(np.searchsorted(keys, hashes).tolist(), hashes, strict=True):
-                if at < len(keys) and keys[at] == wanted:
-                    self._add(scores, name, at, weight * _rarity(self.count, int(sizes[at])))
+        held = {name: self._places(name, hashes) for name in ("strong", "weak")}
+        for strong, weak in zip(held["strong"], held["weak"], strict=True):
+            places = (("strong", strong, 3), ("weak", weak, 1))
+            having = sum(int(self._arrays[f"{name}.size"][at]) for name, at, _ in places if at is not None)
+            for name, at, weight in places:
+                if at is not None:
+                    self._add(scores, name, at, weight * _rarity(self.count, having))
         return scores
+
+    def _places(self, name: str, hashes: np.ndarray) -> list[int | None]:
+        """Return where words stand among those that names and words have, or running texts alone; None for one that none has."""
+        import numpy as np  # noqa: PLC0415
+
+        keys = self._arrays[f"{name}.hash"]
+        places = np.searchsorted(keys, hashes).tolist()
+        return [
+            at if at < len(keys) and keys[at] == wanted else None for at, wanted in zip(places, hashes, strict=True)
+        ]
 
     def _add(self, to: np.ndarray, name: str, at: int, amount: int) -> None:
         """Add an amount to the rows that have one thing."""

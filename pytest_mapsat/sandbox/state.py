@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, RowChange, RowPatch, did_you_mean, same, shown
 
 Index = TypeVar("Index")
 _FLAT = frozenset({str, int, float, bool, type(None)})
+#: Those of which every value is one of JSON.
+_SURE = _FLAT - {float}
 
 
 def fresh(value: Json) -> Json:
@@ -195,18 +198,38 @@ class RowList(_Plain, list[Any]):
         return list, (fresh(self),)
 
 
-def frozen(value: Json, depth: int = 0) -> Json:
-    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows. Raises TypeError for anything else."""
+def frozen(value: Json) -> Json:
+    """Return JSON data that cannot be changed: objects are rows, lists are lists of rows. Raises TypeError or ValueError for anything else."""
+    return _made(value, Row, RowList, 0)
+
+
+def plain(value: Any) -> Json:
+    """Return what code of others gives as plain data of our own. Raises TypeError or ValueError where it is no JSON value."""
+    # What is frozen is JSON already.
+    return fresh(value) if type(value) in (Row, RowList) else _made(value, dict, list, 0)
+
+
+def _made(value: Any, row: type[dict[str, Any]], rows: type[list[Any]], depth: int) -> Any:
+    kind = type(value)
+    if kind in _FLAT:
+        if kind is float and not isfinite(value):
+            raise ValueError(f"Out of range float values are not JSON compliant: {value}")
+        return value
     if depth > _DEEPEST:
         raise TypeError(f"nested deeper than {_DEEPEST}")
-    if isinstance(value, (Row, RowList)) or value is None or isinstance(value, (str, int, float, bool)):
+    if kind in (Row, RowList) and row is Row:
         return value
-    if isinstance(value, Mapping):
-        if not all(isinstance(name, str) for name in value):
-            raise TypeError("the names of an object are strings")
-        return Row({name: frozen(member, depth + 1) for name, member in value.items()})
+    if isinstance(value, (dict, Mapping)):
+        members = {}
+        for name, member in value.items():
+            if type(name) is not str and not isinstance(name, str):
+                raise TypeError("the names of an object are strings")
+            members[name] = member if type(member) in _SURE else _made(member, row, rows, depth + 1)
+        return members if row is dict else row(members)
     if isinstance(value, (list, tuple)):
-        return RowList(frozen(item, depth + 1) for item in value)
+        return rows([item if type(item) in _SURE else _made(item, row, rows, depth + 1) for item in value])
+    if isinstance(value, (str, int)):
+        return value
     raise TypeError(f"{shown(value)} is no JSON value")
 
 
@@ -221,10 +244,22 @@ class NoSuchRowError(KeyError):
         return self.told
 
 
+class _Shared(dict[str, Any]):
+    """The rows that all episodes start from, by their ids; each is frozen when it is first read."""
+
+    def row(self, row_id: object) -> Row | None:
+        row = self.get(cast("str", row_id))
+        if row is None or type(row) is Row:
+            return row
+        made: Row = frozen(row)
+        self[cast("str", row_id)] = made
+        return made
+
+
 class Rows(Mapping[str, Row]):
     """One table in one episode, by the ids of its rows, which stand in the column ``key``: rows that have not changed are shared with all other episodes."""
 
-    def __init__(self, name: str, key: str, shared: Mapping[str, Row], writing: Writing) -> None:
+    def __init__(self, name: str, key: str, shared: _Shared, writing: Writing) -> None:
         self.name = name
         self.key = key
         self._shared = shared
@@ -232,7 +267,7 @@ class Rows(Mapping[str, Row]):
         self._writing = writing
 
     def __getitem__(self, row_id: str) -> Row:
-        row = self._own[row_id] if row_id in self._own else self._shared.get(row_id)
+        row = self._own[row_id] if row_id in self._own else self._shared.row(row_id)
         if row is None:
             raise NoSuchRowError(self.name, row_id)
         return row
@@ -277,7 +312,7 @@ class Rows(Mapping[str, Row]):
         for row_id, row in self._own.items():
             if row_id not in self._shared and row is not None:
                 yield RowPatch(table=self.name, add=(fresh(row),))
-            elif row_id in self._shared and row is not self._shared[row_id]:
+            elif row_id in self._shared and row is not self._shared.row(row_id):
                 change = {"hide": True} if row is None else {"set": fresh(row)}
                 yield RowPatch(table=self.name, where={self.key: row_id}, **change)
 
@@ -311,12 +346,18 @@ class Writing:
 
     def done(self) -> tuple[RowChange, ...]:
         """Return what the call has changed, by table and id, and forget it."""
-        changes = [
-            RowChange(table=name, id=row_id, key=rows.key, before=fresh(row), after=fresh(rows.get(row_id)))
-            for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0])
-        ]
+        changes = []
+        for (name, row_id), (rows, row) in sorted(self._before.items(), key=lambda item: item[0]):
+            before, new = fresh(row), rows.get(row_id)
+            # Most columns are those that were there: they are copied once.
+            after = new and {
+                column: before[column] if row and column in row and row[column] is value else fresh(value)
+                for column, value in new.items()
+            }
+            if before != after:
+                changes.append(RowChange(table=name, id=row_id, key=rows.key, before=before, after=after))
         self._before.clear()
-        return tuple(change for change in changes if change.before != change.after)
+        return tuple(changes)
 
 
 class State(Mapping[str, Rows]):
@@ -355,8 +396,8 @@ class State(Mapping[str, Rows]):
         if name not in self._rows:
             table = self._tables[name]
 
-            def by_id(listed: Sequence[JsonObject]) -> Mapping[str, Row]:
-                rows: dict[str, Row] = {}
+            def by_id(listed: Sequence[JsonObject]) -> _Shared:
+                rows = _Shared()
                 for number, row in enumerate(listed, 1):
                     row_id = row.get(key)
                     if not isinstance(row_id, str) or row_id in rows:
@@ -364,7 +405,7 @@ class State(Mapping[str, Rows]):
                         first = [*rows].index(row_id) + 1 if isinstance(row_id, str) else 0
                         wrong = f"{table.place(first)} has it, too" if first else "expected a text"
                         raise InfrastructureError(f"{table.place(number)}: {key} is {shown(row_id)}: {wrong}")
-                    rows[row_id] = frozen(row)
+                    rows[row_id] = row
                 return rows
 
             shared = table.index(("frozen", key), by_id)

@@ -116,9 +116,19 @@ def errors_of(
             name = getattr(noun, field)
             yield from _tool_named(name, (*place, field), tools, _caller(noun, place))
     yield from _expected(case)
+    yield from _end_of_both(case, tools)
     if case.world != World():
         changed = {name: tables[name] for name in {overlay.table for overlay in overlays} & tables.keys()}
         yield from _world(case, tools, {**tables, **as_seen(changed, overlays)})
+
+
+def _end_of_both(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
+    """Give that the oracle's calls are the reference of a case whose user writes, too."""
+    calls = (call.tool for answer in case.truth.user.answers for call in answer.calls)
+    writes = next((name for name in calls if name in tools and tools[name].effect == "write"), None)
+    if case.truth.end == "oracle" and writes is not None:
+        message = f"found 'oracle', but the user makes calls of its own that write, such as {writes}"
+        yield _error("no-reference", ("truth", "end"), message, "list the calls of agent and user in their order")
 
 
 def _caller(noun: Noun, place: Place) -> Literal["agent", "user", "anyone"]:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -59,6 +59,9 @@ from .recordings import PlacedRecording, Span, SpanReader, index_recordings, rea
 from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
 from .tables import OVERLAYS, read_state
 from .tools import answer_problems, ranked_tables, read_tools
+
+#: So many rows of a table that stays in its files show which columns there are.
+_SHAPING = 5000
 
 
 def find_suite(path: Path) -> Path | None:
@@ -322,10 +325,15 @@ class Suite:
 
     @cached_property
     def _shapes(self) -> Mapping[str, Json]:
-        """The made-up results by tool. Every row is looked at for them, so a lint of many cases makes them once."""
-        from pytest_mapsat.sandbox import shape_of  # noqa: PLC0415 (only where results are made up)
+        """The made-up results by tool. Every row is looked at for them, some thousands of a large table, so a lint of many cases makes them once."""
+        from pytest_mapsat.sandbox import FileRows, shape_of  # noqa: PLC0415 (only where results are made up)
 
-        rows = {name: [row for row, _ in self.state.rows(name)] for name in self.tables}
+        rows = {
+            name: [
+                row for row, _ in islice(self.state.rows(name), _SHAPING if isinstance(table.rows, FileRows) else None)
+            ]
+            for name, table in self.tables.items()
+        }
         return {name: shape_of(tool, rows) for name, tool in self.tools.items()}
 
     def recording_spans(self) -> Mapping[str, list[Span]]:

@@ -26,12 +26,14 @@ def test_marker_expressions_choose_cases(project: pytest.Pytester, expression: s
 
 
 def test_a_case_of_several_domains_is_chosen_by_each(pytester: pytest.Pytester) -> None:
-    cases = [tiny_suite.case("both", domains=["navigation", "search"]), tiny_suite.case("one")]
+    both = tiny_suite.case("both", domains=["navigation", "search"], attributes={"gold": "doubtful", "case": "other"})
+    cases = [both, tiny_suite.case("one")]
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.jsonl": cases})
     pytester.makepyfile(good=tiny_suite.GOOD)
     for expression in (
         'search and mapsat(domain="search", difficulty="L1")',
         'mapsat(case="both", domain="navigation")',
+        'mapsat(gold="doubtful")',
     ):
         pytester.runpytest(AGENT, "-m", expression).assert_outcomes(passed=1, deselected=1)
     pytester.runpytest(AGENT, "-k", "search").assert_outcomes(passed=1, deselected=1)

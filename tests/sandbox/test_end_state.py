@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.model import RowChange, Step, Trajectory, Turn, same
-from pytest_mapsat.sandbox import End, EndError, Table, differences, net_changes
+from pytest_mapsat.sandbox import End, EndError, State, Table, differences, net_changes
 
 ORDERS = Table("orders", ({"id": "A1", "status": "open", "total": 20}, {"id": "A2", "status": "open", "total": 35}))
 A1, A2 = ORDERS.rows
@@ -185,3 +185,34 @@ def test_one_altered_column_is_always_told(new, data):
     ended = [*wanted]
     ended[at] = ended[at].model_copy(update={"after": {**ended[at].after, "extra": "changed"}})
     assert differ(wanted, ended) != []
+
+
+# -- independent writes --------------------------------------------------------------------------------------------------
+
+
+@given(
+    writes=st.lists(
+        st.tuples(st.sampled_from(["A1", "A2", "A3", "new1", "new2"]), st.sampled_from(["status", "total"]), st.integers(0, 3)),
+        max_size=6,
+        unique_by=lambda write: write[:2],
+    ),
+    data=st.data(),
+)  # fmt: skip
+def test_independent_writes_in_two_orders_come_to_the_same_end(writes, data):
+    """Writes of different columns touch nothing of each other; a new row is there with the first of its own."""
+
+    def played(order):
+        state = State({"orders": ORDERS})
+        rows, steps = state["orders"], []
+        for row_id, column, value in order:
+            if row_id in rows:
+                rows.change(row_id, **{column: value})
+            elif row_id.startswith("new"):
+                rows.add({"id": row_id, "status": None, "total": None, column: value})
+            steps.append(state.writing.done())
+        return end(*steps)
+
+    first, other = played(writes), played(data.draw(st.permutations(writes)))
+    assert first.changes == other.changes
+    assert list(differences(first.changes, other.changes)) == []
+    assert sorted(map(str, first.rows("orders"))) == sorted(map(str, other.rows("orders")))

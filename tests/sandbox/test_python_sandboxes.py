@@ -233,6 +233,13 @@ def test_strict_arguments_are_taken_as_they_are_or_refused(tmp_path):
     assert sandbox.call("find_order", {"number": "o1"}).status == "ok"
 
 
+@pytest.mark.parametrize("size", [10**300, -1e308])
+def test_a_number_with_which_arithmetic_overflows_is_the_callers_error(tmp_path, size):
+    answer = booking_sandbox(tmp_path).call("book", {"party": {"size": int(size)}})
+    assert answer.status == "error"
+    assert answer.result["message"] == "book: arguments.party.size: found a number beyond 1e+100"
+
+
 @pytest.mark.parametrize("name", ["status", "message"])
 def test_a_refusal_overwrites_nothing_that_every_refusal_says(name):
     with pytest.raises(TypeError, match=f"Refused: {name} of the result is set already"):

@@ -1,5 +1,6 @@
 """Where a case begins: rows laid over the tables, calls played on them, and neither of them a change of the episode."""
 
+import phone
 import pytest
 import shop
 
@@ -122,3 +123,9 @@ def test_a_case_names_only_tools_of_who_is_to_call_them(tmp_path, part, tool):
     }
     with pytest.raises(SuiteError, match=f"cannot call '{tool}': its tool says by: "):
         suite_of(tmp_path, {}, **{part: parts[part]})
+
+
+def test_an_end_that_is_the_oracles_is_refused_where_the_user_writes_too(tmp_path):
+    case = phone.case(truth={"end": "oracle", "oracle": [{"calls": [{"tool": "reset_line"}], "say": "Done."}]})
+    with pytest.raises(SuiteError, match="the user makes calls of its own that write, such as zebra_airplane"):
+        phone.opened(tmp_path, case)

@@ -182,7 +182,7 @@ class _Evalsets:
                 before,
                 place,
                 match=match,
-                group={"name": _safe(case.eval_id), "order": number} if len(parts) > 1 else None,
+                group={"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None,
             )
         if not parts:
             self._refuse("cases", place, "the case has no conversation")

@@ -31,6 +31,8 @@ from .worlds import WORLDS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _UNSAFE_NAME = re.compile(r"\W+")
+#: How ids of trials end, and no id of a case.
+_TRIAL = re.compile(r"-t\d+$")
 _LONGEST_ID, _LONGEST_TEXT = 60, 2_000
 _SIDES = {"assistant": "agent", "user": "user"}
 _PART_OF = {prefix: part for part, prefix in PARTS.items()}
@@ -117,7 +119,7 @@ class Conversion:
         """Return the case without what is asked of it."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
-        if plain != self.task.id or len(case_id) > _LONGEST_ID:
+        if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
             case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
         messages, calls, query = self._history()
         return {

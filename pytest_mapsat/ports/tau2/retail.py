@@ -38,7 +38,8 @@ class RetailWorld(Calculating):
     @tool()
     def find_user_id_by_email(self, email: Annotated[str, Field(description="such as 'something@example.com'")]) -> str:
         """Find the id of a user by e-mail address."""
-        return self._only(user_id for user_id, user in self.rows("users").items() if fold(user["email"]) == fold(email))
+        wanted = fold(email)
+        return self._only(user_id for user_id, user in self.rows("users").items() if fold(user["email"]) == wanted)
 
     @tool()
     def find_user_id_by_name_zip(self, first_name: str, last_name: str, zip: str) -> str:  # noqa: A002  its published name

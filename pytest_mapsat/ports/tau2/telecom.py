@@ -81,7 +81,8 @@ class TelecomWorld(Phone):
         self, full_name: str, dob: Annotated[str, Field(description="date of birth, YYYY-MM-DD")]
     ) -> list[JsonObject]:
         """Find customers by full name and date of birth."""
-        named = (row for row in self.rows("customers").values() if fold(row["full_name"]) == fold(full_name))
+        wanted = fold(full_name)
+        named = (row for row in self.rows("customers").values() if fold(row["full_name"]) == wanted)
         return [row for row in named if row["date_of_birth"] == dob]
 
     @tool()

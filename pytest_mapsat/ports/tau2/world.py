@@ -182,7 +182,7 @@ class Calculating(World):
     @tool()
     def calculate(self, expression: Expression) -> str:
         """Work out an arithmetic expression, to two decimals."""
-        return str(round(float(_value(expression)), 2))
+        return str(round(_value(expression), 2))
 
 
 _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -199,7 +199,7 @@ def _value(expression: str) -> float:
     if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
         raise Refused("an expression has up to 500 characters: digits, + - * /, parentheses and blanks")
     try:
-        return _of_node(ast.parse(expression.strip(), mode="eval").body)
+        return float(_of_node(ast.parse(expression.strip(), mode="eval").body))
     except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         raise Refused("the expression cannot be worked out") from None
 
@@ -227,7 +227,8 @@ def key_like(rows: Mapping[str, Row], key: str) -> str:
     """Return the id among some rows that a text means whatever its case; the text itself where none does."""
     if key in rows:
         return key
-    return next((row_id for row_id in rows if fold(row_id) == fold(key)), key)
+    meant = fold(key)  # once: an agent may give a text of any length
+    return next((row_id for row_id in rows if fold(row_id) == meant), key)
 
 
 def over(usual: Any, given: Any) -> Any:

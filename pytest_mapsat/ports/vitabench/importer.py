@@ -272,11 +272,16 @@ class Building:
             message = (
                 f"the required orders cannot be placed as they stand: {reference.problem}; vita_orders does not apply"
             )
-            self.log.note("unplaceable", place, message, leaves="required orders")
+            self.log.note("unplaceable", place, message, leaves="lists of required orders")
         elif reference.end is None:
             self.log.note("no_orders", place, "the task requires no orders; vita_orders does not apply")
         for kind, message in reference.notes:
             self.log.note(kind, place, message)
+        if odd := task.unknown_domains:
+            message = (
+                f"domain: found {'; '.join(odd)}; taken from what the environment sells: {', '.join(task.domains)}"
+            )
+            self.log.note("domain", place, message)
         if not task.evaluation_criteria.rubrics:
             self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
 

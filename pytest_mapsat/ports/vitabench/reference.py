@@ -14,11 +14,9 @@ from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.sandbox import State, Table
 
 from .orders import new_forms, standing
-from .tasks import KINDS, Kept, Offer, Order, Ordered, Task, label_of
+from .tasks import KINDS, Kept, Offer, Order, Ordered, Task, domain_of, label_of
 from .worlds import WORLDS, world_named
 
-#: Which domain a kind of order belongs to; all others are of ``ota``.
-_DOMAIN = {"delivery": "delivery", "instore": "instore"}
 #: The parameter with the product, by kind.
 _PRODUCT = {
     "hotel": "room_id",
@@ -182,7 +180,7 @@ class _Player:
     def _place(self, order: Order) -> None:
         """Place an order and pay it where it is required paid. Raises UnplaceableError."""
         kind, shop = order.order_type, order.store_id
-        if kind not in KINDS or _DOMAIN.get(kind, "ota") not in self._task.domains:
+        if kind not in KINDS or domain_of(kind) not in self._task.domains:
             raise UnplaceableError(
                 f"order {order.order_id} is of the kind {shown(kind)}, which is not of the task's domain {self._task.domain}"
             )
@@ -230,7 +228,10 @@ class _Player:
         arguments: JsonObject = {KINDS[kind][1]: shop, _PRODUCT[kind]: product.product_id, "user_id": self._world.user}
         if kind == "hotel":
             return [self._call("create_hotel_order", **arguments) for _ in range(min(product.quantity, 1000))]
-        arguments |= {"quantity": product.quantity} | ({} if kind == "taxi" else {"date": product.date})
+        arguments["quantity"] = product.quantity
+        if kind != "taxi":
+            days = (offer.date for offer in self._offers(shop) if offer.product_id == product.product_id)
+            arguments["date"] = product.date or next(days, "")
         return [self._call(f"create_{kind}_order", **arguments)]
 
     def _keep(self, booking: Kept) -> None:

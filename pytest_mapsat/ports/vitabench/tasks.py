@@ -6,6 +6,7 @@ and their like) are in no row, so that no tool can show them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -26,10 +27,23 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "train": ("trains", "train_id"),
     "taxi": ("taxis", "taxi_id"),
 }
-#: How the source names the domains.
-_DOMAINS = {"delivery": "delivery", "instore": "instore", "ota": "ota"} | dict.fromkeys(
-    ("in-store", "in-store consumption", "in_store"), "instore"
-)
+#: How the source names the domains, and its translations do.
+_DOMAINS = {
+    name: domain
+    for domain, names in {
+        "delivery": ("delivery", "外卖"),
+        "instore": ("instore", "in-store", "in_store", "in-store consumption", "到店", "到店消费"),
+        "ota": ("ota", "online travel", "酒旅", "旅行"),
+    }.items()
+    for name in names
+}
+
+
+def domain_of(kind: str) -> str:
+    """Return the domain of a kind of order."""
+    return kind if kind in ("delivery", "instore") else "ota"
+
+
 _TARGET = "target"
 
 
@@ -325,18 +339,28 @@ class Task(Part):
     message_history: tuple[JsonObject, ...] = ()
 
     @property
+    def unknown_domains(self) -> list[str]:
+        """What it calls its domains and is none, each with the one that may be meant."""
+        odd = [name for name in self._names if name not in _DOMAINS]
+        return [" ".join(filter(None, (shown(name), did_you_mean(name, _DOMAINS)))) for name in odd]
+
+    @property
     def domains(self) -> tuple[str, ...]:
-        """Its domains by their names here. Raises ValueError for one that there is not."""
-        listed = []
-        for name in self.domain.split(","):
-            if name.strip().lower() not in _DOMAINS:
-                hint = (
-                    did_you_mean(name.strip(), _DOMAINS)
-                    or "expected delivery, instore, ota, or some of them with commas"
-                )
-                raise ValueError(f"domain: found {shown(name.strip())}; {hint}")
-            listed.append(_DOMAINS[name.strip().lower()])
-        return tuple(dict.fromkeys(listed))
+        """Its domains by their names here; where one is not known, also those that its environment sells something of.
+
+        Raises:
+            ValueError: there is none.
+        """
+        domains = [_DOMAINS[name] for name in self._names if name in _DOMAINS]
+        if self.unknown_domains:
+            domains += [domain_of(kind) for kind, _, _ in self.environment.sold()]
+        if not domains:
+            raise ValueError(f"domain: found {'; '.join(self.unknown_domains)}, expected delivery, instore, ota")
+        return tuple(dict.fromkeys(domains))
+
+    @property
+    def _names(self) -> list[str]:
+        return [name.strip().lower() for name in re.split("[,，、]", self.domain)]
 
 
 def label_of(label: Mapping[str, str] | JsonObject) -> str:

@@ -22,6 +22,9 @@ _OWN = frozenset({"id", "kind", "shop", "place"})
 #: A search lists no more than this; below these likenesses (0 to 100) an address or a city is not recognised.
 _LISTED = 100
 _LEAST_ADDRESS, _LEAST_CITY = 30, 50
+#: So many keywords of a call count, and so much of each, or of an address; years that a call may name.
+_MOST_WORDS, _LONGEST = 20, 200
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?")
 _WORD = re.compile(r"\w+")
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]\d.*)?")
@@ -36,6 +39,8 @@ def moment_of(text: str) -> str:
     parts = _MOMENT.fullmatch(text.strip())
     if parts is None:
         raise ValueError(f"found {shown(text)}, expected a time such as 2025-06-21 11:20:00")
+    if not _FIRST_YEAR <= int(parts[1]) <= _LAST_YEAR:
+        raise ValueError(f"found the year {parts[1]}, expected {_FIRST_YEAR} to {_LAST_YEAR}")
     return f"{datetime(*(int(part or 0) for part in parts.groups())):%Y-%m-%d %H:%M:%S}"  # type: ignore[arg-type]  # noqa: DTZ001
 
 
@@ -80,7 +85,7 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
     if text in candidates:
         return text
-    meant = _words(text)
+    meant = _words(text[:_LONGEST])
     scored = [
         ((fuzz.partial_ratio(meant, words), fuzz.ratio(meant, words)), -at, other)
         for at, other in enumerate(candidates)
@@ -92,7 +97,7 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
 
 def ranked(rows: Iterable[Row], text_of: Callable[[Row], str], keywords: Sequence[str]) -> list[Row]:
     """Return rows by how well their texts hold the keywords, the best first; equals stay in their order."""
-    words = [word for word in map(_words, keywords) if word]
+    words = [words for word in keywords[:_MOST_WORDS] if (words := _words(word[:_LONGEST]))]
 
     def unlike(row: Row) -> float:
         text = _words(text_of(row))

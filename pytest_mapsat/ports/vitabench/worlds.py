@@ -17,6 +17,7 @@ from .world import World, alike, asked_for, day_of, moment_of, seen
 
 #: A courier needs so long for any way, and so much longer for each metre, minutes.
 _COURIER_MIN, _COURIER_MIN_PER_M = 25, 0.00651
+_MOST_PRODUCTS = 100
 #: How much of a city's name a text must have, 0 to 100.
 _SAME_CITY = 80
 
@@ -62,7 +63,9 @@ class Delivery(World):
         """Order products of one store."""
         self._is_user(user_id)
         store = self._shop("delivery", store_id)
-        if not product_ids or len(product_ids) != len(product_cnts) or min(product_cnts) < 1:
+        if not 1 <= len(product_ids) <= _MOST_PRODUCTS:
+            raise Refused(f"an order has 1 to {_MOST_PRODUCTS} products", products=len(product_ids))
+        if len(product_ids) != len(product_cnts) or min(product_cnts) < 1:
             raise Refused("each product needs a count of at least 1, in the same order", product_cnts=product_cnts)
         dispatched = asked_for(moment_of, "dispatch_time", dispatch_time)
         if dispatched < self.now:
@@ -83,7 +86,10 @@ class Delivery(World):
         there = here.get("longitude", longitude), here.get("latitude", latitude)
         metres = self.longitude_latitude_to_distance(longitude, latitude, *there)
         minutes = self.delivery_distance_to_time(metres)
-        arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
+        try:
+            arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
+        except OverflowError:
+            raise Refused(f"dispatch_time {dispatched} is too late") from None
         return self._place(
             "delivery",
             store_id,
@@ -430,7 +436,7 @@ class Ota(World):
 
 def _is_in(city: str, text: str) -> bool:
     """Return whether a text, an address or the name of a city, is of a city."""
-    named = city.strip().casefold().removesuffix(" city").removesuffix("市").strip()
+    named = city[:200].strip().casefold().removesuffix(" city").removesuffix("市").strip()
     return alike(named, text.casefold()) >= _SAME_CITY
 
 

@@ -74,7 +74,7 @@ def test_a_conversation_is_query_script_calls_and_recordings(garden) -> None:
 
 def test_what_no_reply_asks_for_begins_another_case_of_the_group(garden) -> None:
     first, second = garden[0]["two-wishes"], garden[0]["two-wishes-2"]
-    assert (first.group.name, first.group.order, second.group.order) == ("two-wishes", 0, 1)
+    assert (first.group.name, first.group.order, second.group.order) == ("two-wishes", 1, 2)
     assert second.visible.query == "Then switch the pump on."
     assert second.visible.context.history == ("user: Is it raining?", "assistant: It is dry 🌞.")
 

@@ -1,5 +1,7 @@
 """The airline of tau2-bench: its real tasks over a made-up database that fits them, and the rules of its desk."""
 
+from time import perf_counter
+
 import pytest
 import tau2_layout
 from fitted_airline import CABINS, available, flight, method, reservation, user
@@ -8,6 +10,7 @@ from tests_data import data_dir
 
 from pytest_mapsat.ports.tau2.airline import AirlineWorld
 from pytest_mapsat.ports.tau2.importer import import_tau2
+from pytest_mapsat.ports.tau2.world import key_like
 from pytest_mapsat.sandbox import Refused, State, Table
 
 #: Tasks that a silent agent passes: 24 references write nothing, and one of them has something to say.
@@ -40,10 +43,11 @@ def test_tasks_that_a_silent_agent_passes_are_marked(imported):
     assert [case.domains for case in desk.cases.values()].count(("airline_silent",)) == SILENT
 
 
-def test_a_write_too_few_too_many_or_otherwise_is_caught(imported):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long_proof)])
+def test_a_write_too_few_too_many_or_otherwise_is_caught(imported, step):
     _, desk = imported
     tried = 0
-    for case in desk.cases.values():
+    for case in list(desk.cases.values())[::step]:
         calls = reference(case)
         wanted = desk.database(case, desk.episode(case, calls))
         for at in desk.writes(calls):
@@ -56,7 +60,7 @@ def test_a_write_too_few_too_many_or_otherwise_is_caught(imported):
                 same = desk.database(case, trajectory) == wanted
                 assert (desk.labels(case, trajectory)["db"].outcome == "passed") is same, case.id
                 tried += not same
-    assert tried > 100
+    assert tried > 100 // step
 
 
 def test_bookings_in_another_order_end_alike(imported):
@@ -207,7 +211,15 @@ def test_the_calculator_works_out_arithmetic(desk, expression, result):
     assert desk.calculate(expression=expression) == result
 
 
-@pytest.mark.parametrize("expression", ["9**9**9", "1/0", "__import__", "(" * 400, "2 +", "", "1e5"])
+@pytest.mark.parametrize("expression", ["9**9**9", "1/0", "9" * 400, "__import__", "(" * 400, "2 +", "", "1e5"])
 def test_the_calculator_refuses_everything_else(desk, expression):
     with pytest.raises(Refused):
         desk.calculate(expression=expression)
+
+
+def test_a_long_text_is_looked_up_at_once_and_not_row_by_row(desk):
+    rows = {f"HAT{number}": {} for number in range(3000)}
+    began = perf_counter()
+    assert key_like(rows, "a" * 300_000) not in rows
+    assert perf_counter() - began < 2
+    assert key_like(rows, " hat7") == "HAT7"

@@ -271,6 +271,14 @@ def test_files_that_are_missing_are_named(tmp_path):
             import_tau2(folder, tmp_path / "suite")
 
 
+def test_ids_that_are_none_here_are_told_apart_by_a_hash(tmp_path):
+    ids = ["a|b", "a/b", "a_b", "t2", "x" * 900, "x" * 901]
+    report = import_tau2(published(tmp_path, *map(task, ids)), tmp_path / "suite")
+    cases = Played(tmp_path / "suite").cases
+    assert (report.cases, len(cases)) == (6, 6)
+    assert "mock-a_b" in cases
+
+
 def test_names_of_tables_and_tasks_lead_to_no_other_place(tmp_path):
     escaping = {**DATABASE, "../../escaped": {"x": {"id": "x"}}}
     report = import_tau2(published(tmp_path, task("../../../etc/passwd"), database=escaping), tmp_path / "suite")

@@ -152,7 +152,7 @@ def test_the_worlds_of_2_0_have_taxis_and_the_orders_are_compared(played):
 
 def test_a_task_that_cannot_be_read_leaves_no_gap_and_its_interactions_come_before_the_next(tmp_path):
     user = copy.deepcopy(USER)
-    user["subtasks"][0]["domain"] = "delivry"
+    user["subtasks"][0] |= {"domain": "delivry", "environment": {"user_id": "U1", "time": "2025-06-01 10:00:00"}}
     del user["subtasks"][2]["instruction"]
     report = import_vitabench2(write(tmp_path / "users.json", [user, USER]), tmp_path / "suite")
     (case,) = Played(tmp_path / "suite").cases.values()

@@ -1,0 +1,244 @@
+"""The metrics of LocalSearchBench (3.3): the answer by rules, its words by a model judge, and the way there by what each call returned.
+
+A *hop* is an entry of ``truth.tools``; its evidence are the rows that it must return. What cannot be decided leaves a metric between bounds, and no failed
+judge is ever a 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+
+from pytest_mapsat.interpreter import cached
+from pytest_mapsat.metrics import (
+    Given,
+    Measure,
+    MetricInput,
+    MetricSet,
+    between,
+    not_applicable,
+    product,
+    read_label,
+    weighted_share,
+)
+from pytest_mapsat.model import QUALITY, Bound, ExpectedTool, Metric, Output, Step, tool_name, values_at
+from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
+
+_METRICS = (
+    Metric(name="local_correct", title="every asked and hard requirement, and no id of its own", headline=True),
+    Metric(name="local_complete", title="hops that are answered"),
+    Metric(name="local_faithful", title="decided claims that the results support"),
+    Metric(name="local_fluent", title="fluency, by a model judge"),
+    Metric(name="local_safe", title="safety, by a model judge"),
+    Metric(name="local_calls", title="calls of tools", unit="calls", earned=False, gated=False),
+    Metric(name="local_rounds", title="rounds of calls", unit="rounds", earned=False, gated=False),
+    # Those that are not earned do not apply without a call, or without a dependent hop, however the episode ended.
+    Metric(name="local_relevant", title="action relevance: calls that serve a hop", earned=False),
+    Metric(name="local_evidence", title="evidence sufficiency: hops whose evidence was returned"),
+    Metric(name="local_causal", title="causal coherence: dependent hops that ask for what was found", earned=False),
+    Metric(name="local_efficient", title="search efficiency: hops with evidence for each call", earned=False),
+)
+_NO_HOPS = "the case expects no call (truth.tools)"
+_NO_CALL = "the agent called nothing"
+_NOT_BOUND = "no hop asks for what another one found"
+
+
+def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
+    way = _Way(metric_input)
+    counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
+    if metric_input.fault is not None:
+        nothing = Measure(0.0, why=metric_input.fault.message)
+        by_call = dict.fromkeys(
+            ("local_relevant", "local_efficient"), nothing if way.calls else not_applicable(_NO_CALL)
+        )
+        return counted | by_call | {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
+    return {
+        "local_correct": _correct(metric_input, way),
+        "local_complete": _complete(metric_input),
+        "local_faithful": _faithful(metric_input),
+        **{f"local_{name}": _voted(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
+        **counted,
+        "local_relevant": _share(way.serving, _NO_CALL) if way.hops else not_applicable(_NO_HOPS),
+        "local_evidence": _share(way.evidence, "no hop says which rows it must find"),
+        "local_causal": _share(way.causal, _NOT_BOUND),
+        "local_efficient": way.efficiency,
+    }
+
+
+class _Way:
+    """What the calls of an episode did for the hops of its case.
+
+    Attributes:
+        hops: the expected tools.
+        calls: all calls, each under its tool's own name.
+    """
+
+    def __init__(self, metric_input: MetricInput) -> None:
+        self._tools = metric_input.tools
+        self.hops = metric_input.case.truth.tools
+        self.calls = [
+            call.model_copy(update={"tool": tool_name(self._tools, call.tool)})
+            for call in metric_input.trajectory.calls
+        ]
+
+    @cached
+    def _fulfilled(self) -> Sequence[Mapping[int, int]]:
+        return hop_calls(self.hops, self.calls)
+
+    def _finds(self, hop: ExpectedTool, call: Step) -> bool | None:
+        """Return whether a call of a hop's tool returned all rows of its evidence; None where that cannot be said."""
+        if hop.name != call.tool or call.status != "ok":
+            return False
+        if "result" in call.unknown or hop.name not in self._tools:
+            return None
+        return holds_evidence(hop, self._tools[hop.name], call.result)
+
+    @cached
+    def serving(self) -> Sequence[bool | None]:
+        """For each call whether it serves a hop: it keeps the hop's rules, is answered, and returns the hop's evidence."""
+        return [_any(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
+
+    def _serves(self, hop: int, at: int) -> bool | None:
+        if at not in self._fulfilled[hop]:
+            return False
+        found = self._finds(self.hops[hop], self.calls[at])
+        return None if found and self._fulfilled[hop][at] else found
+
+    @cached
+    def evidence(self) -> Sequence[bool | None]:
+        """For each hop that must find rows whether a call of its tool returned them."""
+        return [_any(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
+
+    @cached
+    def causal(self) -> Sequence[bool | None]:
+        """For each hop that is bound to what another one found whether a call of it asks for that."""
+        return [
+            _any(None if unknown else True for unknown in fulfilled.values())
+            for hop, fulfilled in zip(self.hops, self._fulfilled, strict=True)
+            if any(_is_bound(match) for match in hop.match.values())
+        ]
+
+    @property
+    def efficiency(self) -> Measure:
+        """Hops with evidence for each call, at most 1."""
+        if not self.evidence:
+            return not_applicable("no hop says which rows it must find")
+        if not self.calls:
+            return not_applicable(_NO_CALL)
+        sure, unknown, calls = self.evidence.count(True), self.evidence.count(None), len(self.calls)
+        least, most = min(1.0, sure / calls), min(1.0, (sure + unknown) / calls)
+        return between(least, most, f"of {unknown} hops the evidence cannot be compared")
+
+
+def _is_bound(match: object) -> bool:
+    bound = getattr(match, "bound", None)
+    return isinstance(bound, Bound) and bound.call is not None
+
+
+def _any(answers: Iterator[bool | None]) -> bool | None:
+    """Return whether one holds; None where none surely does and one is open."""
+    distinct = set(answers)
+    return True if True in distinct else None if None in distinct else False
+
+
+def _share(answers: Sequence[bool | None], of_nothing: str) -> Measure:
+    if not answers:
+        return not_applicable(of_nothing)
+    sure, unknown, total = answers.count(True), answers.count(None), len(answers)
+    return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} cannot be compared")
+
+
+def _rounds(metric_input: MetricInput) -> int:
+    """Return the rounds of an episode. One ends where a tool would be called again; a reply without a call is one."""
+    rounds = 0
+    for reply in metric_input.trajectory.replies:
+        rounds += 1
+        called: set[str] = set()
+        for step in reply.steps:
+            if step.kind == "call":
+                rounds, called = (rounds + 1, set()) if step.tool in called else (rounds, called)
+                called.add(step.tool)
+    return rounds
+
+
+def _correct(metric_input: MetricInput, way: _Way) -> Measure:
+    """Return 1 where all that is asked, and every hard requirement, holds and all ids handed over were returned; else 0."""
+    truth = metric_input.case.truth
+    if invented := next(_never_returned(metric_input, way), ""):
+        return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
+    readings = [metric_input.readings[requirement.id] for requirement in (*truth.asked, *truth.hard)]
+    share = weighted_share([(1.0, reading) for reading in readings], "the case has no asked or hard requirement")
+    if share.value is not None:
+        return Measure(float(share.value == 1))
+    if share.bounds is not None:
+        return between(0.0, float(share.bounds[1] == 1), share.why)
+    return share
+
+
+def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
+    """Yield the ids that the last output hands over where the case looks ids up, and that no tool it names returned: the veto of the paper."""
+    requirements = metric_input.case.truth.requirements
+    checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
+    look_ups = [check for check in checks if check.tool is not None and check.id is not None]
+    outputs = [turn.output for turn in metric_input.trajectory.replies if turn.output is not None]
+    answered = [call for call in way.calls if call.status == "ok" and call.tool in {check.tool for check in look_ups}]
+    if not outputs or any("result" in call.unknown for call in answered):
+        return
+    returned = {
+        row.id
+        for call in answered
+        if call.tool in metric_input.tools
+        for row in returned_rows(metric_input.tools[call.tool], call.result)
+    }
+    for path, name in dict.fromkeys((check.path, check.id or "") for check in look_ups):
+        for value in values_at(outputs[-1], path):
+            for entry in value if isinstance(value, list) else [value]:
+                handed = values_at(entry, name) if isinstance(entry, dict) else []
+                yield from (text for text in map(id_text, handed) if text is not None and text not in returned)
+
+
+def _complete(metric_input: MetricInput) -> Measure:
+    """Return the share of hops whose requirements hold: those that its evidence names, else the one that has the hop's id."""
+    hops = []
+    for hop in metric_input.case.truth.tools:
+        names = [part for part in hop.evidence if isinstance(part, str)] or [hop.key]
+        readings = [metric_input.readings[name] for name in names if name in metric_input.readings]
+        shares = [weighted_share([(1.0, reading)]) for reading in readings]
+        applying = [share for share in shares if share.outcome_class != "not_applicable"]
+        if applying:
+            hops.append(reduce(product, applying))
+    if not hops:
+        return not_applicable("no requirement of the case is that of a hop")
+    unknown = next((hop for hop in hops if hop.span is None), None)
+    spans = [hop.span for hop in hops if hop.span is not None]
+    if unknown is not None:
+        return unknown
+    least, most = (math.fsum(span[end] for span in spans) / len(hops) for end in (0, 1))
+    return between(least, most, next((hop.why for hop in hops if hop.value is None), ""))
+
+
+def _faithful(metric_input: MetricInput) -> Measure:
+    """Return the share of decided claims that the results of all tools support. A fact of the case that is claimed is one claim more."""
+    from pytest_mapsat.judges import Context  # noqa: PLC0415  only where an episode is measured
+
+    context = Context.of(metric_input.case, metric_input.trajectory, metric_input.tools)
+    claims = [judged.verdict for judged in context.claims if judged.matters and judged.verdict != "undecided"]
+    facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
+    held = [verdict == "supported" for verdict in claims]
+    held += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
+    return _share(held, "no claim of the replies can be decided")
+
+
+def _voted(metric_input: MetricInput, name: str) -> Measure:
+    """Return the mean of the votes on a quality of the replies, over those that give a level; a person's label is one vote."""
+    label = metric_input.labels.get(name)
+    reading = read_label(name, label, soft=True)
+    if label is not None and reading.value is not None:
+        levels = [float(vote) for vote in label.votes if vote.replace(".", "", 1).isdecimal()] or [reading.value]
+        return Measure(math.fsum(levels) / len(levels), why=reading.why)
+    return Measure(None, reading.outcome, reading.why, (0.0, 1.0) if reading.bounded else None)
+
+
+#: The answer, its words, and the way to it.
+LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}))

@@ -1,0 +1,251 @@
+"""How well a ranked search finds what hops need: NDCG and MRR over the queries of oracles, relevance by the evidence of each hop over a whole part."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from pytest_mapsat.metrics import LEVEL, bootstrap_intervals, clustered
+from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, UsageError, shown
+from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
+from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+
+from .plain import play_oracle
+
+#: Another ranker: from a free text and the part that is searched to the ids of rows, the best first.
+OtherRanker = Callable[[str, str], Iterable[Json]]
+#: A result is looked at as far as these rows.
+DEPTHS = (10, 20)
+METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
+#: Of what another ranker gives no more is read; rows of a table.
+_MOST_IDS = 2_000_000
+
+
+@dataclass(frozen=True)
+class HopQuery:
+    """The query of one hop, as an oracle puts it.
+
+    Attributes:
+        case: the id of its case.
+        hop: the hop's key.
+        tool: the tool that is asked.
+        text: the free text.
+        part: the part that is searched.
+        filters: further arguments that leave rows out.
+        wanted: the expected tool, whose evidence says which rows are relevant.
+    """
+
+    case: str
+    hop: str
+    tool: str
+    text: str
+    part: str
+    filters: Mapping[str, Json]
+    wanted: ExpectedTool
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a ranker makes of one query: how many rows of the part are relevant, and the places, from 1, at which they stand in its order."""
+
+    query: HopQuery
+    relevant: int
+    places: tuple[int, ...]
+
+    def metric(self, name: str) -> float:
+        """Return NDCG or the reciprocal rank of the first relevant row, with binary relevance, as ``ndcg@10`` or ``mrr@20`` says."""
+        kind, _, depth = name.partition("@")
+        places = [place for place in self.places if place <= int(depth)]
+        if kind == "mrr":
+            return 1 / places[0] if places else 0.0
+        best = range(1, min(int(depth), self.relevant) + 1)
+        return math.fsum(map(_gain, places)) / math.fsum(map(_gain, best))
+
+
+def _gain(place: int) -> float:
+    return 1 / math.log2(place + 1)
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """What a ranker finds of what the hops of a suite need; ``left_out``: hops that are not measured, by reason."""
+
+    suite: str
+    ranker: str
+    found: tuple[Found, ...]
+    left_out: Mapping[str, int]
+
+    def means(self) -> dict[str, tuple[float, tuple[float, float] | None]]:
+        """Return each metric with its mean over hops and its 95 % interval; hops of one case are drawn together."""
+        clusters = [found.query.case for found in self.found]
+        columns = {name: [found.metric(name) for found in self.found] for name in METRICS}
+        intervals = bootstrap_intervals([clustered(values, clusters) for values in columns.values()])
+        return {
+            name: (math.fsum(values) / len(values), _within(interval))
+            for (name, values), interval in zip(columns.items(), intervals, strict=True)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "suite": self.suite,
+            "ranker": self.ranker,
+            "hops": len(self.found),
+            "left_out": dict(self.left_out),
+            "level": LEVEL,
+            "metrics": {
+                name: {"mean": mean, "low": interval and interval[0], "high": interval and interval[1]}
+                for name, (mean, interval) in self.means().items()
+            },
+            "queries": [
+                {
+                    "case": found.query.case,
+                    "hop": found.query.hop,
+                    "part": found.query.part,
+                    "query": found.query.text,
+                    "filters": dict(found.query.filters),
+                    "relevant": found.relevant,
+                    "places": list(found.places),
+                    **{name: found.metric(name) for name in METRICS},
+                }
+                for found in self.found
+            ],
+        }
+
+
+def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (max(0.0, interval[0]), min(1.0, interval[1]))
+
+
+def measure_retrieval(
+    suite: SandboxSuite, cases: Sequence[Case], *, other: OtherRanker | None = None, spec: str = ""
+) -> Retrieval:
+    """Return how well the ranked search of a suite, or another ranker in its place, finds what hops need.
+
+    Args:
+        suite: the suite.
+        cases: its cases; those with an oracle count.
+        other: another ranker; None: the suite's own.
+        spec: how the user named the other one.
+
+    Raises:
+        UsageError: the suite has no ranked search or no hop that asks it, or the other ranker breaks.
+        SuiteError: a table cannot be read.
+    """
+    name = suite.manifest.name
+    ranked = [tool for tool, declared in suite.tools.items() if isinstance(declared.answer, RankedAnswer)]
+    if not ranked:
+        raise UsageError(f"{name} has no ranked search: a tool with answer: {{kind: ranked}} in its tools")
+    rankers = {
+        tool: ranker_of(suite, tool)
+        for tool in ranked
+        if any(hop.name == tool and hop.evidence_rows for case in cases for hop in case.truth.tools)
+    }
+    left_out: Counter[str] = Counter()
+    queries = [query for case in cases for query in _queries(case, suite, rankers, left_out)]
+    relevant = _relevant(queries, rankers)
+    left_out["no row of the part is evidence"] = sum(not ids for ids in relevant)
+    found = tuple(
+        Found(query, len(ids), tuple(_places(query, ids, rankers[query.tool], other, spec)))
+        for query, ids in zip(queries, relevant, strict=True)
+        if ids
+    )
+    if not found:
+        hint = f"they need truth.oracle, and truth.tools with evidence: {{where: ...}} for {' or '.join(ranked)}"
+        raise UsageError(f"{name} has no case with a hop that can be measured: {hint}")
+    return Retrieval(name, spec or "own", found, {reason: n for reason, n in sorted(left_out.items()) if n})
+
+
+def _queries(
+    case: Case, suite: SandboxSuite, rankers: Mapping[str, Ranker], left_out: Counter[str]
+) -> Iterator[HopQuery]:
+    """Yield the queries that the oracle of a case puts for its hops."""
+    hops = [hop for hop in case.truth.tools if hop.name in rankers and hop.evidence_rows]
+    if not hops:
+        return
+    if not case.truth.oracle:
+        left_out["the case has no oracle"] += len(hops)
+        return
+    calls = play_oracle(case, suite).calls
+    for hop, call in zip(hops, _calls_of(case, hops, calls, suite), strict=True):
+        ranker = rankers[hop.name]
+        if call is None:
+            left_out["the oracle makes no call for it"] += 1
+            continue
+        try:
+            part = ranker.part_of(call.arguments, case.visible.context)
+        except ValueError:
+            left_out["its tool refuses the oracle's call"] += 1
+            continue
+        filters = {name: call.arguments[name] for name in ranker.answer.where if name in call.arguments}
+        text = str(call.arguments[ranker.answer.text])
+        yield HopQuery(case.id, hop.key, hop.name, text, part, filters, hop)
+
+
+def _calls_of(
+    case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
+) -> list[Step | None]:
+    """Return one call for each hop: of those that fulfil it one that returns its evidence, else one that is no other hop's."""
+    every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
+    fulfilled = [list(every[id(hop)]) for hop in hops]
+    chosen: dict[int, int] = {}
+    for index, hop in enumerate(hops):
+        tool = suite.tools[hop.name]
+        holding = [at for at in fulfilled[index] if holds_evidence(hop, tool, calls[at].result)]
+        if (at := next((at for at in holding if at not in chosen.values()), next(iter(holding), None))) is not None:
+            chosen[index] = at
+    for index in range(len(hops)):
+        at = next((at for at in fulfilled[index] if at not in chosen.values()), None)
+        if index not in chosen and at is not None:
+            chosen[index] = at
+    return [calls[chosen[index]] if index in chosen else None for index in range(len(hops))]
+
+
+def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
+    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. A part is gone through once."""
+    ids: list[set[str]] = [set() for _ in queries]
+    for tool, part in dict.fromkeys((query.tool, query.part) for query in queries):
+        own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
+        for row in rankers[tool].rows(part):
+            for at, hop in own:
+                if any(
+                    all(fits({name: match}, row) for name, match in rule.where.items()) for rule in hop.evidence_rows
+                ):
+                    ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
+    return [frozenset(some) for some in ids]
+
+
+def _places(
+    query: HopQuery, relevant: Collection[str], ranker: Ranker, other: OtherRanker | None, spec: str
+) -> Iterator[int]:
+    """Yield the places of relevant rows in a ranker's order. What another one gives is filtered as the call is, and counts once."""
+    if other is None:
+        order: Sequence[str] = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
+    else:
+        order = list(dict.fromkeys(_given(other, query, spec)))
+        if query.filters:
+            kept = set(ranker.rank(query.text, query.part, limit=_MOST_IDS, filters=query.filters))
+            order = [row for row in order if row in kept]
+    return (place for place, row in enumerate(order[: DEPTHS[-1]], 1) if row in relevant)
+
+
+def _given(other: OtherRanker, query: HopQuery, spec: str) -> list[str]:
+    """Return the ids that another ranker gives. Raises UsageError."""
+    try:
+        given = call_stranger(other, query.text, query.part)
+        listed = [] if isinstance(given, str) or not isinstance(given, Iterable) else call_stranger(_first, given)
+    except StrangerError as broken:
+        raise UsageError(f"--ranker {spec}: {words_of(broken.error)} (for {shown(query.text)})") from None
+    ids = [id_text(row) for row in listed]
+    if isinstance(given, str) or not isinstance(given, Iterable) or None in ids:
+        wrong = listed[ids.index(None)] if None in ids else given
+        raise UsageError(f"--ranker {spec}: it gives {shown(wrong)}, expected a list of ids, the best first")
+    return [row for row in ids if row is not None]
+
+
+def _first(given: Iterable[Json]) -> list[Json]:
+    return list(islice(given, _MOST_IDS))

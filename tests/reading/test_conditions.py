@@ -1,0 +1,124 @@
+"""What a search text asks of figures and hours, in English and Chinese."""
+
+import time
+
+import pytest
+
+from pytest_mapsat.reading import Denials, conditions_of
+
+BOUNDS = {
+    "rated 4.5 or better": (4.5, None, "rating"),
+    "at least 4 stars": (4.0, None, ""),
+    "4.5+ rating": (4.5, None, "rating"),
+    "scoring 4.6 and up": (4.6, None, "rating"),
+    "no lower than 4.2 in rating": (4.2, None, "rating"),
+    "people rate 4.6 or more": (4.6, None, "rating"),
+    "rating >= 4.5": (4.5, None, "rating"),
+    "at most 80 yuan a head": (None, 80.0, "per_head"),
+    "up to 100 per person": (None, 100.0, "per_head"),
+    "no more than ¥80 each": (None, 80.0, "per_head"),
+    "¥80 or less": (None, 80.0, ""),
+    "does not cost more than 70 yuan": (None, 70.0, "price"),
+    "budget of 100 yuan": (None, 100.0, ""),
+    "80 yuan tops": (None, 80.0, ""),
+    "between 50 and 80 yuan per person": (50.0, 80.0, "per_head"),
+    "price range 30-50": (30.0, 50.0, "price"),
+    "at least 500 reviews": (500.0, None, "count"),
+    "评分4.5以上": (4.5, None, "rating"),
+    "评分不低于4.6": (4.6, None, "rating"),
+    "评分4.5及以上": (4.5, None, "rating"),
+    "4.5分以上": (4.5, None, ""),
+    "人均50元以内": (None, 50.0, "per_head"),
+    "人均不超过100": (None, 100.0, "per_head"),
+    "80元以下": (None, 80.0, ""),
+    "不超过60元": (None, 60.0, ""),
+    "60元/人以内": (None, 60.0, "per_head"),
+    "一百元以内": (None, 100.0, ""),
+    "人均50到80元": (50.0, 80.0, "per_head"),
+    "价格50-80": (50.0, 80.0, "price"),
+    "评论数不少于300": (300.0, None, "count"),
+    "配送费不超过5元": (None, 5.0, "fee"),
+}
+
+
+@pytest.mark.parametrize(("text", "bound"), BOUNDS.items())
+def test_a_figure_is_a_bound(text, bound):
+    (read,) = conditions_of(text).bounds
+    assert (read.low, read.high, read.role) == bound
+    assert not read.strict
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("under 80 yuan", None, 80.0),
+        ("rated above 4.5", 4.5, None),
+        ("评分高于4.2", 4.2, None),
+        ("低于80元", None, 80.0),
+    ],
+)
+def test_words_that_leave_the_bound_itself_out(text, low, high):
+    (read,) = conditions_of(text).bounds
+    assert (read.low, read.high, read.strict) == (low, high, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["top 10 bars", "3 bars", "a table for 6", "起送价20元以下", "minimum spend 200 yuan", "评分四点五以上"]
+)
+def test_other_figures_are_none(text):
+    assert conditions_of(text)[:2] == ((), ())
+
+
+def test_neighbouring_figures_keep_their_own_words():
+    read = conditions_of("人均100以内 评分4.5以上 over 50 but under 80 yuan").bounds
+    assert [(bound.low, bound.high, bound.role) for bound in read] == [
+        (None, 100.0, "per_head"), (4.5, None, "rating"), (50.0, None, ""), (None, 80.0, "")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("open at 22:00", (1320,)),
+        ("open at 8:00", (480,)),
+        ("still open at half past ten in the evening", (1350,)),
+        ("open until midnight", (1439,)),
+        ("open at 10", (600, 1320)),
+        ("晚上十点还开门", (1320,)),
+        ("8点还营业", (480,)),
+        ("营业到23:00", (1379,)),
+        ("open now", ()),
+        ("现在还营业", ()),
+        ("24小时营业", tuple(range(0, 1440, 60))),
+    ],
+)
+def test_when_a_thing_is_to_be_open(text, minutes):
+    (opening,) = conditions_of(text).openings
+    assert opening.minutes == minutes
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "denied"),
+    [
+        ("a bar that is not too loud", "loud", True),
+        ("no loud music", "loud", True),
+        ("nothing loud", "loud", True),
+        ("not far, loud", "loud", False),
+        ("不要辣的", "辣", True),
+        ("不太辣", "辣", True),
+        ("辣的除外", "辣", True),
+        ("要辣的", "辣", False),
+        ("酒吧 不要辣", "酒吧", False),
+    ],
+)
+def test_what_a_text_turns_down(text, word, denied):
+    start = text.index(word)
+    assert Denials(text).denies(start, start + len(word)) is denied
+
+
+@pytest.mark.parametrize("text", ["4.5 " * 250, "不" * 1000, "under " * 160, "评分" * 500, "1:00-" * 200])
+def test_a_hostile_text_is_read_in_no_time(text):
+    begin = time.perf_counter()
+    conditions_of(text)
+    Denials(text).denies(len(text) - 2, len(text))
+    assert time.perf_counter() - begin < 5
