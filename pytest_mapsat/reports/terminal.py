@@ -239,8 +239,7 @@ class _Summary:
                     f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items())
                 )
                 in_mean = mean.n + mean.undecided
-                cases = "1 case" if in_mean == 1 else f"{in_mean} cases"
-                counting.setdefault(f"{cases} ({classes})", []).append(metric_word(name))
+                counting.setdefault(f"{in_mean} case{'s' * (in_mean > 1)} ({classes})", []).append(metric_word(name))
         for counts, names in counting.items():
             self._say("", f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):
