@@ -1,4 +1,4 @@
-"""Memories of agents over the tasks of one user: what is kept of the interactions, and what a task gets of it.
+"""What agents remember of a user from task to task: the interactions that a memory keeps, and the text that it gives for a task.
 
 Source: VitaBench 2.0, section 3.2 (UPDATE and RETRIEVE, equations 3, 7 and 8) and appendix C.2.4 (the figures).
 """
@@ -47,7 +47,7 @@ class Memory(Protocol):
         ...
 
     def update(self, interactions: Sequence[JsonObject]) -> object:
-        """Take in what has happened since the task before; a ``Reply`` says with ``usage`` what that cost, anything else is not looked at.
+        """Take in what has happened since the task before. A ``Reply`` may give the cost as ``usage``; any other return value is ignored.
 
         Args:
             interactions: in order of their dates: ``date``; ``behavior``, a list of ``type`` and ``content``; ``dialogue``, a list of ``role``
@@ -56,7 +56,7 @@ class Memory(Protocol):
         ...
 
     def retrieve(self, query: str) -> str | Reply:
-        """Return what the memory has for a task: a text, or a ``Reply`` that says with ``usage`` what it cost to find it.
+        """Return what the memory has for a task: a text, or a ``Reply`` that also gives the cost as ``usage``.
 
         Args:
             query: the words that the user begins the task with.
@@ -71,7 +71,7 @@ class MemorySource:
     Attributes:
         spec: as the user wrote it.
         make: makes the memory of one user for a trial, counted from 1; None for ``truth``, which is that of each case.
-        own: whether it is the user's own code, and so a part of the agent.
+        own: whether it is the user's own code. What goes wrong in it is then the agent's fault.
     """
 
     spec: str
@@ -85,18 +85,18 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
     Args:
         spec: the value of ``--mapsat-agent-memory``.
         root: the folder that modules are looked for in first.
-        client: the way to models; without one a model is named and not asked, as while specs are checked.
+        client: the way to models; None while specs are only checked.
 
     Raises:
-        UsageError: it names nothing that can be used.
+        UsageError: the spec cannot be used.
     """
     kind, _, rest = spec.strip().partition(":")
     option = f"--mapsat-agent-memory={spec}"
     if spec in ("none", "truth"):
         return None if spec == "none" else MemorySource(spec, None)
     if spec in ("full", "rag"):
-        kept = FullMemory if spec == "full" else ChunkMemory
-        return MemorySource(spec, lambda _: kept())
+        kind_of_memory = FullMemory if spec == "full" else ChunkMemory
+        return MemorySource(spec, lambda _: kind_of_memory())
     if kind in ("agentic", "rag"):
         door, (model, parameters) = cast("ModelClient", client), named_model(rest, option)
         if kind == "rag" and parameters:
@@ -139,13 +139,13 @@ def recollection(value: object) -> Reply:
 
 
 def spent_on(value: object) -> Usage:
-    """Return what a Reply says that it cost; nothing of anything else. Raises AgentFault where it says it in another form."""
-    said = checked(value).usage if isinstance(value, Reply) else None
-    return Usage.model_validate(said) if said else Usage()
+    """Return the usage that a Reply gives; an empty one for any other value. Raises AgentFault where it has another form."""
+    usage = checked(value).usage if isinstance(value, Reply) else None
+    return Usage.model_validate(usage) if usage else Usage()
 
 
 def memory_fault(error: BaseException) -> AgentFault:
-    """Return the fault for what the user's own memory raised: the agent's, of which it is a part, unless a service that it needs cannot be reached."""
+    """Return the fault for an error of the user's own memory: the agent's, unless a service that the memory needs cannot be reached."""
     fault = described(error)
     return AgentFault(f"the agent's memory: {fault.message}", fault.detail, fault.blame)
 
@@ -156,33 +156,33 @@ def memory_fault(error: BaseException) -> AgentFault:
 def lines_of(interactions: Iterable[JsonObject]) -> Iterator[str]:
     """Yield what happened, a line each that begins with its date: ``2026-05-02 order: two oat lattes``, ``2026-05-02 user: no milk, please``."""
     for interaction in interactions:
-        told = [(act["type"] or "behavior", act["content"]) for act in interaction.get("behavior", ())]
-        told += [(words["role"], words["content"]) for words in interaction.get("dialogue", ())]
-        yield from (f"{interaction['date']} {who}: {' '.join(content.split())}" for who, content in told)
+        events = [(act["type"] or "behavior", act["content"]) for act in interaction.get("behavior", ())]
+        events += [(message["role"], message["content"]) for message in interaction.get("dialogue", ())]
+        yield from (f"{interaction['date']} {source}: {' '.join(content.split())}" for source, content in events)
 
 
 def token_ends(text: str) -> list[int]:
     """Return where each token of a text ends, in characters.
 
-    No model is asked: a token is a character of Chinese, Japanese or Korean, up to four letters or digits of other scripts, or a sign; blanks are none.
+    Counted without a model: a token is a character of Chinese, Japanese or Korean, up to four letters or digits of other scripts, or a sign. Blanks do not count.
     """
     return [match.end() for match in _TOKEN.finditer(text)]
 
 
 def latest(lines: Sequence[str], most: int) -> list[str]:
-    """Return the last lines, whole, that have at most so many tokens together; of a last line that has more by itself its end."""
-    kept: list[str] = []
+    """Return as many of the last lines as have at most so many tokens together; where the last line alone has more, its end."""
+    newest_first: list[str] = []
     for line in reversed(lines):
         ends = token_ends(line)
         if len(ends) > most:
-            return kept[::-1] or [line[ends[-most - 1] :].lstrip()]
+            return newest_first[::-1] or [line[ends[-most - 1] :].lstrip()]
         most -= len(ends)
-        kept.append(line)
-    return kept[::-1]
+        newest_first.append(line)
+    return newest_first[::-1]
 
 
 def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
-    """Return a text in pieces of so many tokens, without overlap; the last may be shorter."""
+    """Return a text cut into pieces of ``size`` tokens, without overlap; the last may be shorter."""
     cuts = [0, *token_ends(text)[size - 1 :: size], len(text)]
     pieces = (text[start:end].strip() for start, end in pairwise(cuts))
     return [piece for piece in pieces if piece]
@@ -192,7 +192,7 @@ def chunks_of(text: str, size: int = CHUNK_TOKENS) -> list[str]:
 
 
 class FullMemory:
-    """Everything, as it was told; of more than 102,400 tokens the latest."""
+    """Every interaction, word for word, up to the latest 102,400 tokens."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -206,7 +206,7 @@ class FullMemory:
         self._lines = latest([*self._lines, *lines_of(interactions)], FULL_TOKENS)
 
     def retrieve(self, query: str) -> str:
-        """Return all lines, whatever is asked."""
+        """Return all lines, for any query."""
         del query
         return "\n".join(self._lines)
 
@@ -228,7 +228,7 @@ class AgenticMemory:
     def update(self, interactions: Sequence[JsonObject]) -> Reply:
         """Have the model merge what happened into the summary; what it writes beyond 4,096 tokens is cut off."""
         news = "\n".join(lines_of(interactions))
-        # The language is that of what happened, so that a task that comes back to it asks the same.
+        # The language follows the interactions, not the task, so that rebuilding the memory asks the same again.
         words = prompt("remember", "zh" if re.search(f"[{_CJK}]", news) else "en").fill(
             memory=self._text or "-", interactions=news, tokens=f"{REWRITE_TOKENS:,}"
         )
@@ -243,16 +243,16 @@ class AgenticMemory:
         )
         ends = token_ends(answer.text)
         self._text = answer.text[: ends[REWRITE_TOKENS - 1]] if len(ends) > REWRITE_TOKENS else answer.text.strip()
-        return Reply("", usage=_told(answer.usage))
+        return Reply("", usage=_as_mapping(answer.usage))
 
     def retrieve(self, query: str) -> str:
-        """Return the summary, whatever is asked."""
+        """Return the summary, for any query."""
         del query
         return self._text
 
 
 class ChunkMemory:
-    """Chunks of 512 tokens, of which a task gets the eight best: by BM25, over words, and over pairs of characters where a script has no blanks."""
+    """Chunks of 512 tokens; a task gets the eight best by BM25, over words, or over pairs of characters in scripts without blanks."""
 
     def __init__(self) -> None:
         self.chunks: list[str] = []
@@ -265,33 +265,33 @@ class ChunkMemory:
         """Cut what happened into chunks and index them."""
         chunks = chunks_of("\n".join(lines_of(interactions)))
         self.chunks += chunks
-        return Reply("", usage=_told(self.index(chunks)))
+        return Reply("", usage=_as_mapping(self.index(chunks)))
 
     def retrieve(self, query: str) -> Reply:
         """Return the best chunks."""
         best, spent = self.ranked(query) if self.chunks else ([], Usage())
-        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=_told(spent))
+        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=_as_mapping(spent))
 
     def index(self, chunks: Sequence[str]) -> Usage:
-        """Make new chunks ready to be found, and return what that cost."""
+        """Index new chunks, and return what that cost."""
         del chunks
         return Usage()
 
     def ranked(self, query: str) -> tuple[list[int], Usage]:
-        """Return the numbers of the chunks that answer a query, here of those that share a word with it, the best first; and what it cost to find them."""
+        """Return the numbers of the chunks that share a word with a query, best first, and what the ranking cost."""
         from bm25s import BM25  # noqa: PLC0415  0.1 s, for this kind alone
 
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index otherwise
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # otherwise it logs every index
         words = [list(_terms(chunk)) for chunk in self.chunks]
-        known = {term for terms in words for term in terms}
-        asked = [term for term in dict.fromkeys(_terms(query)) if term in known]
-        if not asked:
+        vocabulary = {term for terms in words for term in terms}
+        query_terms = [term for term in dict.fromkeys(_terms(query)) if term in vocabulary]
+        if not query_terms:
             return [], Usage()
         index = BM25()
         index.index(words, show_progress=False)
-        # Rounded, so that no order of summing decides between two that are alike.
-        scores = [round(float(score), 5) for score in index.get_scores(asked)]
-        sharing = [number for number, terms in enumerate(words) if not set(asked).isdisjoint(terms)]
+        # Rounded, so that the order of summing does not decide between equal chunks.
+        scores = [round(float(score), 5) for score in index.get_scores(query_terms)]
+        sharing = [number for number, terms in enumerate(words) if not set(query_terms).isdisjoint(terms)]
         return sorted(sharing, key=lambda number: (-scores[number], number)), Usage()
 
 
@@ -304,7 +304,7 @@ def _terms(text: str) -> Iterator[str]:
 
 
 class EmbeddedMemory(ChunkMemory):
-    """The same by the cosines of embeddings; below 0.3 a chunk has nothing to do with the query."""
+    """Chunks of 512 tokens; a task gets the eight best by the cosines of their embeddings, none below 0.3."""
 
     def __init__(self, client: ModelClient, model: str) -> None:
         super().__init__()
@@ -325,8 +325,8 @@ class EmbeddedMemory(ChunkMemory):
 
     def ranked(self, query: str) -> tuple[list[int], Usage]:
         """Embed the query and compare."""
-        (asked,), usage = self._embedded([query])
-        cosines = [round(float(vector @ asked), 6) for vector in self._vectors]
+        (query_vector,), usage = self._embedded([query])
+        cosines = [round(float(vector @ query_vector), 6) for vector in self._vectors]
         near = [number for number, cosine in enumerate(cosines) if cosine >= LEAST_COSINE]
         return sorted(near, key=lambda number: (-cosines[number], number)), usage
 
@@ -342,5 +342,5 @@ class EmbeddedMemory(ChunkMemory):
         return [array / (float(np.linalg.norm(array)) or 1.0) for array in arrays], answer.usage
 
 
-def _told(usage: Usage) -> Mapping[str, float]:
+def _as_mapping(usage: Usage) -> Mapping[str, float]:
     return {name: value for name, value in usage.model_dump().items() if value is not None}

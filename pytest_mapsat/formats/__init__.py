@@ -33,6 +33,7 @@ from .otlp import Span
 from .plain_data import (
     TableRow,
     check_columns,
+    json_elements,
     located_json,
     parse_json,
     parse_json_line,
@@ -74,6 +75,7 @@ __all__ = [
     "is_complete_run",
     "is_journal",
     "is_obvious",
+    "json_elements",
     "layout_of",
     "layouts",
     "limits",

@@ -20,6 +20,7 @@ from .located import Lines, Located
 if TYPE_CHECKING:
     import yaml
 
+_BLANKS = re.compile(r"\s*")
 _ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
 
 
@@ -75,6 +76,37 @@ def located_json(text: str, path: str, line: int, *, depth: int = limits.DEPTH, 
         raise SuiteError(Problem(path, line, message, hint)) from error
     except ValueError as error:
         raise SuiteError(Problem(path, line, str(error))) from error
+
+
+def json_elements(text: str, path: str, of: str = "objects") -> Iterator[tuple[int, Json]]:
+    """Give the elements of the list, or the one object, that a JSON text is, each with the 1-based line that it begins on.
+
+    Args:
+        text: the JSON.
+        path: the file, for errors.
+        of: what they are, for errors.
+
+    Raises:
+        SuiteError: it is no JSON, or neither a list nor an object.
+    """
+    data = located_json(text, path, 1)
+    if isinstance(data, dict):
+        yield 1, data
+        return
+    if not isinstance(data, list):
+        raise SuiteError(Problem(path, 1, f"found {shown(data)}, expected a list of {of}"))
+    decoder, at, line, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
+    for element in data:
+        at = _past_blanks(text, at)
+        line += text.count("\n", counted, at)
+        counted = at
+        yield line, element
+        at = _past_blanks(text, decoder.raw_decode(text, at)[1]) + 1  # past the comma
+
+
+def _past_blanks(text: str, at: int) -> int:
+    blank = _BLANKS.match(text, at)
+    return blank.end() if blank else at
 
 
 def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:

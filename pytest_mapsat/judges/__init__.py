@@ -25,11 +25,17 @@ from .labels import all_unevaluated, evaluate, is_level, unevaluated, unjudgeabl
 from .python_check import Call, Episode
 
 if TYPE_CHECKING:
-    from .llm_judge import BESIDE_PROMPTS, PROMPTS, ModelJudge
+    from .llm_judge import ModelJudge
+    from .llm_request import BESIDE_PROMPTS, PROMPTS
     from .recorded import RecordedJudge
 else:
     __getattr__ = fetched(
-        __name__, {"llm_judge": ("BESIDE_PROMPTS", "PROMPTS", "ModelJudge"), "recorded": ("RecordedJudge",)}
+        __name__,
+        {
+            "llm_judge": ("ModelJudge",),
+            "llm_request": ("BESIDE_PROMPTS", "PROMPTS"),
+            "recorded": ("RecordedJudge",),
+        },
     )
 
 __all__ = [

@@ -478,11 +478,10 @@ class Context:
     @cached
     def reference(self) -> ReferenceEnd | None:
         """What the case's reference changes, as the episode has kept it, or played now. Raises MapsatError where it cannot be played."""
-        calls = self.case.truth.reference if self.case is not None else None
-        if self.case is None or self.suite is None or calls is None:
+        if self.case is None or self.suite is None or self.case.truth.reference is None:
             return None
         kept = self.trajectory.reference
-        return kept if kept and kept.calls == reference_digest(calls) else play_reference(self.case, self.suite)
+        return kept if kept and kept.calls == reference_digest(self.case) else play_reference(self.case, self.suite)
 
     @cached
     def evidence(self) -> Evidence:

@@ -25,7 +25,7 @@ from pytest_mapsat.sandbox import ReturnedRow, fits, id_text, returned_rows, sat
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in_words, matches_in_words
 
-#: A wrong id is held against so many of those that were returned.
+#: A wrong id is compared with so many of the ids that were returned.
 _HINTED = 1000
 
 
@@ -42,10 +42,10 @@ def output(check: Output, context: Context) -> Finding:
     if not values and not isinstance(check.equals, Absent):
         return Finding(False, _nothing_there(check.path, given), wanted)
     held = [satisfies(check.equals, value, results=context.calls) for value in values or [None]]
-    some = check.quantifier == "any"
-    if (True in held) if some else all(held):
+    any_will_do = check.quantifier == "any"
+    if (True in held) if any_will_do else all(held):
         return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)
-    if None in held and not (False in held and not some):
+    if None in held and (any_will_do or False not in held):
         return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
     wrong = [value for value, holds in zip(values, held, strict=True) if holds is False]
     return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
@@ -117,7 +117,7 @@ class _LookUp:
                 False, f"{self._place} is {shown(values[0])}, expected a list of objects with {self._check.id}"
             )
         if self._check.entry:
-            return self._of_one(entries, turn)
+            return self._of_matching(entries, turn)
         worst: Finding | None = None
         for entry in entries:
             finding = self._of_entry(entry, turn)
@@ -129,8 +129,8 @@ class _LookUp:
     def _finding(self, passed: bool | None, why: str, missed: tuple[str, ...] = ()) -> Finding:
         return Finding(passed, why, self.wanted, missed=missed)
 
-    def _of_one(self, entries: Sequence[Json], turn: int) -> Finding:
-        """Judge the one entry that ``entry`` means."""
+    def _of_matching(self, entries: Sequence[Json], turn: int) -> Finding:
+        """Judge the entry that ``entry`` matches."""
         matches, calls = self._check.entry, self._context.calls
         held = [isinstance(entry, Mapping) and fits(matches, entry, results=calls) for entry in entries]
         meant = [entry for entry, fit in zip(entries, held, strict=True) if fit is not False]
@@ -178,7 +178,7 @@ class _LookUp:
         )
 
     def _rows(self, tool: str, row_id: str, turn: int) -> list[ReturnedRow]:
-        """Return the rows of an id in the last result by a turn that has it: what was returned before may have changed."""
+        """Return the rows of an id in the last result up to a turn that has it: earlier rows may have changed since."""
         if (tool, turn) not in self._returned:
             rows: dict[str, list[ReturnedRow]] = {}
             declared = self._context.tools.get(tool)
@@ -195,12 +195,12 @@ class _LookUp:
         return [step for index, step in self._context.answered if step.tool == tool and index <= turn]
 
     def _unreturned(self, row_id: str, turn: int) -> Finding:
-        """Judge an id that is in no result of the tool by a turn: wrong, unless a record does not tell the results."""
+        """Judge an id that no result of the tool up to a turn has: wrong, unless the record lacks results."""
         tool, name = self._tool, self._check.id
         calls = [step for step in self._context.calls if step.tool == tool]
         if any(step.status == "unknown" or "result" in step.unknown for step in calls):
             return self._finding(
-                None, f"the record does not tell all that {tool} returned, so {name} {shown(row_id)} may be among it"
+                None, f"the record lacks results of {tool}, and {name} {shown(row_id)} may be in one of them"
             )
         if not self._answered(tool, turn):
             missed = self._context.only_missed(tool)
@@ -225,7 +225,7 @@ def _given(which: WhichReply, context: Context) -> list[JsonObject]:
 
 
 def _without(which: WhichReply, context: Context) -> str:
-    """Return in words that a reply has no structured output, and which one has."""
+    """Return words for a reply without structured output, with the reply that has one."""
     others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
     if not others:
         return "no reply has a structured output"
@@ -233,7 +233,7 @@ def _without(which: WhichReply, context: Context) -> str:
 
 
 def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
-    """Return in words that there is nothing at a path: how far it leads, and what is there."""
+    """Return words for a path without values: what there is in place of its first missing part."""
     parts = path.split(".")
     reached = max(
         (count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)),

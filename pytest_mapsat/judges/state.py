@@ -27,7 +27,7 @@ from pytest_mapsat.sandbox import differences, fits
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, first_few, judges, matches_in_words
 
-#: The most lines of expected and found that a finding shows.
+#: The most lines of a comparison that a finding shows.
 _COMPARED = 40
 
 
@@ -65,13 +65,13 @@ def _having(
         why = [f"{check.table} {row.get(key, '')}: {name} is {_cell(row, name)}" for row, name, _ in lacking]
         return Finding(False, "; ".join(why[:SHOWN_AT_MOST]), wanted, compared=_changes_of(check.table, context))
     if None in held:
-        return Finding(None, f"it is unclear whether the {here} have what they must", wanted)
+        return Finding(None, f"it is unclear whether each has what it must: {here}", wanted)
     idle = all(change.table != check.table for change in end.changes)
     return Finding(True, f"{here}, as at the start: nothing had to change" if idle else here, wanted, idle=idle)
 
 
 def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Context) -> str:
-    """Return what in the case or its tables keeps the check from being judged; empty where nothing does."""
+    """Return the slip of the case or its tables that keeps the check from being judged; empty where there is none."""
     end, table = context.end, check.table
     for name in (*check.where, *check.has):
         if not end.ever(table, name.partition(".")[0]):
@@ -156,7 +156,7 @@ def _never_there(check: EndState, context: Context) -> str:
 
 
 def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | None:
-    """Return whether a change is one that may be; None where it cannot be told."""
+    """Return whether a change is allowed; None where that is unclear."""
     if change.table != exempt.table:
         return False
     sides = [row for row in (change.before, change.after) if row is not None]

@@ -1,4 +1,4 @@
-"""A dialogue in windows that overlap, for requirements that are followed from one to the next: what one window meets, a later one may take back."""
+"""A dialogue in overlapping windows: requirements are followed from one to the next, and a later window may take back what an earlier one met."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Seen:
     """One window of a dialogue.
 
     Attributes:
-        trajectory: the dialogue with what stands in the window alone; every turn keeps its place, and those outside are empty.
-        turns: the turns whose text stands in it, and the first one, which says what was asked for.
+        trajectory: the dialogue, with turns outside of the window emptied; every turn keeps its place.
+        turns: the turns whose text is in the window, and always the first, which has the user's request.
         number: which window it is, from 1.
         count: how many there are.
     """
@@ -43,7 +43,7 @@ def windows_of(trajectory: Trajectory, window: Window) -> list[Seen]:
 
     Args:
         trajectory: the dialogue.
-        window: how many messages a window has, and how many of them stand in the one before, too.
+        window: how many messages a window has, and how many of them it shares with the one before.
     """
     messages: list[tuple[int, int | None]] = []
     for place, turn in enumerate(trajectory.turns):

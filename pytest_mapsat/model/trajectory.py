@@ -200,7 +200,7 @@ class Form(Noun):
 
 
 class ReferenceEnd(Noun):
-    """What the reference of a case changes in a fresh sandbox. ``calls``: the digest of its calls. ``problem``: why it could not be played to its end; empty where it was."""
+    """What the reference of a case changes in a fresh sandbox. ``calls``: the digest of its calls and of the world that the case begins with. ``problem``: why it could not be played to its end; empty where it was."""
 
     calls: str
     changes: tuple[RowChange, ...] = ()

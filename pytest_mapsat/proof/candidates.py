@@ -1,6 +1,6 @@
-"""What else an agent may choose in a task for a user with preferences (VitaBench 2.0, A.2.2): the oracle is played with each other row that its calls return.
+"""What else an agent may choose in a task for a user with preferences (VitaBench 2.0, A.2.2): the oracle is played with every other row that its calls return.
 
-A task tells agents apart where some row passes what is asked and breaks a preference, and where one row alone is right.
+A task tells agents apart where some row does what is asked and breaks a preference, and where only one row is right.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pytest_mapsat.suite import Remark, Suite
 
 from .plain import play_oracle
 
-#: So many other rows of a case are tried, and so many of several that are right are named.
+#: The most other rows of a case that are tried, and the most right ones that a remark names.
 _MOST, _NAMED = 25, 3
-#: What in a result says which row is right: parts of keys, and values of keys that end so.
+#: Marks in a result of the row that is right: parts of keys, and values of keys such as ``type``.
 _TELLING_KEYS = ("distract", "target_reason")
 _TELLING_VALUES = frozenset({"target", "distractor", "distraction", "query_distractor", "preference_distractor"})
 
 
 def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[Remark]:
-    """Give labels of the source that a tool shows and, of a case with preferences, that no row or more than one tells agents apart.
+    """Give the labels of the source that a tool shows; for a case with preferences also that no row is a distractor, or that several are right.
 
     Args:
         case: the case.
@@ -31,8 +31,8 @@ def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[
         oracle: its oracle, played; all calls answered.
     """
     for step in oracle.calls:
-        if (told := _label_in(step.result)) is not None:
-            message = f"{step.tool} returns {told}, which says what is right"
+        if (label := _label_in(step.result)) is not None:
+            message = f"{step.tool} returns {label}, which says what is right"
             yield Remark(
                 "error", "label-visible", ("truth", "oracle"), message, "leave it out of tables and recordings"
             )
@@ -57,13 +57,13 @@ def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[
 def _tried(
     case: Case, suite: Suite, oracle: Trajectory, hidden: Sequence[str]
 ) -> Iterator[tuple[str, Literal["distractor", "right", "other"]]]:
-    """Yield each other row that can be chosen, and what it is: it does what is asked and breaks a preference, or keeps all, or neither."""
+    """Yield each other row that can be chosen: a distractor does what is asked and breaks a preference, a right one keeps all of them."""
     judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
     before = {label.requirement: label.value for label in judge.judge(case, oracle).labels}
     for name, changed in _choices(case, suite, oracle):
         played = play_oracle(changed, suite)
         if played.fault is not None or any(step.status != "ok" for step in played.calls):
-            continue  # nothing answers what an agent would do with it
+            continue  # the sandbox has no answer for this choice
         after = {label.requirement: label.value for label in judge.judge(case, played).labels}
         values = [(before.get(requirement), after.get(requirement)) for requirement in hidden]
         if any(after.get(requirement.id) != 1 for requirement in case.truth.asked):
@@ -134,7 +134,7 @@ def _renamed(text: str, swap: Mapping[str, str]) -> str:
 
 
 def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
-    """Return data in which texts that are one of the old names are the new one."""
+    """Return data with each text that is an old name replaced by the new one."""
     if isinstance(value, dict):
         return {key: _swapped(part, swap) for key, part in value.items()}
     if isinstance(value, list):
@@ -151,7 +151,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def _label_in(value: Json) -> str | None:
-    """Return a field of a result that marks a row as right or wrong, in words; None where there is none."""
+    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; None where there is none."""
     stack = [value]
     while stack:
         part = stack.pop()

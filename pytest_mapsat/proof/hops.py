@@ -1,4 +1,4 @@
-"""What shows of a search in several steps when its oracle is played: hops that it does not fulfil, find nothing or need no other, and questions that give them away."""
+"""What a played oracle shows of a search in several steps: hops that it does not fulfil, that find nothing or that need no other, and questions that give them away."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pytest_mapsat.reports import call_text, cut
 from pytest_mapsat.sandbox import FoundValues, fits, holds_evidence, hop_calls, normalise, returned_rows
 from pytest_mapsat.suite import Remark
 
-#: So many rows of a result are looked at: an agent reads no further.
+#: How many rows of a result count: an agent reads no further.
 FIRST_ROWS = 20
 _CALL = 120
-#: A shorter text stands in most questions by chance.
+#: The shortest text that counts as given away: shorter ones are in most questions by chance.
 _SHORTEST = 2
 
 
 def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) -> Iterator[Remark]:
-    """Give what is amiss with the expected tools of a case.
+    """Give the problems of the expected tools of a case.
 
     Args:
         case: the case.
@@ -30,19 +30,22 @@ def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) ->
     for index, (expected, positions) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
         hop = [calls[at] for at in positions]
         if hop:
-            found = [*dialogue.guessable(expected, positions), *dialogue.evidence(expected, tools[expected.name], hop)]
+            problems = [
+                *dialogue.guessable(expected, positions),
+                *dialogue.evidence(expected, tools[expected.name], hop),
+            ]
         else:
-            found = [*dialogue.unfulfilled(index, expected)]
-        for rule, field, message, hint in found:
+            problems = [*dialogue.unfulfilled(index, expected)]
+        for rule, field, message, hint in problems:
             yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
 
 
 #: Rule, place in the expected tool, message, hint.
-_Found = tuple[str, tuple[str, ...], str, str]
+_Problem = tuple[str, tuple[str, ...], str, str]
 
 
 class _Dialogue:
-    """An oracle's calls, held against the expected tools.
+    """An oracle's calls, compared with the expected tools.
 
     Attributes:
         fulfilled: for each expected tool the positions of the calls that fulfil it.
@@ -51,15 +54,15 @@ class _Dialogue:
     def __init__(self, case: Case, calls: Sequence[Step]) -> None:
         self._tools, self._calls = case.truth.tools, calls
         self.fulfilled = hop_calls(self._tools, calls)
-        said = [message.text for message in case.visible.messages]
-        self._question = "\n".join(map(normalise, (*said, case.visible.query)))
+        earlier = [message.text for message in case.visible.messages]
+        self._question = "\n".join(map(normalise, (*earlier, case.visible.query)))
 
     def _asks(self, form: str) -> bool:
-        """Return whether a normal form of a text stands in the question."""
+        """Return whether the question has a text, given in normal form."""
         return len(form) >= _SHORTEST and form in self._question
 
-    def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Found]:
-        """Give what a hop must take from an earlier one and can take from the question."""
+    def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Problem]:
+        """Give the values that a hop should take from an earlier one and that the question has, too."""
         for name, match in expected.match.items():
             bound = getattr(match, "bound", None)
             if not isinstance(bound, Bound):
@@ -67,9 +70,9 @@ class _Dialogue:
             for at in positions:
                 asked = "\n".join(normalise(str(value)) for value in values_of(self._calls[at].arguments, name))
                 texts = self._earlier(bound, at).texts(bound.path)
-                told = next((text for form, text in texts.items() if form in asked and self._asks(form)), None)
-                if told is not None:
-                    message = f"{expected.key} needs no earlier result: {shown(told)}, which {name} must hold, stands in the question"
+                given_away = next((text for form, text in texts.items() if form in asked and self._asks(form)), None)
+                if given_away is not None:
+                    message = f"{expected.key} needs no earlier result: {shown(given_away)}, which {name} must hold, is in the question"
                     yield "hop-guessable", ("match", name), message, "leave it out of the question"
                     break
 
@@ -80,8 +83,8 @@ class _Dialogue:
         index = [tool.key for tool in self._tools].index(bound.call)
         return FoundValues(self._calls[other] for other in self.fulfilled[index] if other < at)
 
-    def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Found]:
-        """Give what is amiss with the rows that a hop must find."""
+    def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Problem]:
+        """Give the problems of the rows that a hop must find."""
         field, results = ("evidence",), [call.result for call in hop]
         if not expected.evidence_rows:
             return
@@ -98,13 +101,13 @@ class _Dialogue:
         rows = [row for result in results for row in returned_rows(tool, result)]
         wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
         texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
-        told = next((text for text in texts if self._asks(normalise(text))), None)
-        if told is not None:
-            message = f"the question names evidence of {expected.key}: {shown(told)}"
+        given_away = next((text for text in texts if self._asks(normalise(text))), None)
+        if given_away is not None:
+            message = f"the question names evidence of {expected.key}: {shown(given_away)}"
             yield "question-tells", field, message, "an agent can answer without a search"
 
-    def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Found]:
-        """Give why no call of the oracle fulfils an expected tool; nothing where that is for another one, which it waits for."""
+    def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Problem]:
+        """Give why no call of the oracle fulfils an expected tool; nothing where the reason is another one that it waits for."""
         keys = [tool.key for tool in self._tools]
         if any(not self.fulfilled[keys.index(key)] for key in expected.waits_for):
             return
@@ -122,7 +125,7 @@ class _Dialogue:
         elif name is not None and match is not None:
             asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
             message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
-            hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that has it in it"
+            hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that contains it"
             part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
             yield rule, ("match", name), message, hint if part else ""
         else:

@@ -147,16 +147,16 @@ class _Summary:
             by_set.setdefault(set_of.get(name, ""), []).append(name)
         together = self.cells([PASS_RATE, *(name for some in by_set.values() for name in some)])
         together[0] = _short(together[0])
-        if len(by_set) == 1 or _fits(together, self._width):
+        if len(by_set) > 1 and _fits(together, self._width):
             by_set = {"": [name for some in by_set.values() for name in some]}
         for number, (metric_set, some) in enumerate(by_set.items()):
             self.lines += [Line("")] if number else []
             columns = some if number else [PASS_RATE, *some]
             rows = self.cells(columns)
-            prefix = f"{metric_set.upper()}_"
-            if all(head.startswith(prefix) for head in rows[0][1:]):
-                heads = (head.removeprefix(prefix) for head in rows[0][1:])
-                rows[0] = [cut(printable(metric_set), _WIDEST_NAME), *heads]
+            if metric_set and all(name.startswith(f"{metric_set}_") for name in some):
+                heads = [head[len(metric_set) + 1 :] for head in rows[0][-len(some) :]]
+                first = [cut(printable(metric_set), _WIDEST_NAME)] if number else rows[0][: -len(some)]
+                rows[0] = [*first, *heads]
             if not _fits(rows, self._width):
                 rows[0] = _short(rows[0])
             self.draw(rows, columns)
@@ -238,7 +238,8 @@ class _Summary:
                 classes = ", ".join(
                     f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(mean.left_out.items())
                 )
-                counting.setdefault(f"{mean.n + mean.undecided} cases ({classes})", []).append(metric_word(name))
+                in_mean = mean.n + mean.undecided
+                counting.setdefault(f"{in_mean} case{'s' * (in_mean > 1)} ({classes})", []).append(metric_word(name))
         for counts, names in counting.items():
             self._say("", f"{', '.join(names)}: means over {counts}", "yellow")
         if suspects := Counter(card.id for card in run.cases for label in card.labels if label.suspect):

@@ -1,6 +1,6 @@
-"""Suites with ``carry: dialogues``: a user's tasks are played in their order, and what an agent keeps of one is there in the next.
+"""Suites with ``carry: dialogues``: a user's tasks are played in order, and the agent keeps its state from one to the next.
 
-Whichever task is asked for, those before it that this process has not played are played first, and wait for their own items.
+Before any task, the earlier ones that this process has not played are played; their episodes wait for their own items.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_USERS = 64
 
 
 class UserTrial(NamedTuple):
-    """One user's tasks in one trial: no two of them are under way at once."""
+    """One user's tasks in one trial. They run one at a time."""
 
     suite: Path
     user: str
@@ -36,7 +36,7 @@ class UserTrial(NamedTuple):
 
     @classmethod
     def of(cls, suite: Suite, case: Case, trial: int) -> UserTrial | None:
-        """Return that of a case; None where nothing is carried to it or on from it."""
+        """Return the user and trial of a case; None where nothing is carried to it or from it."""
         if suite.manifest.carry is None or case.group is None:
             return None
         return cls(suite.root, case.group.name, trial)
@@ -47,10 +47,10 @@ class _Course:
     """How far the tasks of one user were played.
 
     Attributes:
-        lock: held while one is.
-        kept: what the agent keeps from one to the next.
-        dialogues: what was said in each task that was played, by its case; None: nothing.
-        waiting: the episodes that were played for a later one, and whose own item has not asked for them.
+        lock: held while a task is played.
+        kept: what the agent keeps from task to task.
+        dialogues: the dialogue of each task that was played, by its case; None where nothing was said.
+        waiting: the episodes that were played for a later task, until their own items ask for them.
     """
 
     lock: RLock = field(default_factory=RLock)
@@ -68,7 +68,7 @@ class Carried:
     """The tasks that one process has played in suites that carry dialogues. Safe to be used from several threads.
 
     Attributes:
-        unasked: how many episodes were played for a later task and not asked for by themselves.
+        unasked: how many episodes were played only because a later task was asked for.
     """
 
     def __init__(self) -> None:
@@ -77,15 +77,15 @@ class Carried:
         self._courses: OrderedDict[UserTrial, _Course] = OrderedDict()
 
     def play(self, key: UserTrial, suite: Suite, case: Case, play: Callable[[Case, KeptAgent], Played]) -> Played:
-        """Play a case after those before it; return its episode, or the one that was played for a later task.
+        """Return the episode of a case: played now, after those before it, or earlier, for a later task.
 
-        A case that is asked for again, as a rerun is, begins with the first task and a new agent.
+        Where a case is asked for again, as in a rerun, its user begins anew with the first task and a new agent.
 
         Args:
             key: its user and trial.
             suite: the suite.
             case: the case.
-            play: plays a case with an agent as it has been kept.
+            play: plays a case with the agent that was kept.
 
         Raises:
             SuiteError: a task before it cannot be read.
@@ -111,10 +111,11 @@ class Carried:
     def histories(self, key: UserTrial, suite: Suite, case: Case) -> tuple[History, ...]:
         """Return the histories before a case that is being played, the dialogue of each earlier task behind its own."""
         with self._course(key) as course:
-            said = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
+            dialogues = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
         histories = suite.histories_before(case)
         carried = [
-            history if told is None else (*history, told) for history, told in zip(histories, said, strict=False)
+            history if dialogue is None else (*history, dialogue)
+            for history, dialogue in zip(histories, dialogues, strict=False)
         ]
         return (*carried, histories[-1])
 
@@ -124,7 +125,7 @@ class Carried:
 
     @contextmanager
     def _course(self, key: UserTrial) -> Iterator[_Course]:
-        """Give a user's course to this thread alone; of too many users, those whose turn was longest ago begin anew."""
+        """Give a user's course to this thread alone; with too many users, the least recently played begin anew."""
         with self._lock:
             course = self._courses.setdefault(key, _Course())
             self._courses.move_to_end(key)
@@ -140,11 +141,11 @@ class Carried:
 
 
 def _dialogue_of(played: Played) -> Interaction | None:
-    """Return what was said in an episode, at the moment of its case; None where nothing was, or the case has no moment."""
+    """Return the dialogue of an episode, dated by its case; None where nothing was said or the case has no moment."""
     now = played.case.visible.context.now
-    said = tuple(
+    utterances = tuple(
         Utterance(role="user" if turn.role == "user" else "assistant", content=turn.text)
         for turn in played.trajectory.turns
         if re.search(r"\w", turn.text)
     )
-    return Interaction(date=now, dialogue=said) if now is not None and said else None
+    return Interaction(date=now, dialogue=utterances) if now is not None and utterances else None

@@ -1,4 +1,4 @@
-"""The memories of a run in one process: for each user and trial one that is as far as the tasks that it was built from."""
+"""The memories of a run in one process: one for each user and trial, brought up to each task as it is played."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class _Held:
 
 
 class Memories:
-    """Gives each episode the memory of its user: one that waits where it can be brought up to the task, else a new one.
+    """Gives each episode the memory of its user: the one kept from an earlier task where it can be brought up to this one, else a new one.
 
-    A memory is taken away while its episode lasts, so that the memory's tools answer as of this task whatever else is under way.
+    While its episode lasts no other has it, so that its tools answer as of this task.
 
     Args:
         source: makes them.
@@ -53,18 +53,18 @@ class Memories:
         self._waiting: OrderedDict[Hashable, _Held] = OrderedDict()
 
     def of(self, suite: Hashable, case: Case, histories: Sequence[Sequence[Interaction]], trial: int) -> EpisodeMemory:
-        """Return the memory for one episode; nothing is made or updated before it is asked."""
+        """Return the memory for one episode; it is made and updated when it is first asked."""
         owner = (suite, case.group.name if case.group else f"case {case.id}", trial)
         return EpisodeMemory(self, owner, case, histories, trial)
 
     def take(self, owner: Hashable, wanted: Sequence[str]) -> _Held | None:
-        """Return the memory of an owner that waits, if no later task has changed it; one that is ahead is dropped."""
+        """Return the kept memory of an owner, if no later task has changed it; one that is ahead is dropped."""
         with self._lock:
             held = self._waiting.pop(owner, None)
         return held if held is not None and held.built == tuple(wanted[: len(held.built)]) else None
 
     def give_back(self, owner: Hashable, held: _Held) -> None:
-        """Keep a memory for the next task; of two the one that is further."""
+        """Keep a memory for the next task; of two, the one built from more tasks."""
         with self._lock:
             other = self._waiting.get(owner)
             if other is None or len(other.built) <= len(held.built):
@@ -96,8 +96,8 @@ class EpisodeMemory:
         """Bring the memory up to the task and return what it has for it; on the thread of the agent.
 
         Raises:
-            AgentFault: the user's own memory raised, or gave what is no text.
-            InfrastructureError: ours could not do it.
+            AgentFault: the user's own memory raised, or returned no text.
+            InfrastructureError: a memory of ours failed.
         """
         if self._memories.source.make is None:
             return Retrieval(text="\n".join(self._case.truth.preferences))
@@ -108,14 +108,14 @@ class EpisodeMemory:
         if isinstance(error, AgentFault | InfrastructureError):
             raise error
         if not self.own:
-            told = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
-            raise InfrastructureError(f"the memory {self._memories.source.spec}: {told}")
+            reason = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
+            raise InfrastructureError(f"the memory {self._memories.source.spec}: {reason}")
         raise memory_fault(error)
 
     def call(self, name: str, arguments: Mapping[str, Json]) -> Answer:
-        """Answer a call of one of its tools; a memory that raises tells the agent so, whose part it is.
+        """Answer a call of one of its tools; an error of the memory becomes an error result that the agent reads.
 
-        What a tool changes holds to the end of the episode: the next task has a memory that is built from what passed before it, in whatever order tasks run.
+        What a tool changes lasts to the end of the episode. The next task gets a memory built anew from what passed before it, in whatever order tasks run.
         """
         self._held = None
         problems = argument_problems(self.tools[name], arguments)
@@ -142,15 +142,15 @@ class EpisodeMemory:
             plain = [interaction.model_dump(mode="json") for interaction in history]
             held.spent = spent_on(held.memory.update(plain)) if plain else Usage()
             held.built = (*held.built, mark)
-        said = recollection(held.memory.retrieve(query))
+        answer = recollection(held.memory.retrieve(query))
         tools: Any = getattr(held.memory, "tools", None)
         if tools:
             own = OwnTools.of(tools, "of the memory")
             self.tools = {name: own.tool(name) for name in own.names}
             self._own_tools = own
         self._held = held
-        parts = [usage for usage in (held.spent, spent_on(said)) if usage != Usage()]
-        return Retrieval(text=said.text, usage=total_usage(parts) if parts else Usage())
+        parts = [usage for usage in (held.spent, spent_on(answer)) if usage != Usage()]
+        return Retrieval(text=answer.text, usage=total_usage(parts) if parts else Usage())
 
     def _made(self) -> _Held:
         make = self._memories.source.make

@@ -141,12 +141,12 @@ def _played(case: Case, suite: SandboxSuite, calls: Sequence[PlannedCall]) -> Re
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
             problem = f"call {number} of the reference, {call.tool}, ends as {answer.status}: {why}"[:500]
             break
-    return ReferenceEnd(calls=reference_digest(calls), changes=net_changes(changes), problem=problem)
+    return ReferenceEnd(calls=reference_digest(case), changes=net_changes(changes), problem=problem)
 
 
-def reference_digest(calls: Sequence[PlannedCall]) -> str:
-    """Return the digest of reference calls, by which a saved run knows whether the case has them still."""
-    return digest([call.to_json() for call in calls])
+def reference_digest(case: Case) -> str:
+    """Return the digest of a case's reference and of what it begins with, by which a saved run knows whether both are still the same."""
+    return digest([case.world.to_json(), *(call.to_json() for call in case.truth.reference or ())])
 
 
 class Nothing:

@@ -1,6 +1,6 @@
 """Which calls of a dialogue fulfil which expected tool, and the rows that a tool's result holds.
 
-An expected tool with an ``id`` is one hop of a search that takes several: it may come after others, ask for what they found, and say which rows it must return.
+An expected tool with an ``id`` is a hop of a search in several steps: it may come after other hops, use what they found, and say which rows it must return.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def hop_calls(tools: Sequence[ExpectedTool], calls: Sequence[Step]) -> list[dict
         calls: all calls of the dialogue, in their order.
 
     Returns:
-        For each expected tool the positions of its calls in ``calls``, each with the number of matches of which it cannot be said whether they hold.
+        For each expected tool the positions of its calls in ``calls``, each with the number of matches that are unclear.
     """
     fulfilled: list[dict[int, int]] = [{} for _ in tools]
     hops: dict[str, FoundValues] = {}
@@ -80,19 +80,19 @@ def returned_rows(tool: Tool, result: Json) -> list[ReturnedRow]:
 
 
 def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: int | None = None) -> bool | None:
-    """Return whether a result holds a row for each ``where`` of an expected tool's evidence; None where that cannot be said.
+    """Return whether a result holds a row for each ``where`` of an expected tool's evidence; None where that is unclear.
 
     Args:
         expected: the expected tool.
         tool: the tool itself, which declares where its rows stand.
         result: what a call of it returned.
-        first: how many rows from the top are looked at; None: all.
+        first: how many rows from the top count; None: all.
     """
     rows = [row.record for row in returned_rows(tool, result)[:first]]
     held = [{fits(evidence.where, row) for row in rows} for evidence in expected.evidence_rows]
-    if any(True not in one and None not in one for one in held):
+    if any(True not in fits_of and None not in fits_of for fits_of in held):
         return False
-    return None if any(True not in one for one in held) else True
+    return None if any(True not in fits_of for fits_of in held) else True
 
 
 def id_text(value: Json) -> str | None:

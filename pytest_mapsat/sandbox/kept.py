@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 #: Changes whenever what is kept, or how it is made, does.
-VERSION = 1
+VERSION = 3
 _MAGIC = b"mapsat arrays\n"
 _ALIGNED = 16
 #: What the files may hold together before those made first go, bytes.

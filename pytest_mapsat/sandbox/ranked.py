@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 #: Characters of a query; no sensible one is longer, and time grows with it.
 _LONGEST = 1000
 _LISTED = 12
-#: So many parts are held in memory.
-_HELD = 2
+#: Parts with so many rows together are held in memory; one that has more is held alone.
+_HELD = 200_000
 _AS_TEXT = ParameterMatch()
 
 
@@ -80,10 +80,13 @@ class RankedParts:
     def index(self, part: str) -> PartIndex:
         """Return the index of a part."""
         with self._lock:
-            index = self._indexes.pop(part, None) or self._made(part)
-            while len(self._indexes) >= _HELD:
-                del self._indexes[next(iter(self._indexes))]
-            self._indexes[part] = index
+            index = self._indexes.pop(part, None)
+            if index is None:
+                rows = len(self.places[part])
+                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
+                    del self._indexes[next(iter(self._indexes))]
+                index = self._made(part)
+            self._indexes[part] = index  # the part searched last stands last
             return index
 
     def _made(self, part: str) -> PartIndex:

@@ -1,4 +1,4 @@
-"""Sequences: the tasks of one user in their order, and what has passed between them (VitaBench 2.0, section 3.1)."""
+"""Sequences: the tasks of one user in order, and what passed between them (VitaBench 2.0, section 3.1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Visible(Noun):
 
 
 class Dated(Noun):
-    """What of a case has a date, read for itself: of a long sequence each task is asked for it many times."""
+    """The dated parts of a case, read without the rest: each task of a long sequence is read for its dates many times."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -54,7 +54,7 @@ def _place(entry: CaseEntry) -> int:
 
 
 def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator[tuple[CaseEntry, Remark]]:
-    """Yield what is wrong between the tasks of a sequence, each with the case that it stands in.
+    """Yield the problems between the tasks of a sequence, each with the case that has it.
 
     Args:
         name: the sequence.
@@ -68,17 +68,17 @@ def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator
     expected, before, last = 1, None, ""
     for entry in sequence:
         dated, place = suite.dated(entry), _place(entry)
-        stands = f"{before[0].id} ({shown_path(before[0].path)}:{before[0].line})" if before else ""
+        former = f"{before[0].id} ({shown_path(before[0].path)}:{before[0].line})" if before else ""
         if before and place == _place(before[0]):
-            message = f"place {place} of the sequence {shown(name)} is taken: {stands} has it"
+            message = f"place {place} of the sequence {shown(name)} is taken: {former} has it"
             yield entry, Remark("error", "sequence", ("group", "order"), message, "each task has a place of its own")
         elif place != expected:
             message = f"found place {place} of the sequence {shown(name)}, expected {expected}: " + (
-                f"the task before is {stands}" if before else "it is the first"
+                f"the task before is {former}" if before else "it is the first"
             )
             yield entry, Remark("error", "sequence", ("group", "order"), message, gap)
         if before and before[1] and dated.now and is_before(dated.now, before[1]):
-            message = f"found {dated.now}, before {before[1]} of {stands}: that is the task before it"
+            message = f"found {dated.now}, before {before[1]} of {former}: that is the task before it"
             yield entry, Remark("error", "sequence", ("visible", "context", "now"), message)
         if last and dated.visible.interactions and is_before(first := dated.visible.interactions[0].date, last):
             message = f"found {first}, and a task before it has an interaction of {last}: later tasks go on from there"

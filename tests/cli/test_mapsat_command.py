@@ -96,7 +96,9 @@ def test_help_imports_nothing_heavy():
 
 def test_help_of_import_names_the_formats_of_installed_packages(capsys):
     assert main(["import", "--help"]) == 0
-    assert "one of: adk, mapsatisfybench, mobilitybench, promptfoo, " in " ".join(capsys.readouterr().out.split())
+    assert "one of: adk, localsearchbench, mapsatisfybench, mobilitybench, " in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main(["import", "mobilitybank", "src", "dest"]) == 2
     assert "invalid choice: 'mobilitybank' (choose from" in capsys.readouterr().err
 

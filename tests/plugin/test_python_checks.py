@@ -134,7 +134,7 @@ def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project,
     ("written", "message", "hint"),
     [
         ("shrot", "found 'shrot', expected one of addressed, ", "did you mean 'short'?"),
-        ("unheard_of", "or a check in Python (short)", "@mapsat.check in a conftest adds one"),
+        ("unheard_of", "or a check in Python (short, ", "@mapsat.check in a conftest adds one"),
         (
             {"kind": "short", "mots": 1},
             "the check short: got an unexpected keyword argument 'mots'",
@@ -178,7 +178,7 @@ def test_two_checks_of_one_name_are_refused(registry) -> None:
     check(short)  # a file that is imported twice
     with pytest.raises(ValueError, match=r"two checks are named 'short': .*:\d+ and .*:\d+; rename one of them"):
         check(name="short")(lambda episode: episode)
-    assert list(added_checks()) == ["short"]
+    assert "short" in added_checks()
 
 
 @pytest.mark.parametrize("function", [1, "short", len, type])
@@ -269,4 +269,4 @@ def test_a_module_that_adds_nothing_is_refused(project: pytest.Pytester, capsys)
 def test_a_run_within_a_run_keeps_its_checks_to_itself(project: pytest.Pytester, registry) -> None:
     check(name="outer")(lambda episode: True)
     run(project)
-    assert list(added_checks()) == ["outer"]
+    assert {"outer", "short"} & added_checks().keys() == {"outer"}

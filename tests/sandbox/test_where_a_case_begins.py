@@ -73,6 +73,13 @@ def test_the_beginning_is_no_change_of_the_episode_nor_of_its_reference(tmp_path
     assert [row["id"] for row in end.rows("orders")] == ["o2"]
 
 
+def test_a_kept_reference_is_that_of_the_world_it_began_with(tmp_path):
+    plain = play_reference(*suite_of(tmp_path / "plain", {}, end=[CANCEL]))
+    begun = play_reference(*suite_of(tmp_path / "begun", {"rows": [REOPENED]}, end=[CANCEL]))
+    again = play_reference(*suite_of(tmp_path / "again", {"rows": [REOPENED]}, end=[CANCEL]))
+    assert plain.calls != begun.calls == again.calls
+
+
 def test_a_write_has_the_same_digest_whatever_was_played_before_the_case(tmp_path):
     bare = make_sandbox(*suite_of(tmp_path / "bare", {}))
     begun = make_sandbox(

@@ -220,8 +220,11 @@ def _complete(metric_input: MetricInput) -> Measure:
 
 def _faithful(metric_input: MetricInput) -> Measure:
     """Return the share of decided claims that the results of all tools support. A fact of the case that is claimed is one claim more."""
-    from pytest_mapsat.judges import Context  # noqa: PLC0415  only where an episode is measured
+    from pytest_mapsat.judges import ChecksJudge, Context  # noqa: PLC0415  only where an episode is measured
 
+    longest, characters = ChecksJudge.longest, sum(len(reply.text) for reply in metric_input.trajectory.replies)
+    if characters > longest:
+        return Measure(None, "unevaluated", f"the replies have {characters:,} characters; at most {longest:,} are read")
     context = Context.of(metric_input.case, metric_input.trajectory, metric_input.tools)
     claims = [judged.verdict for judged in context.claims if judged.matters and judged.verdict != "undecided"]
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from pytest_mapsat.formats import limits, located_json, printable, read_bytes, read_lines, shown_path
-from pytest_mapsat.model import Json, Problem, SuiteError, shown
+from pytest_mapsat.formats import json_elements, limits, located_json, printable, read_bytes, read_lines, shown_path
+from pytest_mapsat.model import Json, Problem, SuiteError
 
 _PATTERNS = (
     "data/vita/domains/*/tasks*.json",
@@ -21,7 +19,6 @@ _PATTERNS = (
     "*.jsonl.gz",
     "*.json",
 )
-_BLANK = re.compile(r"\s*")
 
 
 def task_files(src: Path) -> list[Path]:
@@ -59,26 +56,4 @@ def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Js
         text = read_bytes(path, limits.CELL_BYTES, shown_path(path)).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SuiteError(Problem(shown_path(path), 1, "is not UTF-8", "save the file as UTF-8 text")) from None
-    yield from _elements(text, shown_path(path), name)
-
-
-def _elements(text: str, path: str, name: str) -> Iterator[tuple[str, Json]]:
-    """Give the elements of a list, or the one object that the text is, each with the line that it begins on. Raises SuiteError."""
-    data = located_json(text, path, 1)
-    if isinstance(data, dict):
-        yield f"{name}:1", data
-        return
-    if not isinstance(data, list):
-        raise SuiteError(Problem(path, 1, f"found {shown(data)}, expected a list of tasks"))
-    decoder, at, line, counted = json.JSONDecoder(), text.index("[") + 1, 1, 0
-    for element in data:
-        at = _skip(text, at)
-        line += text.count("\n", counted, at)
-        counted = at
-        yield f"{name}:{line}", element
-        at = _skip(text, decoder.raw_decode(text, at)[1]) + 1  # past the comma
-
-
-def _skip(text: str, at: int) -> int:
-    blank = _BLANK.match(text, at)
-    return blank.end() if blank else at
+    yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))

@@ -220,6 +220,11 @@ def test_claims_are_held_against_all_results():
     assert (values(card, "faithful"), card.classes["local_faithful"]) == ([None], "not_applicable")
 
 
+def test_a_reply_that_is_too_long_to_read_has_no_faithfulness():
+    card = card_of(PLAYS, BITES, text=f"{SAID} " * 2_000)
+    assert (values(card, "faithful"), card.classes["local_faithful"]) == ([None], "unevaluated")
+
+
 def test_without_a_call_relevance_and_efficiency_do_not_apply():
     card = card_of(text="Go to the theatre.", output=None)
     assert values(card, "correct", "complete", "evidence", "causal", "calls", "rounds") == [0, 0, 0, 0, 0, 1]

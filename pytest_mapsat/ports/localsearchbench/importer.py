@@ -1,0 +1,279 @@
+"""Import of LocalSearchBench: tasks as cases, merchants as the table of a ranked search."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pytest_mapsat.formats import content_digest, limits, replacing, shown_path
+from pytest_mapsat.model import (
+    SUITE_SCHEMA,
+    Case,
+    EpisodeDefaults,
+    JsonObject,
+    JudgeTerms,
+    Problem,
+    SuiteError,
+    SuiteManifest,
+    digest,
+    shown,
+)
+from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_bytes, write_cases, write_manifest
+
+from .sources import Record, is_merchant, merchant_of, read_records, source_files, stray_fields, task_of, texts_of
+
+FORMAT = "localsearchbench"
+_TOOL, _CALLS = "search_merchants", 5  # the most rounds of the paper
+#: So near must a call's words be to those of the plan (trajectory accuracy of the published code).
+_NEAR = 0.72
+_MOST_TASKS, _MOST_NOTES, _MOST_NAMES, _MOST_HOPS = 100_000, 200, 20, 20
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_TRIAL = re.compile(r"-t\d+$")
+_LEVEL = re.compile(r"L[1-5]", re.IGNORECASE)
+_BOXED = re.compile(r"\\boxed\{([^{}]{1,1000})\}")
+_ABOUT = "Errands in a town: several searches for merchants, and an answer that rests on what they returned."
+_TOLD = "Answer in one message and ask nothing back. Recommend only merchants that your searches returned."
+#: What a judge is asked of a hop, of the whole, and of the veto of the paper, by language.
+_TEXTS = {
+    "en": {
+        "hop": "For “{query}” it recommends something that fits as well as the reference does: {answer}",
+        "answer": "It answers all that is asked, and keeps every constraint, as the reference does: {answer}",
+        "short": " In short: {short}",
+        "veto": "Every merchant that it recommends stands in a result of its searches",
+    },
+    "zh": {
+        "hop": "对于“{query}”，推荐的内容与参考答案一样符合要求：{answer}",
+        "answer": "与参考答案一样，回答了全部问题并满足每一项条件：{answer}",
+        "short": " 简而言之：{short}",
+        "veto": "推荐的每个商户都出现在它的搜索结果中",
+    },
+}
+#: Names are looked for in reference answers from so many characters on, by whether they are Chinese.
+_SHORTEST = {True: 2, False: 4}
+
+
+def import_localsearchbench(src: Path, dest: Path) -> ImportReport:
+    """Make a suite of tasks and merchants of LocalSearchBench.
+
+    Args:
+        src: a file with tasks, or a folder (or its ``data/``) with files of tasks and merchants: JSON, JSON Lines, parquet.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        What came over, what did not, and what is odd.
+
+    Raises:
+        SuiteError: a file cannot be read, or no task comes over.
+        UsageError: ``dest`` cannot be used, or a file is parquet and the extra is not installed.
+    """
+    paths = source_files(src)
+    with new_folder(dest) as folder:
+        return _Import(folder, paths).run()
+
+
+class _Import:
+    """The import of one source.
+
+    Args:
+        folder: where the suite is written.
+        paths: the files of the source.
+    """
+
+    def __init__(self, folder: Path, paths: Sequence[Path]) -> None:
+        self._folder, self._paths = folder, paths
+        self._log, self._noted = ImportLog(), Counter[str]()
+        self._tasks: list[Record] = []
+        self._merchants: set[str] = set()
+        self._names: dict[str, set[str]] = {}
+
+    def run(self) -> ImportReport:
+        """Write the suite. Raises SuiteError, UsageError."""
+        (self._folder / "state").mkdir()
+        with replacing(self._folder / "state" / "merchants.jsonl") as file:
+            for row in self._rows():
+                file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        if self._merchants:
+            write_bytes(self._folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())
+            write_bytes(self._folder / "state" / "merchant_words.jsonl", b"")
+        else:
+            (self._folder / "state" / "merchants.jsonl").unlink()
+            (self._folder / "state").rmdir()
+            self._note(
+                "no_merchants", shown_path(self._paths[0]), "the source has no merchants: the suite has no search"
+            )
+        cases = list(self._cases())
+        if not cases:
+            problems = [Problem(note.place, 0, note.message) for note in self._log.notes if note.kind == "unparsable"]
+            raise SuiteError(*problems[: limits.PROBLEMS] or [Problem(shown_path(self._paths[0]), 0, "holds no task")])
+        write_cases(self._folder / "cases.jsonl", cases)
+        write_manifest(self._folder / "suite.yaml", self._manifest(cases))
+        for kind, count in self._noted.items():
+            if count > _MOST_NOTES:
+                self._log.note(kind, shown_path(self._paths[0]), f"and {count - _MOST_NOTES:,} more of this kind")
+        tools = 2 * bool(self._merchants)
+        return self._log.report(self._folder, FORMAT, cases=len(cases), tools=tools, by_tool=Counter())
+
+    def _note(self, kind: str, place: str, message: str, leaves: str = "") -> None:
+        """Add a note, as long as there are not too many of its kind."""
+        self._noted[kind] += 1
+        if self._noted[kind] <= _MOST_NOTES:
+            self._log.note(kind, place, message)
+        if leaves:
+            self._log.leave(leaves)
+
+    def _rows(self) -> Iterator[JsonObject]:
+        """Yield the merchants of all files, and keep the tasks."""
+        stray: set[str] = set()
+        for path in self._paths:
+            problems: list[Problem] = []
+            for record in read_records(path, problems):
+                if not is_merchant(record.data):
+                    self._tasks.append(record)
+                    if len(self._tasks) > _MOST_TASKS:
+                        raise SuiteError(Problem(record.place, 0, f"there are more than {_MOST_TASKS:,} tasks"))
+                elif (row := self._merchant(record)) is not None:
+                    yield row
+                    for name, hint in stray_fields(record.data):
+                        if name not in stray and len(stray) < _MOST_NOTES:
+                            stray.add(name)
+                            told = f"{shown(name)} is no field of a merchant; left out{f' ({hint})' if hint else ''}"
+                            self._note("unknown_field", record.place, told, "fields")
+            for problem in problems:
+                self._note("unparsable", f"{problem.path}:{problem.line}", f"{problem.message}; left out", "records")
+
+    def _merchant(self, record: Record) -> JsonObject | None:
+        try:
+            row = merchant_of(record.data)
+        except ValueError as wrong:
+            self._note("unparsable", record.place, f"{wrong}; the merchant is left out", "merchants")
+            return None
+        if row["poi_id"] in self._merchants:
+            told = f"the poi_id {shown(row['poi_id'])} stands here twice; the first one is kept"
+            self._note("duplicate_merchant", record.place, told, "merchants")
+            return None
+        self._merchants.add(row["poi_id"])
+        self._names.setdefault(row["city"], set()).add(row["name"])
+        return row
+
+    def _cases(self) -> Iterator[Case]:
+        seen: set[str] = set()
+        for record in self._tasks:
+            try:
+                task = task_of(record.data)
+            except ValueError as wrong:
+                self._note("unparsable", record.place, f"{wrong}; the task is left out", "tasks")
+                continue
+            data = self._case(task, record.place)
+            if data["id"] in seen:
+                self._note(
+                    "duplicate_case", record.place, "the same task stands here twice; the first one is kept", "tasks"
+                )
+                continue
+            seen.add(data["id"])
+            if (case := self._log.case(data, record.place)) is not None:
+                yield case
+
+    def _case(self, task: Mapping[str, Any], place: str) -> JsonObject:
+        question, city, level = (
+            task["question"].strip(),
+            self._city(task["city"], place),
+            str(task["level"] or "").strip(),
+        )
+        given = str(task["id"] if task["id"] is not None else "")
+        case_id = (
+            given if _ID.fullmatch(given) and not _TRIAL.search(given) else f"local-{digest([question, city], 12)}"
+        )
+        path = task["path"]
+        queries = (texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else []))[:_MOST_HOPS]
+        found = texts_of(task["found"])
+        if path and not queries:
+            self._log.leave("search paths in words")
+        matched = _LEVEL.search(level)
+        hops = str(task["hops"] or len(queries) or "")
+        attributes = {"level": matched[0].upper() if matched else "", "city": city, "hops": hops, "source": given}
+        truth: JsonObject = {
+            "requirements": list(_requirements(task, queries, found)),
+            "clarification": {"max_turns": 0, "reference_turns": 1},
+        }
+        if queries and self._merchants:
+            truth["tools"] = [self._hop(at, query, found, city) for at, query in enumerate(queries)]
+            arguments = {"city": city} if city in self._names else {}
+            calls = [{"tool": _TOOL, "arguments": {"query": query[:1000], **arguments}} for query in queries]
+            truth["oracle"] = [{"calls": calls, "say": task["answer"]}]
+        return {
+            "id": case_id,
+            "language": _language(question),
+            "difficulty": attributes["level"],
+            "attributes": {name: value[:200] for name, value in attributes.items() if value},
+            "visible": {"query": question, "context": {"city": city} if city else {}},
+            "truth": truth,
+        }
+
+    def _city(self, city: Any, place: str) -> str:
+        """Return a task's city as the merchants spell it."""
+        wanted = str(city or "").strip()
+        other = next((name for name in self._names if name.removesuffix("市") == wanted.removesuffix("市")), None)
+        if wanted and self._names and other is None:
+            self._note("unknown_city", place, f"no merchant is in {shown(wanted)}")
+        return other or wanted
+
+    def _hop(self, at: int, query: str, found: Sequence[str], city: str) -> JsonObject:
+        """Return the expected call of a hop; its evidence are the merchants that its reference answer names."""
+        names = self._named(found[at], city) if at < len(found) else []
+        evidence: list[Any] = [f"hop-{at + 1}"] if at < len(found) else []
+        rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
+        match = {"query": {"op": "similar", "text": query, "at_least": _NEAR}}
+        return {
+            "name": _TOOL,
+            "id": f"hop-{at + 1}",
+            "required": ["query"],
+            "match": match,
+            "evidence": evidence + rows,
+        }
+
+    def _named(self, text: str, city: str) -> list[str]:
+        """Return the merchants of a city that a text names, without names that stand in longer ones."""
+        names = [
+            name
+            for name in self._names.get(city, ())
+            if len(name) >= _SHORTEST[bool(_CHINESE.search(name))] and name in text
+        ]
+        longest = [name for name in names if not any(name != other and name in other for other in names)]
+        return sorted(longest, key=lambda name: (text.index(name), name))[:_MOST_NAMES]
+
+    def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:
+        languages = Counter(case.language for case in cases)
+        return SuiteManifest(
+            name=FORMAT,
+            version=f"snapshot-{digest([content_digest(path) for path in self._paths], 12)}",
+            schema_version=SUITE_SCHEMA,
+            language=languages.most_common(1)[0][0],
+            instructions=_TOLD,
+            metrics=("local",),
+            success="local_correct",
+            asserted=("asked", "hard"),
+            episode=EpisodeDefaults(calls=max(_CALLS, *(len(case.truth.tools) for case in cases)), user="silent"),
+            judge=JudgeTerms(about=_ABOUT),
+            description=f"LocalSearchBench, imported: {len(cases)} tasks, {len(self._merchants):,} merchants.",
+        )
+
+
+def _requirements(task: Mapping[str, Any], queries: Sequence[str], found: Sequence[str]) -> Iterator[JsonObject]:
+    """Yield what a judge is asked of an answer."""
+    texts = _TEXTS[_language(task["question"])]
+    for at, (query, answer) in enumerate(zip(queries, found, strict=False), 1):
+        yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}
+    short = task["short"] or next(iter(_BOXED.findall(task["answer"])), "")
+    more = texts["short"].format(short=short) if isinstance(short, str) and short not in ("", task["answer"]) else ""
+    yield {"id": "answer", "kind": "asked", "text": texts["answer"].format(answer=task["answer"]) + more}
+    yield {"id": "veto", "kind": "hard", "text": texts["veto"], "scope": "trajectory"}
+
+
+def _language(text: str) -> str:
+    return "zh" if _CHINESE.search(text) else "en"
