@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pytest_mapsat.model import ClockTime, Number
+from pytest_mapsat.reading import ABOUT_SHARE, Document, Quantity, Span, pack_of
 from pytest_mapsat.reading import ClockTime as Clock
-from pytest_mapsat.reading import Document, Quantity, Span, pack_of
 
 from .context import Context
 from .findings import Finding, unclear
@@ -20,8 +20,7 @@ from .words import place_of
 #: Roles of figures that a way has, and that are easily said of its end.
 _OF_WAYS = ("arrival", "departure", "travel_time", "travel_distance")
 
-#: How far, relatively, a figure that is said to be about, just under or just over something may lie from it.
-_ABOUT = 0.12
+#: How far, relatively, a figure that is said to be just under or just over something may lie from it.
 _NEARLY = 0.25
 #: A figure of so many steps is given finely; "about" adds nothing to it.
 _FINE = 100
@@ -289,7 +288,7 @@ def _among(beside: Beside, values: Sequence[Value], context: Context, *, of_way:
 
 def lies_between(figure: Quantity, low: float, high: float) -> bool:
     """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
-    slack = ROUNDING + (_ABOUT * abs(figure.value) if figure.approx == "about" else 0)
+    slack = ROUNDING + (ABOUT_SHARE * abs(figure.value) if figure.approx == "about" else 0)
     return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
 
 
@@ -308,7 +307,7 @@ def meets(figure: Quantity, value: float, tolerance: float) -> bool:
         case "at_least":
             return figure.value - rounded <= value <= figure.value * (1 + _NEARLY) + rounded
         case _:
-            loose = _ABOUT if figure.value < _FINE * figure.step else 0
+            loose = ABOUT_SHARE if figure.value < _FINE * figure.step else 0
             return abs(figure.value - value) <= max(rounded, loose * abs(value))
 
 

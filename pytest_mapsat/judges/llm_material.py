@@ -17,7 +17,7 @@ from itertools import count
 from typing import Literal
 
 from pytest_mapsat.model import Case, ClockTime, Json, Number, Quote, Requirement, Step, Trajectory, digest
-from pytest_mapsat.reading import FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
+from pytest_mapsat.reading import ABOUT_SHARE, FOREIGN, MONEY, Folded, Quantity, fold_phrase, fold_text
 from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
@@ -326,7 +326,6 @@ UNITS_OF_CLAIMS = ("min", "h", "m", "km", "money", "clock", "count", "text")
 
 #: How far a figure may be off, relatively, where neither the requirement's check nor the words say it.
 _TOLERANCE = {"min": 0.05, "m": 0.05}
-_ABOUT = 0.12
 _ABOUT_MINUTES = 6
 _ROUNDING = 1e-6
 _DAY, _HALF_DAY = 24 * 60, 12 * 60
@@ -524,7 +523,7 @@ def _in_size(
     give = max(own, default=_TOLERANCE.get(unit, 0.0))
     step = read.step / 2 if isinstance(read, Quantity) else 0.0
     if read is not None and read.approx != "exact":
-        give = max(give, _ABOUT)
+        give = max(give, ABOUT_SHARE)
     # A length may be known in another unit than the one that the model names.
     held = {expected * scale, expected, expected * 1000} if unit == "m" else {expected * scale, expected}
     slack = {size: step + give * abs(size) + _ROUNDING for size in held}

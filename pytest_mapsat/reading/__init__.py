@@ -1,6 +1,6 @@
 """One reading of a text: names with stance, figures with role and subject, clock times, identifiers, questions."""
 
-from .conditions import Bound, Conditions, Denials, Opening, conditions_of
+from .conditions import ABOUT_SHARE, Bound, Conditions, Denials, Opening, conditions_of
 from .document import (
     Approx,
     Block,
@@ -24,6 +24,7 @@ from .page import Page, open_page
 from .reader import read, read_names, read_page
 
 __all__ = [
+    "ABOUT_SHARE",
     "FOREIGN",
     "MONEY",
     "YUAN",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
@@ -20,7 +20,10 @@ from .page import open_page
 from .reader import read_page
 
 #: Roles that a query gives a figure; what a reply says of one ("saving", "budget") is none of a row's.
-_OWN_ROLES = frozenset({"rating", "per_head", "price", "fee", "count", "capacity", "age", "travel_distance"})
+_OWN_ROLES = frozenset({"rating", "per_head", "price", "fee", "count", "wait", "age", "travel_distance"})
+#: How far a figure may lie from one that a text says it is about, as a share of that.
+ABOUT_SHARE = 0.12
+_HAN_DIGITS = str.maketrans("零〇一二两三四五六七八九", "001223456789")
 #: What may lie between a figure and a word that counts, beside the words of the packs.
 _BETWEEN = " :：=-"
 #: Which way a figure is a bound by how it was read.
@@ -31,6 +34,8 @@ _WRITTEN = re.compile(r"([0-2]?[0-9])(?::[0-5][0-9]|[点點时時])(?! ?[ap])")
 _STOPS = frozenset({"", ",", "，", "。", ".", ";", "；", "、", "!", "！"})
 #: Which way a figure is a bound, and the way that it is one where a denial stands before ("does not cost more than 70").
 _DENIED = {"least": "below", "above": "most", "most": "above", "below": "least"}
+#: What the data hold beside groups of words.
+_NO_WORDS = ("role", "respelt")
 _DAY = 24 * 60
 #: The highest rating: a smaller number that nothing says more of is none of money.
 _STARS = 5
@@ -61,6 +66,9 @@ class Opening(NamedTuple):
     every: bool = True
 
 
+_Condition = TypeVar("_Condition", Bound, Opening)
+
+
 class Conditions(NamedTuple):
     """What a query asks beside its words.
 
@@ -74,10 +82,54 @@ class Conditions(NamedTuple):
 
 @cache
 def _pack() -> Pack:
+    data = _data()
+    roles = {f"role.{role}": words for role, words in data["role"].items()}
+    return Pack("", {}).with_words({group: words for group, words in data.items() if group not in _NO_WORDS} | roles)
+
+
+@cache
+def _data() -> dict[str, Any]:
     text = (files(__package__) / "conditions.yaml").read_text("utf-8")
-    data = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
-    roles = {f"role.{role}": words for role, words in data.pop("role").items()}
-    return Pack("", {}).with_words(data | roles)
+    data: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506  plain strings only
+    return data
+
+
+@cache
+def _spellings() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(pattern), form) for pattern, form in _data()["respelt"])
+
+
+class _Respelt:
+    """A query as it is read: with what is spelt in a way that the reading of replies does not know spelt in one that it does.
+
+    Attributes:
+        text: the query, respelt.
+    """
+
+    def __init__(self, text: str) -> None:
+        spans = [(at, at + 1) for at in range(len(text))]
+        for pattern, form in _spellings():
+            pieces: list[str] = []
+            places: list[tuple[int, int]] = []
+            at = 0
+            for match in pattern.finditer(text):
+                start, end = match.span()
+                piece = match.expand(form).translate(_HAN_DIGITS)
+                pieces += text[at:start], piece
+                places += spans[at:start] + [(spans[start][0], spans[end - 1][1])] * len(piece)
+                at = end
+            text, spans = "".join((*pieces, text[at:])), places + spans[at:]
+        self.text = text
+        self._spans = spans
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Return where in the query words of the respelt text stand."""
+        return (self._spans[start][0], self._spans[end - 1][1]) if start < end else (0, 0)
+
+    def placed(self, condition: _Condition) -> _Condition:
+        """Return a condition of the respelt text with its place in the query."""
+        start, end = self.original(condition.start, condition.end)
+        return condition._replace(start=start, end=end)
 
 
 class _Beside:
@@ -112,13 +164,15 @@ def conditions_of(text: str, vocabulary: Vocabulary | None = None) -> Conditions
         vocabulary: the domain words and the currency of the suite.
     """
     language = "zh" if any(map(is_han, text)) else "en"
+    respelt = _Respelt(text)
+    text = respelt.text
     document = read_page(open_page(text, language=language, vocabulary=vocabulary), lexicon_of(()))
     beside = _Beside(text)
     openings = tuple(_openings(document, beside))
     taken = [(opening.start, opening.end) for opening in openings]
     bounds = tuple(_bounds(document.quantities, beside, taken))
-    asking = tuple((cue.start, cue.end) for cue in beside.cues if cue.has("asking"))
-    return Conditions(bounds, openings, asking)
+    asking = tuple(respelt.original(cue.start, cue.end) for cue in beside.cues if cue.has("asking"))
+    return Conditions(tuple(map(respelt.placed, bounds)), tuple(map(respelt.placed, openings)), asking)
 
 
 def _openings(document: Document, beside: _Beside) -> Iterable[Opening]:
@@ -210,7 +264,6 @@ def _fits(role: str, unit: str) -> bool:
 def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
     """Return the bound that a figure is, None where it is none; words at and behind ``limit`` have to do with another."""
     unit = figure.unit.partition(":")[0]
-    unit = "count" if unit == "people" and figure.approx == "range" else unit
     bare = unit == "yuan" and not any(cue.has("unit") for cue in _pack().find(beside.text[slice(*figure.span)]))
     figure = figure._replace(unit="count") if bare else figure  # a sum of money only by what stands around it
     before = _walk(figure, figure.span.start, beside.before, "")
@@ -219,16 +272,21 @@ def _bound(figure: Quantity, beside: _Beside, limit: int) -> Bound | None:
     role = before.role or after.role or (figure.role if figure.role in _OWN_ROLES and figure.cued else "") or ""
     if role == "other":
         return None
+    unit = (
+        "count" if unit == "people" and (figure.approx == "range" or way in ("most", "below")) else unit
+    )  # "for 80 or below"
     unit = "count" if bare and (role == "rating" or (not role and figure.value <= _STARS)) else unit
     low: float | None = figure.value
     high: float | None = figure.value
-    if figure.approx in ("range", "about"):
+    if figure.approx == "about":
+        low, high, way = figure.value * (1 - ABOUT_SHARE), figure.value * (1 + ABOUT_SHARE), "range"
+    elif figure.approx == "range":
         low, high, way = figure.low, figure.high, "range"
     elif way in ("least", "above"):
         high = None
     elif way in ("most", "below"):
         low = None
-    elif unit in ("yuan", "foreign") or role in ("per_head", "price", "fee", "travel_distance"):
+    elif unit in ("yuan", "foreign") or role in ("per_head", "price", "fee", "wait", "travel_distance"):
         low = None  # a sum that is named is what may be spent
     elif unit == "star" or (role in ("rating", "count", "capacity") and (before.role or after.role)):
         high = None
@@ -251,6 +309,8 @@ class Denials:
         """Return whether the words from one place to another are what the query does not want."""
         at = start
         while (cue := self._beside.before(at)) is not None:
+            if cue.has("no_denial"):
+                return False
             if cue.has("deny"):
                 return True
             if not cue.has("deny_filler"):
@@ -258,7 +318,7 @@ class Denials:
             at = cue.start
         after = self._beside.after(end)
         rest = "" if after is None else self._beside.text[after.end :].strip()[:1]
-        return after is not None and after.has("deny_after") and rest in _STOPS
+        return after is not None and (after.has("deny_behind") or (after.has("deny_after") and rest in _STOPS))
 
     def goes_on(self, end: int, start: int) -> bool:
         """Return whether what is turned down up to one place goes on at the next: "not spicy or loud"."""

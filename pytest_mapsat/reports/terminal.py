@@ -229,7 +229,10 @@ class _Summary:
             self._say("", "a case counts in each of its domains")
         if undecided := max((mean.undecided for mean in run.summary.values()), default=0):
             count = len({card.id for card in run.cases})
-            text = f"a range: labels of {undecided} of {count} cases are undecided"
+            ranges = [name for name in gated if name in run.summary and run.summary[name].undecided]
+            # Where the first means are exact, those that are not are named.
+            which = "" if set(ranges) & set(_EVERYDAY) else f" ({', '.join(map(metric_word, ranges))})"
+            text = f"a range{which}: labels of {undecided} of {count} cases are undecided"
             self._say("", f"{text} (mapsat review {self._saved})", "yellow")
         counting: dict[str, list[str]] = {}
         for name in gated:

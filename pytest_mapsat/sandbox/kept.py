@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +20,6 @@ from pytest_mapsat.store import ARRAYS, store_folder
 if TYPE_CHECKING:
     import numpy as np
 
-#: Changes whenever what is kept, or how it is made, does.
-VERSION = 3
 _MAGIC = b"mapsat arrays\n"
 _ALIGNED = 16
 #: What the files may hold together before those made first go, bytes.
@@ -43,7 +44,7 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
         key: JSON data that says all that the arrays depend on.
         make: makes them; one process at a time does, where the system can lock files.
     """
-    path = store_folder() / ARRAYS / f"{digest([VERSION, key])}.arrays"
+    path = store_folder() / ARRAYS / f"{digest([_code(), key])}.arrays"
     if (arrays := _opened(path)) is not None:
         return arrays
     try:
@@ -59,6 +60,15 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
         except OSError:
             return made
     return _opened(path) or made
+
+
+@cache
+def _code() -> list[str]:
+    """Return digests of the modules of this room: what an older or a newer one of them kept is never read."""
+    sources = sorted(
+        (file for file in files(__package__).iterdir() if file.name.endswith(".py")), key=lambda file: file.name
+    )
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sources]
 
 
 @contextmanager

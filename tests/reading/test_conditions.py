@@ -5,6 +5,7 @@ import time
 import pytest
 
 from pytest_mapsat.reading import Denials, conditions_of
+from pytest_mapsat.sandbox.canonical import fold
 
 BOUNDS = {
     "rated 4.5 or better": (4.5, None, "rating"),
@@ -38,14 +39,36 @@ BOUNDS = {
     "价格50-80": (50.0, 80.0, "price"),
     "评论数不少于300": (300.0, None, "count"),
     "配送费不超过5元": (None, 5.0, "fee"),
+    "up to 65": (None, 65.0, ""),
+    "for 90 or below": (None, 90.0, ""),
+    "i can spend 75": (None, 75.0, ""),
+    "60~95": (60.0, 95.0, ""),
+    "¥60-¥95 a head": (60.0, 95.0, "per_head"),
+    "from 60 up to 95": (60.0, 95.0, ""),
+    "六十到一百一": (60.0, 110.0, ""),
+    "两百到三百五十": (200.0, 350.0, ""),
+    "人均60～95": (60.0, 95.0, "per_head"),
+    "三百条评论以上": (300.0, None, "count"),
+    "over 60 on Mill Street": (60.0, None, ""),
+    "more than 150 reviews in Oak Court": (150.0, None, "count"),
+    "评分四点二以上": (4.2, None, "rating"),
+    "三星半以上": (3.5, None, ""),
+    "about 200 yuan": (176.0, 224.0, ""),
+    "200ish": (176.0, 224.0, ""),
+    "两百块左右": (176.0, 224.0, ""),
+    "20 min wait max": (None, 20.0, "wait"),
+    "no queue": (None, 0.0, "wait"),
+    "最多排队二十分钟": (None, 20.0, "wait"),
+    "不用排队": (None, 0.0, "wait"),
 }
 
 
 @pytest.mark.parametrize(("text", "bound"), BOUNDS.items())
 def test_a_figure_is_a_bound(text, bound):
-    (read,) = conditions_of(text).bounds
-    assert (read.low, read.high, read.role) == bound
-    assert not read.strict
+    (read,) = conditions_of(fold(text)).bounds
+    assert (read.low, read.high, read.role) == (*(pytest.approx(limit) for limit in bound[:2]), bound[2])
+    assert 0 <= read.start < read.end <= len(fold(text))
+    assert read.strict == text.startswith(("over ", "more than "))
 
 
 @pytest.mark.parametrize(
@@ -62,9 +85,7 @@ def test_words_that_leave_the_bound_itself_out(text, low, high):
     assert (read.low, read.high, read.strict) == (low, high, True)
 
 
-@pytest.mark.parametrize(
-    "text", ["top 10 bars", "3 bars", "a table for 6", "起送价20元以下", "minimum spend 200 yuan", "评分四点五以上"]
-)
+@pytest.mark.parametrize("text", ["top 10 bars", "3 bars", "a table for 6", "起送价20元以下", "minimum spend 200 yuan"])
 def test_other_figures_are_none(text):
     assert conditions_of(text)[:2] == ((), ())
 
@@ -74,6 +95,23 @@ def test_neighbouring_figures_keep_their_own_words():
     assert [(bound.low, bound.high, bound.role) for bound in read] == [
         (None, 100.0, "per_head"), (4.5, None, "rating"), (50.0, None, ""), (None, 80.0, "")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "bounds"),
+    [
+        ("4.2分以上60元以内", [(4.2, None), (None, 60.0)]),
+        ("4星及以上 90元以内", [(4.0, None), (None, 90.0)]),
+        ("60元以上90元以下", [(60.0, None), (None, 90.0)]),
+        ("评价200条以上人均70元以内", [(200.0, None), (None, 70.0)]),
+        ("70元以内4.2分以上", [(None, 70.0), (4.2, None)]),
+        ("4.2+ stars under 60", [(4.2, None), (None, 60.0)]),
+        ("4 stars or better under 60", [(4.0, None), (None, 60.0)]),
+        ("300+ reviews under 60 yuan", [(300.0, None), (None, 60.0)]),
+    ],
+)
+def test_two_bounds_stand_side_by_side(text, bounds):
+    assert [(bound.low, bound.high) for bound in conditions_of(text).bounds] == bounds
 
 
 @pytest.mark.parametrize(
@@ -89,6 +127,15 @@ def test_neighbouring_figures_keep_their_own_words():
         ("营业到23:00", (1379,)),
         ("open now", ()),
         ("现在还营业", ()),
+        ("open past midnight florist in oak court", (0,)),
+        ("open until midnight near the pier", (1439,)),
+        ("open at 7 in the morning close to oak street", (420,)),
+        ("营业到半夜", (1439,)),
+        ("凌晨两点还开着", (120,)),
+        ("后半夜三点营业", (180,)),
+        ("晚上十二点以后还开", (0,)),
+        ("过了零点还营业", (0,)),
+        ("夜里2点还开门", (120,)),
         ("24小时营业", tuple(range(0, 1440, 60))),
     ],
 )
@@ -108,6 +155,26 @@ def test_when_a_thing_is_to_be_open(text, minutes):
         ("不太辣", "辣", True),
         ("辣的除外", "辣", True),
         ("要辣的", "辣", False),
+        ("florist not in oakfield", "oakfield", True),
+        ("one that isn't near the pier", "pier", True),
+        ("but not at a food court", "food court", True),
+        ("a bar outside oakfield", "oakfield", True),
+        ("away from the harbour", "harbour", True),
+        ("anywhere but oakfield", "oakfield", True),
+        ("doesn't serve meat", "meat", True),
+        ("not far from the harbour", "harbour", False),
+        ("ten minutes away from the harbour", "harbour", False),
+        ("outside seating at oakfield", "oakfield", False),
+        ("sit outside in oakfield", "oakfield", False),
+        ("not a bar in oakfield", "oakfield", False),
+        ("不在橡树区的花店", "橡树区", True),
+        ("不做烧烤的", "烧烤", True),
+        ("不能外带", "外带", True),
+        ("不支持外卖", "外卖", True),
+        ("橡树区以外的花店", "橡树区", True),
+        ("远离码头", "码头", True),
+        ("离码头不远", "码头", False),
+        ("在橡树区，不要辣", "橡树区", False),
         ("酒吧 不要辣", "酒吧", False),
     ],
 )
@@ -116,7 +183,20 @@ def test_what_a_text_turns_down(text, word, denied):
     assert Denials(text).denies(start, start + len(word)) is denied
 
 
-@pytest.mark.parametrize("text", ["4.5 " * 250, "不" * 1000, "under " * 160, "评分" * 500, "1:00-" * 200])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4.5 " * 250,
+        "不" * 1000,
+        "under " * 160,
+        "一百" * 500,
+        "80~" * 330,
+        "4+ stars " * 110,
+        "9 reviews " * 100,
+        "评分" * 500,
+        "1:00-" * 200,
+    ],
+)
 def test_a_hostile_text_is_read_in_no_time(text):
     begin = time.perf_counter()
     conditions_of(text)
