@@ -152,7 +152,7 @@ def clear_store(folder: Path) -> None:
         StoreError: one cannot be removed.
     """
     own = [folder / f"cache.db{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
-    for file in (*own, *(folder / ARRAYS).glob("*.arrays")):
+    for file in (*own, *(path for ending in ("arrays", "lock") for path in (folder / ARRAYS).glob(f"*.{ending}"))):
         try:
             file.unlink(missing_ok=True)
         except OSError as error:

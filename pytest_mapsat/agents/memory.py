@@ -19,7 +19,7 @@ from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageErr
 from pytest_mapsat.reply import Reply
 
 from .resolve import load
-from .returned import AgentFault, checked, described
+from .returned import AgentFault, as_json, checked, described
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,12 +134,20 @@ def _own_source(target: object, spec: str) -> MemorySource:
 def recollection(value: object) -> Reply:
     """Return what ``retrieve`` returned as a Reply. Raises AgentFault where it is no text."""
     if not isinstance(value, str | Reply):
-        raise AgentFault(f"retrieve() of the memory returned {shown(value)}; expected a text")
+        raise AgentFault(f"retrieve() of the memory returned {shown(as_json(value))}; expected a text")
     return checked(value)
 
 
 def spent_on(value: object) -> Usage:
-    """Return the usage that a Reply gives; an empty one for any other value. Raises AgentFault where it has another form."""
+    """Return the usage that a Reply gives; an empty one for any other value.
+
+    Raises:
+        AgentFault: the usage has another form, or the value waits to be awaited: the memory has taken nothing in.
+    """
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise AgentFault("update() of the memory is asynchronous, and nothing awaits it; expected a plain function")
     usage = checked(value).usage if isinstance(value, Reply) else None
     return Usage.model_validate(usage) if usage else Usage()
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, TextIO
 from .shared import OK, Command, add_plugins, load_added, tell, write
 
 if TYPE_CHECKING:
-    from pytest_mapsat.model import Case, Json, JsonObject, Step
+    from collections.abc import Mapping
+
+    from pytest_mapsat.model import Case, Json, JsonObject, Step, Tool
     from pytest_mapsat.sandbox import Sandbox
     from pytest_mapsat.suite import Suite
 
@@ -48,8 +50,8 @@ def _run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         file = None if options.save is None else stack.enter_context(options.save.open("w", encoding="utf-8"))
         calls = _Calls(make_sandbox(case, suite), file)
-        toolbox = Toolbox(calls.sandbox.tools, calls.answer)
-        tell(f"case {case.id}: {len(calls.sandbox.tools)} tools. Its user says: {printable(case.visible.query)}")
+        toolbox = Toolbox(calls.tools, calls.answer)
+        tell(f"case {case.id}: {len(calls.tools)} tools. Its user says: {printable(case.visible.query)}")
         stack.enter_context(suppress(KeyboardInterrupt))
         if options.http is None:
             _tell_command(options, case)
@@ -108,26 +110,32 @@ def _tell_address(host: str, url: str, token: str, url_with_token: str) -> None:
 
 @dataclass
 class _Calls:
-    """The calls of a client: each is printed on standard error with what answered it."""
+    """The calls of a client, which is in the place of an agent: each is printed on standard error with what answered it."""
 
     sandbox: Sandbox
     file: TextIO | None
     made: int = 0
     _lock: Lock = field(default_factory=Lock)
 
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that an agent may call: those of the user and of the world are for no client."""
+        return {name: tool for name, tool in self.sandbox.tools.items() if tool.for_agent}
+
     def answer(self, name: str, arguments: JsonObject) -> Json:
         """Answer a call; what breaks the sandbox is an error of the call, and the server goes on."""
         from pytest_mapsat.model import MapsatError, tool_name
-        from pytest_mapsat.sandbox import Answer
+        from pytest_mapsat.sandbox import Answer, unknown_tool
 
+        name = tool_name(self.tools, name)
         with self._lock:
             try:
-                answer = self.sandbox.call(name, arguments)
+                answer = self.sandbox.call(name, arguments) if name in self.tools else unknown_tool(name, self.tools)
             except MapsatError as error:
                 tell(error)
                 answer = Answer({"status": "error", "message": "the sandbox of tools broke"}, "error")
             self.made += 1
-            self._tell(answer.step(tool_name(self.sandbox.tools, name), arguments, f"c{self.made}"))
+            self._tell(answer.step(name, arguments, f"c{self.made}"))
             return answer.result
 
     def _tell(self, step: Step) -> None:

@@ -112,7 +112,7 @@ class _LookUp:
         if not values:
             return self._finding(False, _nothing_there(self._check.path, [data]))
         entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
-        if not isinstance(values[0], list | dict):
+        if not any(isinstance(value, list | dict) for value in values):
             return self._finding(
                 False, f"{self._place} is {shown(values[0])}, expected a list of objects with {self._check.id}"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -98,7 +99,7 @@ def _write(path: Path, made: Arrays) -> None:
         crc, at = zlib.crc32(data, crc), at + len(data)
         pieces.append(data)
     header = canonical_json({"info": made.info, "sections": sections, "crc": crc, "bytes": at}).encode()
-    head = _MAGIC + len(header).to_bytes(8, "little") + header
+    head = _MAGIC + b"".join(number.to_bytes(8, "little") for number in (len(header), zlib.crc32(header))) + header
     with replacing(path) as file:
         file.write(head + b"\0" * (-len(head) % _ALIGNED))
         for piece in pieces:
@@ -108,13 +109,13 @@ def _write(path: Path, made: Arrays) -> None:
 
 def _prune(new: Path) -> None:
     """Remove the oldest files where all together are too large."""
-    with suppress(OSError):
-        files = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in new.parent.glob("*.arrays"))
-        total = sum(size for _, size, _ in files)
-        for _, size, file in files:
-            if total > _MOST_BYTES and file != new:
-                file.unlink(missing_ok=True)
-                total -= size
+    with suppress(OSError), os.scandir(new.parent) as entries:  # a part has a file, and a table may have thousands
+        files = [(entry.stat(), entry.name) for entry in entries if entry.name.endswith(".arrays")]
+        total = sum(stat.st_size for stat, _ in files)
+        for stat, name in sorted(files, key=lambda file: file[0].st_mtime) if total > _MOST_BYTES else ():
+            if total > _MOST_BYTES and name != new.name:
+                (new.parent / name).unlink(missing_ok=True)
+                total -= stat.st_size
 
 
 def _opened(path: Path) -> Arrays | None:
@@ -125,11 +126,13 @@ def _opened(path: Path) -> Arrays | None:
         with path.open("rb") as file:
             view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             stat = path.stat()
-        start = len(_MAGIC) + 8
+        start = len(_MAGIC) + 16
         if view[: len(_MAGIC)] != _MAGIC:
             return None
-        length = int.from_bytes(view[len(_MAGIC) : start], "little")
-        header = json.loads(view[start : start + length])
+        length, crc = (int.from_bytes(view[at : at + 8], "little") for at in (start - 16, start - 8))
+        if zlib.crc32(raw := view[start : start + length]) != crc:
+            return None
+        header = json.loads(raw)
         begin = start + length + -(start + length) % _ALIGNED
         if len(view) != begin + header["bytes"]:
             return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, overload
@@ -85,9 +87,9 @@ class FileRows(Sequence[JsonObject]):
     def __init__(self, paths: Sequence[Path], keys: Keys) -> None:
         self.keys = keys
         self._paths = tuple(paths)
-        self._stamps = tuple(map(_stamp, paths))
+        self._stamps = tuple(_stamp(path, path) for path in paths)
         self.digest = [content_digest(path) for path in paths]
-        kept = kept_arrays(["rows", self.digest, keys], lambda: _catalogue(self._paths, keys))
+        kept = kept_arrays(["rows", self.digest, keys], self._made)
         self._arrays = kept.arrays
         self.columns: tuple[str, ...] = tuple(kept.info["columns"])
         self.parts: dict[str, Any] = {}
@@ -97,6 +99,13 @@ class FileRows(Sequence[JsonObject]):
             start += count
         self._files: dict[int, IO[bytes]] = {}
         self._lock = Lock()
+
+    def _made(self) -> Arrays:
+        """Return where the rows stand, for files that stay as they are meanwhile: what is kept goes by the digest of before."""
+        made = _catalogue(self._paths, self.keys)
+        for number in range(len(self._paths)):
+            self._unchanged(number)
+        return made
 
     def __len__(self) -> int:
         return len(self._arrays["offset"])
@@ -112,26 +121,22 @@ class FileRows(Sequence[JsonObject]):
         number, offset, length = (int(self._arrays[name][at]) for name in ("file", "offset", "length"))
         with self._lock:
             file = self._open(number)
+            self._unchanged(number, file)
             file.seek(offset)
             row: JsonObject = from_json(file.read(length))
         return row
 
     def read(self, places: Iterable[int]) -> Iterator[JsonObject]:
         """Give the rows at some places, which ascend, from files that are read once. Raises InfrastructureError where one has changed."""
-        number, file = -1, None
-        try:
-            for at in places:
-                if number != (number := int(self._arrays["file"][at])):
-                    if file is not None:
-                        file.close()
-                    self._unchanged(number)
-                    file = self._paths[number].open("rb", buffering=_AT_ONCE)
-                if file is not None:
-                    file.seek(int(self._arrays["offset"][at]))
-                    yield from_json(file.read(int(self._arrays["length"][at])))
-        finally:
-            if file is not None:
-                file.close()
+        for number, group in groupby(places, lambda at: int(self._arrays["file"][at])):
+            self._unchanged(number)
+            with self._paths[number].open("rb", buffering=_AT_ONCE) as file:
+                try:
+                    for at in group:
+                        file.seek(int(self._arrays["offset"][at]))
+                        yield from_json(file.read(int(self._arrays["length"][at])))
+                finally:
+                    self._unchanged(number, file)
 
     def with_id(self, id_: str) -> list[int]:
         """Return the place of the row with an id; none where no row has it."""
@@ -151,9 +156,10 @@ class FileRows(Sequence[JsonObject]):
             self._files[number] = self._paths[number].open("rb", buffering=0)
         return self._files[number]
 
-    def _unchanged(self, number: int) -> None:
+    def _unchanged(self, number: int, file: IO[bytes] | None = None) -> None:
+        """Raise InfrastructureError where a file, or what was opened of it, is another than at the beginning."""
         path = self._paths[number]
-        if _stamp(path) != self._stamps[number]:
+        if _stamp(path if file is None else file.fileno(), path) != self._stamps[number]:
             raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
 
     def __del__(self) -> None:
@@ -179,9 +185,9 @@ def _hashed(id_: str) -> int:
     return int.from_bytes(hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(opened: Path | int, path: Path) -> tuple[int, int]:
     try:
-        stat = path.stat()
+        stat = os.stat(opened)  # noqa: PTH116  a number of an open file, too
     except OSError as error:
         raise unreadable(path, error) from error
     return stat.st_size, stat.st_mtime_ns

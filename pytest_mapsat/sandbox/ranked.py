@@ -43,6 +43,8 @@ _LONGEST = 1000
 _LISTED = 12
 #: Parts with so many rows together are held in memory; one that has more is held alone.
 _HELD = 200_000
+#: So many parts are held at most: each has a file open.
+_MOST_HELD = 64
 _AS_TEXT = ParameterMatch()
 
 
@@ -76,6 +78,7 @@ class RankedParts:
             self.places = dict(parts.rows())
         self._lock = Lock()
         self._indexes: dict[str, PartIndex] = {}
+        self._by_form: dict[str, dict[Any, list[str]]] = {}
 
     def index(self, part: str) -> PartIndex:
         """Return the index of a part."""
@@ -83,7 +86,10 @@ class RankedParts:
             index = self._indexes.pop(part, None)
             if index is None:
                 rows = len(self.places[part])
-                while self._indexes and rows + sum(held.count for held in self._indexes.values()) > _HELD:
+                while self._indexes and (
+                    len(self._indexes) >= _MOST_HELD
+                    or rows + sum(held.count for held in self._indexes.values()) > _HELD
+                ):
                     del self._indexes[next(iter(self._indexes))]
                 index = self._made(part)
             self._indexes[part] = index  # the part searched last stands last
@@ -111,6 +117,22 @@ class RankedParts:
     def row(self, part: str, at: int) -> JsonObject:
         """Return a row of a part by its place in the order of ids."""
         return self.rows[int(self.places[part][at])]
+
+    def with_form(self, match: ParameterMatch) -> Mapping[Any, list[str]]:
+        """Return the parts by each form in which a parameter that names one is compared."""
+        key = canonical_json(match.to_json())
+        if key not in self._by_form:
+            forms: dict[Any, list[str]] = {}
+            for part in self.places:
+                for form in canonical_values(part, match):
+                    forms.setdefault(form, []).append(part)
+            self._by_form[key] = forms
+        return self._by_form[key]
+
+    @cached_property
+    def longest_name(self) -> int:
+        """How many words the longest of ``names`` has."""
+        return max((key.count(" ") + 1 for key in self.names), default=0)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -201,8 +223,8 @@ class RankedCall(TableCall[RankedAnswer]):
     def _parts_named(self, given: Json) -> list[str]:
         """Return the parts that a value names, in any spelling, or by a declared word."""
         match = self._match()
-        wanted = canonical_values(given, match)
-        parts = [part for part in self._parts.places if wanted & canonical_values(part, match)]
+        forms = self._parts.with_form(match)
+        parts = sorted({part for form in canonical_values(given, match) for part in forms.get(form, ())})
         if not parts and isinstance(given, str):
             parts = [
                 part for part in [self._parts.names.get(" ".join(units_of(given, self._parts.lexicon.book)))] if part
@@ -241,8 +263,7 @@ class RankedCall(TableCall[RankedAnswer]):
     def _named(self, text: str) -> dict[tuple[int, int], str]:
         """Return where a text names a part, and which; the longest name at each place."""
         units = self._parts.lexicon.units(fold(text))
-        names = self._parts.names
-        longest = max((key.count(" ") + 1 for key in names), default=0)
+        names, longest = self._parts.names, self._parts.longest_name
         named: dict[tuple[int, int], str] = {}
         at = 0
         while at < len(units):

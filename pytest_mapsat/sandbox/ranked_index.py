@@ -9,7 +9,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +29,8 @@ LONGEST_VALUE = 24
 #: How deep texts are looked for in a column of running text, and how many characters of one row count.
 _DEEP, _MOST_TEXT = 6, 20_000
 _NAN = float("nan")
+#: Whole numbers of fewer bits become figures as they are.
+_EXACT = 64
 #: How finely the rarity of a word is told: eighths of a power of two.
 _EIGHTHS = 8
 
@@ -202,7 +204,7 @@ class _Builder:
         self._weak.add(others - own)
         for column, amounts in self._figures.items():
             value = row.get(column)
-            amount = value if type(value) is int else number(value)
+            amount = value if type(value) is int and value.bit_length() < _EXACT else number(value)
             amounts.append(_NAN if amount is None else amount)
         for column, (numbers, codes) in self._hours.items():
             hours = row.get(column)
@@ -275,8 +277,9 @@ class PartIndex:
         self._hours: Mapping[str, list[str]] = kept.info["hours"]
         self._columns = {column: at for at, column in enumerate(fields)}
         self.count: int = kept.info["rows"]
-        self.open_at = lru_cache(maxsize=256)(self._open_at)
-        self.values = lru_cache(maxsize=64)(self._values)
+        # What is remembered must not hold the index itself: one that is given up closes its file at once.
+        self.open_at = lru_cache(maxsize=256)(partial(_open_at, self._arrays, self._hours))
+        self.values = lru_cache(maxsize=64)(partial(_values_of, self._arrays, self._columns))
 
     def has(self, hashes: Sequence[int]) -> list[list[int]]:
         """Return for each hash of words the values of columns that have just these words."""
@@ -290,18 +293,7 @@ class PartIndex:
 
     def value(self, at: int) -> Json:
         """Return one of the values of columns."""
-        start, end = self._arrays["value.start"][at : at + 2].tolist()
-        return cast(
-            "Json", json.loads(self._arrays["value.text"][start:end].tobytes().decode("utf-8", "surrogatepass"))
-        )
-
-    def _values(self, column: str) -> dict[int, Json]:
-        """Return the distinct values of one column."""
-        import numpy as np  # noqa: PLC0415
-
-        return {
-            int(at): self.value(int(at)) for at in np.flatnonzero(self._arrays["value.column"] == self._columns[column])
-        }
+        return _value(self._arrays, at)
 
     def with_values(self, values: Iterable[int]) -> np.ndarray:
         """Return a truth value for each row: whether it has one of some values of columns."""
@@ -319,15 +311,6 @@ class PartIndex:
     def figure(self, column: str) -> np.ndarray:
         """Return a column of figures, NaN where a row has none."""
         return self._arrays[f"figure.{column}"]
-
-    def _open_at(self, column: str, minute: int, wanted: bool = True) -> np.ndarray:
-        """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
-        import numpy as np  # noqa: PLC0415
-
-        clock = f"{minute // 60:02}:{minute % 60:02}"
-        fits = np.array([open_at(text, clock) is wanted for text in self._hours[column]], np.bool_)
-        open_rows: np.ndarray = fits[self._arrays[f"hours.{column}"]]
-        return open_rows
 
     def text_scores(self, terms: Iterable[str]) -> np.ndarray:
         """Return the text score of each row: for each word that it has, how rare it is, thrice where a name or a word has it."""
@@ -362,6 +345,30 @@ class PartIndex:
             to += rows if amount == 1 else rows * to.dtype.type(amount)
         else:
             to[rows] += amount
+
+
+def _value(arrays: Mapping[str, np.ndarray], at: int) -> Json:
+    start, end = arrays["value.start"][at : at + 2].tolist()
+    return cast("Json", json.loads(arrays["value.text"][start:end].tobytes().decode("utf-8", "surrogatepass")))
+
+
+def _values_of(arrays: Mapping[str, np.ndarray], columns: Mapping[str, int], column: str) -> dict[int, Json]:
+    """Return the distinct values of one column."""
+    import numpy as np  # noqa: PLC0415
+
+    return {int(at): _value(arrays, int(at)) for at in np.flatnonzero(arrays["value.column"] == columns[column])}
+
+
+def _open_at(
+    arrays: Mapping[str, np.ndarray], hours: Mapping[str, list[str]], column: str, minute: int, wanted: bool = True
+) -> np.ndarray:
+    """Return a truth value for each row: whether its hours are read, and hold a minute of the day, or do not."""
+    import numpy as np  # noqa: PLC0415
+
+    clock = f"{minute // 60:02}:{minute % 60:02}"
+    fits = np.array([open_at(text, clock) is wanted for text in hours[column]], np.bool_)
+    open_rows: np.ndarray = fits[arrays[f"hours.{column}"]]
+    return open_rows
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
+import phone
 import pytest
 
 from pytest_mapsat.agents.tool_server import missing_extra
@@ -137,3 +138,17 @@ def test_another_host_than_loopback_is_told_aloud(capsys):
 
     _tell_address("0.0.0.0", "http://0.0.0.0:1/mcp", "t", "http://0.0.0.0:1/t/mcp")
     assert "warning: anyone who reaches 0.0.0.0 and has the token can call the tools" in capsys.readouterr().err
+
+
+def test_a_client_calls_no_tool_of_the_user_or_the_world(tmp_path, capsys, monkeypatch):
+    root = phone.write_phone(tmp_path / "phone")
+    (tmp_path / "worlds.py").write_text(phone.CONFTEST)
+    toolboxes = []
+    monkeypatch.setattr("pytest_mapsat.agents.serve_stdio", toolboxes.append)
+    assert main(["serve", str(root), "-p", str(tmp_path / "worlds.py")]) == 0
+    assert "case no-signal: 3 tools." in capsys.readouterr().err
+    (toolbox,) = toolboxes
+    for name in ("zebra_airplane", "zebra_status", "break_line"):
+        assert toolbox.call(name)["message"].startswith(f"there is no tool '{name}'")
+    assert toolbox.call("get_line") == {"id": "l1", "works": True, "resets": 0}
+    assert toolbox.call("wait_a_bit") == 1

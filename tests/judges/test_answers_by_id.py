@@ -132,6 +132,12 @@ def test_a_single_object_and_the_output_itself_are_entries():
     assert judge({"poi_id": "P8"}, path="", entry={}).passed is False
 
 
+@pytest.mark.parametrize("places", [{"a": [{"hop": "bite", "poi_id": "P7"}], "b": 5}, {"b": 5, "a": [{"hop": "bite", "poi_id": "P7"}]}])  # fmt: skip
+def test_the_order_of_the_places_of_entries_decides_nothing(places):
+    assert judge({"merchants": places}, path="merchants.*").passed is True
+    assert judge({"merchants": places}, path="merchants.*", entry={}).passed is False
+
+
 def test_without_where_a_returned_id_is_enough():
     assert judge(entries(("bite", "P8")), where={}).passed is True
 

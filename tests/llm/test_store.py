@@ -112,7 +112,11 @@ def test_a_damaged_file_says_what_to_run_and_can_be_cleared(tmp_path: Path) -> N
     ):
         Store(tmp_path)
     (tmp_path / "mine.txt").write_text("kept")
+    (tmp_path / "tables").mkdir()
+    for name in ("a.arrays", "a.lock"):
+        (tmp_path / "tables" / name).write_text("")
     clear_store(tmp_path)
+    assert not list((tmp_path / "tables").iterdir())
     store = Store(tmp_path)
     store.put("k", ["中文", "\ud800"])
     assert store.get("k") == ["中文", "\ud800"]

@@ -61,6 +61,12 @@ def wordless():
     notes = Notes()
     notes.retrieve = lambda query: None
     return notes
+class Later(Notes):
+    async def retrieve(self, query):
+        return "x"
+class Unheard(Notes):
+    async def update(self, interactions):
+        pass
 def hanging():
     import time
     notes = Notes()
@@ -207,6 +213,8 @@ def test_isolated_agents_and_workers_get_the_same(project: pytest.Pytester) -> N
         ("raising", "the agent's memory: ZeroDivisionError: division by zero (own.py:*"),
         ("huge", "the agent's memory gave 10,000,000 characters for one task; at most 1,000,000 are taken"),
         ("wordless", "retrieve() of the memory returned None; expected a text"),
+        ("Later", "retrieve() of the memory returned '<coroutine>'; expected a text"),
+        ("Unheard", "update() of the memory is asynchronous, and nothing awaits it; expected a plain function"),
         ("hanging", "the agent's memory gave no answer in 0.5 s"),
         ("clashing", "the memory has a tool 'search_poi', and so has the suite: give it another name"),
         ("nothing", "the memory own:nothing has no reset(); expected reset, update, retrieve"),

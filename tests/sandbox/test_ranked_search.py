@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import pytest
 from suite_maker import make_suite
 
 from pytest_mapsat.model import InfrastructureError, SuiteError, UsageError
-from pytest_mapsat.sandbox import make_sandbox, ranker_of
+from pytest_mapsat.sandbox import large, make_sandbox, ranker_of
 from pytest_mapsat.suite import open_suite
 
 TOOL = {
@@ -368,7 +369,7 @@ def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):
     assert len(list(cache.glob("*.arrays"))) == 2
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[:-9] + b"!" + data[-8:], lambda data: b"x" + data[1:]])  # fmt: skip
+@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[:-9] + b"!" + data[-8:], lambda data: b"x" + data[1:], lambda data: data.replace(b"18:00-02:00", b"00:00-24:00").replace(b"la", b"lb")])  # fmt: skip
 def test_a_damaged_index_is_built_anew(tmp_path, cache, many, spoil):
     suite = suite_in(tmp_path / "a", many)
     first = ranks(suite)
@@ -408,12 +409,73 @@ def test_processes_with_other_hash_seeds_build_one_index_and_answer_alike(tmp_pa
 
     def told(seed: int) -> str:
         run = [sys.executable, "-c", script, str(tmp_path / "a"), *QUERIES]
-        return subprocess.run(run, env={**__import__("os").environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, text=True, check=True).stdout  # fmt: skip
+        return subprocess.run(run, env={**os.environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, text=True, check=True).stdout  # fmt: skip
 
     with ThreadPoolExecutor() as pool:
         first, second = pool.map(told, (1, 2))
     assert first == second
     assert len(list(cache.glob("*.arrays"))) == 3
+
+
+def test_a_builder_that_is_killed_leaves_nothing_that_holds_others_up(tmp_path, cache, many):
+    suite = suite_in(tmp_path / "a", many)
+    script = (
+        "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import kept, ranker_of\n"
+        "from pytest_mapsat.suite import open_suite\n"
+        "kept._prune = lambda path: None\n"
+        "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
+        "kept.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "ranker.rank('bar', 'Larkhaven')"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=False)
+    assert killed.returncode == -9
+    assert len(list(cache.glob("*.arrays"))) == 1  # the rows; no half of an index
+    assert ranker_of(suite, "search").rank("bar", "Larkhaven")
+    assert len(list(cache.glob("*.arrays"))) == 2
+
+
+def test_thousands_of_parts_hold_few_files_open(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1)
+    rows = [row | {"id": f"{town}-{row['id']}"} for town in range(150) for row in merchants(f"Town {town} Lake", 1)]
+    ranker = ranker_of(suite_in(tmp_path, rows), "search")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert all(
+        ranker.rank("cheap bar open at 22:00", part, filters={"district": "Rowan"}) is not None for part in ranker.parts
+    )
+    assert len(list(Path("/proc/self/fd").iterdir())) - before < 80
+
+
+def test_figures_beyond_all_measure_are_none(tmp_path):
+    ranker = ranker_of(suite_in(tmp_path, merchants("Larkhaven", 5, price=10**400)), "search")
+    assert ranker.rank("bar at most 60 yuan", "Larkhaven", filters={"max_price": 10**9}) == ()
+
+
+def test_a_file_that_changes_after_rows_were_read_is_no_fault_of_the_agent(tmp_path, cache, many):
+    suite = suite_in(tmp_path / "a", many)
+    ranker = ranker_of(suite, "search")
+    ranker.rank("bar", "Larkhaven")
+    (tmp_path / "a" / "state" / "merchants.jsonl").write_text(lines(many[::-1])[10:])
+    with pytest.raises(InfrastructureError, match="has changed since it was opened"):
+        ranker.rank("bar", "Larkhaven")
+
+
+def test_a_file_that_changes_while_it_is_indexed_leaves_no_index_of_what_it_was(tmp_path, cache, many, monkeypatch):
+    path, own = tmp_path / "a" / "state" / "merchants.jsonl", large.content_digest
+
+    def changing(read: Path) -> str:
+        digest = own(read)
+        read.write_text(lines(many[::-1][:-1]))
+        return digest
+
+    suite_in(tmp_path / "b", many)
+    before = set(cache.glob("*.arrays"))
+    for file in before:
+        file.unlink()
+    monkeypatch.setattr(large, "content_digest", changing)
+    with pytest.raises(InfrastructureError, match="has changed since it was opened"):
+        suite_in(tmp_path / "a", many)
+    assert path.exists()
+    assert not list(cache.glob("*.arrays"))
 
 
 def test_a_file_that_changes_while_it_is_used_is_no_fault_of_the_agent(tmp_path, cache, many):

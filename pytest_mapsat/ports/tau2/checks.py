@@ -11,7 +11,7 @@ from pytest_mapsat.sandbox import Refused, State
 
 from .worlds import WORLDS
 
-#: The endings that are a stop of the user or the agent; of any other an episode is worth nothing.
+#: The endings by a stop of the user or the agent; an episode with any other ending earns nothing.
 STOPS = ("done", "stalled")
 
 
@@ -34,7 +34,7 @@ def tau_ends(episode: Episode) -> Finding:
 
 
 def tau_says(episode: Episode, text: str) -> Finding:
-    """Some reply has a text in it, whatever its case; commas in the reply do not count."""
+    """A reply contains a text; case and commas do not count."""
     wanted = f"a reply says {shown(text)}"
     places = [number for number, reply in enumerate(episode.replies, 1) if _plain(text) in _plain(reply)]
     return Finding(bool(places), f"reply {places[0]} says it" if places else "no reply says it", wanted)
@@ -45,11 +45,11 @@ def _plain(text: str) -> str:
 
 
 def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
-    """Each action has a call of its own, with the arguments that count. What else is called does not matter."""
-    made = {"agent": episode.calls, "user": episode.user_calls}
+    """Each action has a call of its own, with the arguments that count. Further calls do not matter."""
+    calls_by = {"agent": episode.calls, "user": episode.user_calls}
     missing = [
         actions[place]["tool"]
-        for by, calls in made.items()
+        for by, calls in calls_by.items()
         for place in _unmet([(place, action) for place, action in enumerate(actions) if action["by"] == by], calls)
     ]
     wanted = f"a call for each of {', '.join(action['tool'] for action in actions)}"
@@ -57,7 +57,7 @@ def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
 
 
 def _unmet(actions: Sequence[tuple[int, WantedCall]], calls: Sequence[Call]) -> list[int]:
-    """Return the places of the actions that are left without a call when as many as can be have one (augmenting paths)."""
+    """Return the places of the actions that have no call in a largest matching of actions and calls (augmenting paths)."""
     fitting = {place: [at for at, call in enumerate(calls) if _fits(action, call)] for place, action in actions}
     taken: dict[int, int] = {}
 
@@ -95,7 +95,7 @@ def tau_holds(
 
 
 def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:
-    """Return whether an assertion of a domain's world is true in a state; None, and why, where it cannot be told of what is there."""
+    """Return whether an assertion of a domain's world is true in a state; None, with the reason, where the state lacks what it needs."""
     try:
         return bool(getattr(WORLDS[domain](state), function)(**arguments)), ""
     except (LookupError, Refused, TypeError) as error:

@@ -1,4 +1,4 @@
-"""A task of tau2-bench becomes a case: where it begins, what its reference comes to in the world, and what it is measured by."""
+"""A task of tau2-bench becomes a case: its setup, its reference as played in the world, and the requirements of its reward."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from pytest_mapsat.suite import ImportLog, Suite
 from .checks import held_at
 from .metrics import PARTS
 from .script import answers, briefing, opening, oracle
-from .tasks import Action, Assertion, Criteria, Domain, InitialData, Task
+from .tasks import Action, Assertion, Criteria, Domain, Task
 from .world import ToolFacts, facts_of, over
 from .worlds import WORLDS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _UNSAFE_NAME = re.compile(r"\W+")
-#: How ids of trials end, and no id of a case.
+#: The end of an id of a trial, which no case id may have.
 _TRIAL = re.compile(r"-t\d+$")
 _LONGEST_ID, _LONGEST_TEXT = 60, 2_000
 _SIDES = {"assistant": "agent", "user": "user"}
 _PART_OF = {prefix: part for part, prefix in PARTS.items()}
-#: What the ids of tasks of telecom tell.
+#: Attributes that the ids of telecom's tasks hold.
 _IN_ID = {"issue": re.compile(r"^\[(\w+)\]"), "persona": re.compile(r"\[PERSONA:(\w+)\]$")}
 
 
 class _Played(NamedTuple):
-    """What actions come to: those that the world takes and those that it refuses, the assertions that are broken before and after, and whether anything changes."""
+    """The outcome of actions: those taken and refused by the world, the assertions broken before and after, and whether anything changed."""
 
     taken: list[Action]
     refused: list[tuple[Action, Answer]]
@@ -56,11 +56,11 @@ class Conversion:
 
     Attributes:
         task: the task.
-        place: where it stands, for notes.
-        files: of its domain.
-        suite: the suite that it goes to, with tools and tables.
+        place: its file and line, for notes.
+        files: the files of its domain.
+        suite: the suite that gets the case, with tools and tables.
         tables: the rows of the tables.
-        log: is added to.
+        log: gets the notes.
     """
 
     task: Task
@@ -77,7 +77,7 @@ class Conversion:
 
     @cached_property
     def facts(self) -> Mapping[str, ToolFacts]:
-        """What the tools of its world say of themselves."""
+        """The facts of the tools of its world."""
         return facts_of(WORLDS[self.domain])
 
     def case(self) -> Case | None:
@@ -87,7 +87,7 @@ class Conversion:
         start = self._checked(data)
         if start is None:
             return None
-        self._known()
+        self._check_assertions()
         played = self._reference(start)
         reference = played.taken
         carried = self._carried(criteria)
@@ -116,7 +116,7 @@ class Conversion:
         self.log.note(kind, f"{self.place} ({self.domain} {shown(self.task.id)})", message)
 
     def _bare(self) -> JsonObject:
-        """Return the case without what is asked of it."""
+        """Return the case without its requirements."""
         plain = _UNSAFE.sub("_", self.task.id).strip("_")
         case_id = f"{self.domain}-{plain}"
         if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
@@ -136,17 +136,17 @@ class Conversion:
     # -- where the task begins
 
     def _rows(self) -> list[JsonObject]:
-        """Return what the task's own databases have otherwise than the domain's."""
-        given = self.task.initial_state and self.task.initial_state.initialization_data
-        if not given:
+        """Return how the task's own databases differ from the domain's."""
+        data = self.task.initial_state and self.task.initial_state.initialization_data
+        if not data:
             return []
         world, domain = WORLDS[self.domain], self.files
-        agent, user = self._merged(domain.database, given), over(domain.user_database, given.user_data or {})
+        agent, user = over(domain.database, data.agent_data or {}), over(domain.user_database, data.user_data or {})
         patches: list[RowPatch] = []
         keys = {**world.keys, **world.user_keys}
         for table, rows in world.tables(agent, user).items():
             key = keys[table]
-            former, new = ({row[key]: row for row in some} for some in (self.tables[table], rows))
+            former, new = ({row[key]: row for row in side} for side in (self.tables[table], rows))
             if gone := sorted(former.keys() - new.keys()):
                 patches.append(RowPatch(table=table, where={key: gone}, hide=True))
             for row_id in sorted(new.keys() & former.keys()):
@@ -159,19 +159,14 @@ class Conversion:
                 patches.append(RowPatch(table=table, add=added))
         return [patch.to_json() for patch in patches]
 
-    @staticmethod
-    def _merged(database: JsonObject, given: InitialData) -> JsonObject:
-        merged: JsonObject = over(database, given.agent_data or {})
-        return merged
-
     def _first_calls(self) -> list[JsonObject]:
         actions = (self.task.initial_state and self.task.initial_state.initialization_actions) or []
         for action in actions:
-            self._function(action.func_name)
+            self._check_function(action.func_name)
         return [{"tool": action.func_name, "arguments": action.arguments} for action in actions]
 
     def _history(self) -> tuple[list[JsonObject], list[JsonObject], str]:
-        """Return what was said before, what was written then, and the words of the user that stand last."""
+        """Return the messages before the dialogue, the writes among their calls, and the user's last words."""
         history = (self.task.initial_state and self.task.initial_state.message_history) or []
         roles = {"user": "user", "assistant": "agent"}
         messages = [
@@ -179,10 +174,10 @@ class Conversion:
             for message in history
             if message.role in roles and message.content and message.content.strip()
         ]
-        made = [call for message in history for call in message.tool_calls or []]
         calls = [
             {"tool": call.name, "arguments": call.arguments}
-            for call in made
+            for message in history
+            for call in message.tool_calls or []
             if call.name in self.facts and self.facts[call.name].writes
         ]
         last = messages.pop()["text"] if messages and messages[-1]["role"] == "user" else ""
@@ -200,7 +195,7 @@ class Conversion:
         criteria = self.task.evaluation_criteria
         return (criteria.env_assertions if criteria else None) or ()
 
-    def _function(self, name: str) -> None:
+    def _check_function(self, name: str) -> None:
         """Raise ValueError where the world has no such function."""
         if name not in self.facts:
             hint = did_you_mean(name, self.facts)
@@ -208,8 +203,8 @@ class Conversion:
                 f"the world of {self.domain} has no function {shown(name)}" + (f" ({hint})" if hint else "")
             )
 
-    def _known(self) -> None:
-        """Raise ValueError where an assertion is none of the world's."""
+    def _check_assertions(self) -> None:
+        """Raise ValueError where the world has no such assertion."""
         names = [name for name in dir(WORLDS[self.domain]) if name.startswith("assert_")]
         for assertion in self._assertions:
             if assertion.func_name not in names:
@@ -217,10 +212,10 @@ class Conversion:
                 raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
 
     def _possible(self) -> list[Action]:
-        """Return the reference actions that are tools of the side that is to call them. Raises ValueError where one is no tool at all."""
+        """Return the reference actions whose side has the tool. Raises ValueError where the world has no such tool."""
         criteria, possible = self.task.evaluation_criteria, []
         for action in (criteria.actions if criteria else None) or []:
-            self._function(action.name)
+            self._check_function(action.name)
             if self.facts[action.name].by == _SIDES[action.requestor]:
                 possible.append(action)
             else:
@@ -230,16 +225,16 @@ class Conversion:
         return possible
 
     def _play(self, start: Case, actions: Sequence[Action]) -> _Played:
-        """Play actions where the task begins."""
+        """Play actions from the start of the task."""
         sandbox = make_sandbox(start, self.suite)
         answers = [(action, sandbox.call(action.name, action.arguments)) for action in actions]
         steps = [answer.step(action.name, action.arguments) for action, answer in answers]
         tables = tables_of(start, self.suite)
-        ends = [end_state(tables, sandbox.setup, some) for some in ((), steps)]
+        before, after = (end_state(tables, sandbox.setup, played) for played in ((), steps))
         changes = net_changes(change for step in steps for change in step.changed)
         refused = [(action, answer) for action, answer in answers if answer.status != "ok"]
         taken = [action for action, answer in answers if answer.status == "ok"]
-        return _Played(taken, refused, self._broken(ends[0]), self._broken(ends[1]), bool(changes))
+        return _Played(taken, refused, self._broken(before), self._broken(after), bool(changes))
 
     def _broken(self, state: State) -> list[Assertion]:
         """Return the assertions that are not as the task wants them in a state."""
@@ -250,7 +245,7 @@ class Conversion:
         ]
 
     def _reference(self, start: Case) -> _Played:
-        """Return the reference as the world carries it out: the benchmark leaves out what it refuses without a word."""
+        """Return the reference as the world carries it out. The benchmark silently skips refused actions; here they are noted."""
         played = self._play(start, self._possible())
         for action, answer in played.refused:
             why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
@@ -261,22 +256,22 @@ class Conversion:
             for call in self._mending(assertion):
                 mended = self._play(start, [*played.taken, call])
                 if assertion not in mended.broken:
-                    told = f"{call.name} {call.arguments} is added to the reference: {assertion.func_name} breaks without it"
-                    self._note("completed", told)
+                    added = f"{call.name} {call.arguments} is added to the reference"
+                    self._note("completed", f"{added}: {assertion.func_name} breaks without it")
                     played = mended
                     break
         return played
 
     def _mending(self, assertion: Assertion) -> Iterator[Action]:
-        """Give the writes of a side that can be made with the arguments of an assertion."""
-        given = assertion.arguments
+        """Give the writes that the arguments of an assertion are enough for, of its side."""
+        arguments = assertion.arguments
         for name, fact in self.facts.items():
-            values = {need: given.get(need, given.get(f"expected_{need}")) for need in fact.needs}
+            values = {need: arguments.get(need, arguments.get(f"expected_{need}")) for need in fact.needs}
             if fact.writes and fact.by == _SIDES[assertion.env_type] and values and None not in values.values():
                 yield Action(name=name, arguments=values, requestor=assertion.env_type)
 
     def _requirements(self, criteria: Criteria) -> Iterator[JsonObject]:
-        """Give what the reward rests on: that the dialogue ends well, then the parts that the basis names."""
+        """Give the requirements of all parts of the reward: the ending first."""
         ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
         yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
         if criteria.actions is not None or criteria.env_assertions is not None:
@@ -308,13 +303,13 @@ class Conversion:
             yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
 
     def _carried(self, criteria: Criteria) -> list[JsonObject]:
-        """Return the requirements of the parts that the basis names; the others rule nothing, and are counted."""
+        """Return the requirements of the parts that the basis names; the others do not bear on the reward, and are counted."""
         carried = []
         for requirement in self._requirements(criteria):
             part = _PART_OF.get(str(requirement["id"]).partition("-")[0])
             if part is None or part in criteria.reward_basis:
                 carried.append(requirement)
-            elif part not in ("DB", "ACTION"):  # those that the reference actions make
+            elif part not in ("DB", "ACTION"):  # these two come from the reference actions
                 self.log.leave(f"{part} outside of reward_basis")
         return carried
 

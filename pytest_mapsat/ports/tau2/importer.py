@@ -1,4 +1,4 @@
-"""Import of tau2-bench's published folders: a suite for each domain, with its world, its tasks as cases and what they are measured by."""
+"""Import of tau2-bench's published folders: a suite for each domain, with its world, its tasks as cases and the metrics of their reward."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def import_tau2(src: Path, dest: Path) -> ImportReport:
         dest: a folder that does not exist yet, or is empty. It becomes the suite of the domain; of several, each has a folder in it.
 
     Returns:
-        What came over, what did not, and what is odd.
+        The report: cases, tasks and tables left out, and notes on odd ones.
 
     Raises:
         SuiteError: when a file is missing or cannot be read, or a domain has no task that becomes a case.

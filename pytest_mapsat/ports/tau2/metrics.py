@@ -19,7 +19,7 @@ PARTS = {
     "NL_ASSERTION": "nl",
 }
 _METRICS = (
-    # What a broken episode has earned depends on what the task asks for, so the metric set itself says it.
+    # What a broken episode earns depends on the parts of its task, so the metric set decides it, not the core.
     Metric(name="tau_reward", title="reward: the product of what the task's basis names", earned=False, headline=True),
     Metric(name="tau_db", title="the databases end as after the reference actions", earned=False),
     Metric(name="tau_env", title="what must hold at the end holds", earned=False),
@@ -45,7 +45,7 @@ def _applies(measure: Measure) -> bool:
 
 
 def _part(metric_input: MetricInput, prefix: str) -> Measure:
-    """Return 1 where all requirements of a part hold, 0 where one is broken; between them where one is undecided."""
+    """Return 1 where all requirements of a part hold, 0 where one is broken, and bounds where one is undecided."""
     readings = [reading for name, reading in metric_input.readings.items() if name.partition("-")[0] == prefix]
     if not readings:
         return not_applicable("the task's reward_basis does not name it, or gives nothing for it")

@@ -1,4 +1,4 @@
-"""The user of a task who needs no model, and the dialogue of an agent that knows everything."""
+"""The scripted user of a task, and the dialogue of its oracle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_mapsat.model import Json, JsonObject
 from .tasks import Action, Instructions, Task
 from .world import ToolFacts
 
-#: "You" and its kin, as the user says them of itself: the more of a phrase is read, the earlier it is tried.
+#: "You" and its forms, with what the user says instead; longer phrases are tried first.
 _FIRST_PERSON = (
     (r"\byou are\b", "I am"),
     (r"\byou're\b", "I'm"),
@@ -30,7 +30,7 @@ _LONGEST = 20_000
 
 
 def first_person(text: str) -> str:
-    """Return what a user is told, as it says it itself: "You want your money back." as "I want my money back."."""
+    """Return the user's instructions in the first person: "You want your money back." as "I want my money back."."""
     for pattern, spoken in _FIRST_PERSON:
 
         def as_said(match: re.Match[str], spoken: str = spoken) -> str:
@@ -49,7 +49,7 @@ def opening(task: Task) -> str:
 
 
 def briefing(task: Task) -> str:
-    """Return what a user that is a model is told, whole."""
+    """Return the whole prompt of a user that is a model."""
     scenario = task.user_scenario.instructions
     if isinstance(scenario, str):
         return scenario
@@ -63,17 +63,18 @@ def briefing(task: Task) -> str:
 
 
 def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
-    """Give what the scripted user answers and does.
+    """Give the answers and the calls of the scripted user.
 
     Args:
         task: the task.
-        facts: what the tools of the domain say of themselves.
-        calls: the calls of the user that a right dialogue has.
+        facts: the facts of the domain's tools.
+        calls: the user's calls of the reference.
     """
-    given = [call for call in _distinct(calls) if call.arguments]
-    for call in given:
-        alone = sum(other.name == call.name for other in given) == 1
-        asked = [request(call), *(facts[call.name].asked if alone else _what(call))]
+    # Equal calls once: the words that ask for them are the same.
+    with_arguments = [call for call in {request(call): call for call in calls}.values() if call.arguments]
+    for call in with_arguments:
+        alone = sum(other.name == call.name for other in with_arguments) == 1
+        asked = [request(call), *(facts[call.name].asked if alone else _distinctive(call))]
         yield {"asked": asked, "calls": [{"tool": call.name, "arguments": call.arguments}], "say": f"{{{call.name}}}"}
     for name, fact in facts.items():
         if fact.by == "user" and not fact.needs:
@@ -85,13 +86,8 @@ def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action])
                 yield {"asked": list(_IDENTITY), "say": first_person(words).strip()[:_LONGEST]}
 
 
-def _distinct(calls: Sequence[Action]) -> list[Action]:
-    """Return the calls, each once."""
-    return list({request(call): call for call in calls}.values())
-
-
-def _what(call: Action) -> list[str]:
-    """Return the words that tell a call from others of its tool: its last value, with what it is the value of, as in "storage permission"."""
+def _distinctive(call: Action) -> list[str]:
+    """Return words that tell a call from others of its tool: its last argument, as in "storage permission"."""
     name, value = list(call.arguments.items())[-1]
     words = str(value).replace("_", " "), name.replace("_", " ")
     return [f"{words[0]} {words[1]}", f"{words[1]} for {words[0]}"]
@@ -103,7 +99,7 @@ def request(call: Action) -> str:
 
 
 def _said(name: str, *values: Json) -> str:
-    """Return words that no other call has in it: those of one may begin like those of another."""
+    """Return words for a call. Their last one ends them, as the words of another call may begin alike."""
     return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
 
 
@@ -111,8 +107,8 @@ def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObjec
     """Return the dialogue of an agent that knows the reference: it makes its own calls, and asks the user for the user's.
 
     Args:
-        actions: the reference, both sides' calls in their order.
-        must_say: what has to be said.
+        actions: the reference: both sides' calls, in order.
+        must_say: the texts that a reply must have.
     """
     turns: list[JsonObject] = []
     calls: list[dict[str, Any]] = []
@@ -122,6 +118,6 @@ def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObjec
             calls = []
         else:
             calls.append({"tool": action.name, "arguments": action.arguments})
-    said = " ".join(f"{words}." for words in must_say)
-    turns.append({"calls": calls, "say": f"Everything is done. {said}".strip()})
+    sentences = ["Everything is done.", *(f"{words}." for words in must_say)]
+    turns.append({"calls": calls, "say": " ".join(sentences)})
     return turns

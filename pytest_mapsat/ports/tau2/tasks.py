@@ -39,7 +39,7 @@ _POLICIES = {"telecom": ("main_policy.md", "tech_support_manual.md")}
 
 
 class _Published(BaseModel):
-    """Base of what a task is made of."""
+    """Base of the parts of a task."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -64,7 +64,7 @@ class FunctionCall(_Published):
 
 
 class Assertion(FunctionCall):
-    """What must be true, or false, of a world at the end."""
+    """A statement on a world that must be true, or false, at the end."""
 
     assert_value: bool = True
     message: str | None = None
@@ -92,7 +92,7 @@ class HistoryMessage(_Published):
 
 
 class InitialData(_Published):
-    """What the databases have otherwise."""
+    """Changes to the databases."""
 
     agent_data: JsonObject | None = None
     user_data: JsonObject | None = None
@@ -107,7 +107,7 @@ class InitialState(_Published):
 
 
 class Instructions(_Published):
-    """What the user is told, in parts."""
+    """The user's instructions, in parts."""
 
     domain: str = ""
     reason_for_call: str
@@ -117,14 +117,14 @@ class Instructions(_Published):
 
 
 class Scenario(_Published):
-    """Who the user is, and what it is told."""
+    """Who the user is, and the user's instructions."""
 
     persona: str | None = None
     instructions: Instructions | str
 
 
 class Criteria(_Published):
-    """What is asked of the dialogue."""
+    """The criteria that the dialogue is measured by."""
 
     actions: list[Action] | None = Field(default=None, max_length=_MOST)
     env_assertions: list[Assertion] | None = Field(default=None, max_length=_MOST)
@@ -222,7 +222,7 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
         except (ValueError, TypeError) as error:
             raise SuiteError(Problem(shown_path(path), 0, f"is not valid TOML: {error}")) from None
         except RecursionError:
-            raise SuiteError(Problem(shown_path(path), 0, "stands too deep in itself")) from None
+            raise SuiteError(Problem(shown_path(path), 0, "is nested too deeply")) from None
     else:
         data = located_json(text, shown_path(path), 1)
     if not isinstance(data, dict):
@@ -336,7 +336,7 @@ _PARTS: dict[str, type[BaseModel]] = {
 
 
 def _unknown(model: type[BaseModel], data: Json) -> list[str]:
-    """Take what no task is known to have out of one, and return the names; a name that is all but a known one stays, and is refused."""
+    """Remove unknown fields from a task and return their names; a likely misspelling stays, and is refused later."""
     if not isinstance(data, dict):
         return []
     strange = [name for name in data if name not in model.model_fields and not did_you_mean(name, model.model_fields)]

@@ -23,11 +23,11 @@ _FACTS = "_tau2_tool"
 
 @dataclass(frozen=True)
 class ToolFacts:
-    """What a method says of itself as a tool.
+    """What the decorator ``tool`` keeps with a method.
 
     Attributes:
         writes: whether it may change rows.
-        by: who may call it; ``world``: the beginning of a task alone.
+        by: who may call it; ``world``: only the setup of a task.
         asked: phrases by which an agent asks a user to call it.
         needs: the parameters that a call must give.
     """
@@ -60,7 +60,7 @@ def tool(
 
 
 def facts_of(world: type[World]) -> dict[str, ToolFacts]:
-    """Return what the tools of a world say of themselves, by name, sorted."""
+    """Return the facts of the tools of a world, by name, sorted."""
     return {
         name: getattr(method, _FACTS)
         for name, method in sorted(inspect.getmembers(world, inspect.isfunction))
@@ -98,7 +98,7 @@ def _spec(method: Callable[..., Any], facts: ToolFacts) -> Tool:
 
 
 def _untitled(value: Any, shared: Mapping[str, Any]) -> Any:
-    """Return a schema without the titles that pydantic adds, and with what it refers to in its place."""
+    """Return a schema without the titles that pydantic adds, with references replaced by what they refer to."""
     if isinstance(value, list):
         return [_untitled(item, shared) for item in value]
     if not isinstance(value, dict):
@@ -114,7 +114,7 @@ def _untitled(value: Any, shared: Mapping[str, Any]) -> Any:
     }
 
 
-#: Tables of a world, each with the column that holds the ids of its rows.
+#: The tables of a world, each with the name of its id column.
 Keys = Mapping[str, str]
 Expression = Annotated[str, Field(description="digits, + - * /, parentheses and blanks, such as '2 * (3 + 4)'")]
 
@@ -137,24 +137,24 @@ class World:
 
     @classmethod
     def tables(cls, database: JsonObject, user_database: JsonObject) -> dict[str, list[JsonObject]]:
-        """Return the rows that the published databases of agent and user come to, by table.
+        """Return the rows of the published databases of agent and user, by table.
 
         Raises:
-            ValueError: a table is missing, is no list or object of objects, or has a row without an id or with that of another row.
+            ValueError: a table is missing, is neither a list nor an object of objects, or has a row without an id of its own.
         """
-        given = [(database, cls.keys), (user_database, cls.user_keys)]
-        return {name: _listed(data, name, key) for data, keys in given for name, key in keys.items()}
+        sides = [(database, cls.keys), (user_database, cls.user_keys)]
+        return {name: _listed(data, name, key) for data, keys in sides for name, key in keys.items()}
 
     def rows(self, table: str) -> Rows:
         """Return a table."""
         return self._tables[table]
 
     def settle(self) -> None:
-        """Bring the agent's side and the user's in line, after each write."""
+        """Bring the agent's side and the user's side in line; called after each write."""
 
     @tool()
     def transfer_to_human_agents(self, summary: Annotated[str, Field(description="what the user needs")]) -> str:
-        """Hand the user over to a human agent, with a summary. Only for what the policy and the tools leave no other way."""
+        """Hand the user over to a human agent, with a summary. Only for requests that policy and tools cannot meet."""
         del summary
         return "Transfer successful"
 
@@ -163,7 +163,7 @@ def _listed(database: JsonObject, name: str, key: str) -> list[JsonObject]:
     """Return the rows of a table, published as an object by id, or as a list."""
     table = database.get(name)
     if not isinstance(table, dict | list):
-        raise ValueError(  # noqa: TRY004  what is told is the database's
+        raise ValueError(  # noqa: TRY004  the database's error, not a caller's
             f"has no table {name!r}" + (f" ({hint})" if (hint := did_you_mean(name, database)) else "")
         )
     pairs = table.items() if isinstance(table, dict) else ((None, row) for row in table)
@@ -195,7 +195,7 @@ _LONGEST = 500
 
 
 def _value(expression: str) -> float:
-    """Return what an expression comes to. Raises Refused for anything but arithmetic."""
+    """Return the value of an expression. Raises Refused for anything but arithmetic."""
     if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
         raise Refused("an expression has up to 500 characters: digits, + - * /, parentheses and blanks")
     try:
@@ -218,13 +218,13 @@ def _of_node(node: ast.expr) -> float:
 
 
 def fold(text: str) -> str:
-    """Return a text without case, accents and blanks around it: how a name is compared."""
+    """Return a text without case, accents and surrounding blanks, as names are compared."""
     plain = unicodedata.normalize("NFKD", text)
     return "".join(character for character in plain if not unicodedata.combining(character)).casefold().strip()
 
 
 def key_like(rows: Mapping[str, Row], key: str) -> str:
-    """Return the id among some rows that a text means whatever its case; the text itself where none does."""
+    """Return the id of some rows that equals a text but for its case; the text itself where none does."""
     if key in rows:
         return key
     meant = fold(key)  # once: an agent may give a text of any length
@@ -232,7 +232,7 @@ def key_like(rows: Mapping[str, Row], key: str) -> str:
 
 
 def over(usual: Any, given: Any) -> Any:
-    """Return what is given over what is usual: objects member by member, anything else as it is given."""
+    """Return given values laid over the usual ones: objects member by member, anything else as given."""
     if not isinstance(usual, Mapping) or not isinstance(given, Mapping):
         return copy.deepcopy(given)
     return {name: over(usual.get(name), given.get(name, usual.get(name))) for name in {**usual, **given}}

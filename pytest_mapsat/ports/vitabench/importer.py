@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mapsat.formats import Lines, Located, content_digest, limits, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, content_digest, limits, printable, shown_path, validate
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     SuiteManifest,
     Tool,
     Window,
+    did_you_mean,
     digest,
 )
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, write_cases, write_manifest, write_tool
@@ -34,7 +35,7 @@ from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, w
 from .metrics import ORDERS, RUBRIC
 from .reference import Reference, reference_of
 from .sources import read_tasks, task_files
-from .tasks import Task, tables_of
+from .tasks import Environment, Task, tables_of
 from .world import TABLES
 
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
@@ -73,7 +74,7 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
         dest: a folder that does not exist yet, or is empty.
 
     Returns:
-        What came over, what did not, and what is odd: required orders that cannot be placed, orders at shops that the source labels distractors.
+        The report: cases, tasks left out, and notes on odd ones: required orders that cannot be placed, orders at shops that the source labels distractors.
 
     Raises:
         SuiteError: when a file cannot be read, or no task comes over.
@@ -94,7 +95,7 @@ def import_vitabench(src: Path, dest: Path) -> ImportReport:
 
 @dataclass(frozen=True)
 class Placed:
-    """A task with its place in the source, the rows that it begins with, and what its case has beyond its own."""
+    """A task with its place in the source, the rows that it begins with, and further fields of its case."""
 
     place: str
     task: Task
@@ -126,19 +127,19 @@ class Building:
         self._counts: Counter[str] = Counter()
 
     def read(self, path: Path) -> Iterator[tuple[str, Json]]:
-        """Give what a file lists, each with its place; what is no JSON is noted and left out."""
+        """Give the entries of a file, each with its place; what is not JSON is noted and left out."""
         problems: list[Problem] = []
         yield from read_tasks(path, problems)
         for problem in problems:
             self.refuse(f"{problem.path}:{problem.line}", f"{problem.message}; left out")
 
     def parsed(self, model: type[Model], data: Json, place: str) -> Model | None:
-        """Return part of a source, or None after noting what is wrong with it."""
+        """Return part of a source, or None after noting its problems."""
         problems: list[Problem] = []
         parsed = validate(model, Located(data, Lines(0)), place, problems)
         if parsed is None:
-            told = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
-            self.refuse(place, f"{'; '.join(told[:3])}; the task is left out")
+            reasons = [f"{problem.message}{f' ({problem.hint})' if problem.hint else ''}" for problem in problems]
+            self.refuse(place, f"{'; '.join(reasons[:3])}; the task is left out")
         return parsed
 
     def tables(self, task: Task, place: str) -> Tables | None:
@@ -149,8 +150,10 @@ class Building:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return None
         if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
-            told = "nothing says what is right: no rubrics, and no orders that can be placed; the task is left out"
-            self.refuse(place, told)
+            self.refuse(
+                place,
+                "there is nothing to judge by: no rubrics, and no orders that can be placed; the task is left out",
+            )
             return None
         return tables
 
@@ -180,7 +183,7 @@ class Building:
         )
 
     def _tools(self) -> Mapping[str, Tool]:
-        """Return the tools of the domains that the tasks are of, as that version of VitaBench has them."""
+        """Return the tools of the tasks' domains that this version of VitaBench has."""
         tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
         absent = (
             ("get_user_historical_behaviors",) if self._version == "2.0" else [name for name in tools if "taxi" in name]
@@ -219,7 +222,7 @@ class Building:
                 yield case
 
     def _case(self, placed: Placed) -> Case | None:
-        """Return the case of a task that is sound, or None after noting why it cannot be one."""
+        """Return the case of a task, or None after noting why it cannot be one."""
         task = placed.task
         domains, language = task.domains, _language(task.instructions)
         case_id = self._unused(placed, language)
@@ -258,7 +261,7 @@ class Building:
         return case
 
     def _unused(self, placed: Placed, language: str) -> str | None:
-        """Return an id: the task's own, with its language where a task of another language has it; None where one of the same language has it."""
+        """Return the task's id, with its language where a task in another language has it already; None where one in the same language has it."""
         own = placed.case_id or placed.task.id
         case_id = own if self._ids.get(own, language) == language else f"{own}-{language}"
         if case_id in self._ids:
@@ -282,6 +285,10 @@ class Building:
                 f"domain: found {'; '.join(odd)}; taken from what the environment sells: {', '.join(task.domains)}"
             )
             self.log.note("domain", place, message)
+        for name in task.environment.unknown:
+            hint = did_you_mean(name, Environment.model_fields)
+            message = f"environment: {printable(name)} is unknown and left out{f'; {hint}' if hint else ''}"
+            self.log.note("environment", place, message, leaves="fields of environments")
         if not task.evaluation_criteria.rubrics:
             self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
 
@@ -303,12 +310,12 @@ class Building:
 
 
 def _language(text: str) -> str:
-    # A translation may keep a name; a Chinese sentence says in one sign what takes five letters.
+    # A translation may keep a Chinese name. One Chinese character says as much as five letters.
     return "zh" if 5 * len(_CHINESE.findall(text)) > len(text) else "en"
 
 
 def _marks(reference: Reference) -> dict[str, str]:
-    """Return the attribute by which cases with an odd reference are left out of a run."""
+    """Return an attribute that marks an odd reference, to select cases by."""
     odd = (
         "unplaceable" if reference.problem else next((kind for kind, _ in reference.notes if kind == "distraction"), "")
     )
@@ -316,7 +323,7 @@ def _marks(reference: Reference) -> dict[str, str]:
 
 
 def _orders(reference: Reference, language: str) -> list[JsonObject]:
-    """Return the requirement that compares the orders at the end, where they can be compared."""
+    """Return the requirement that compares the orders at the end; none where the reference has no end."""
     if reference.end is None:
         return []
     check = {"kind": "python", "name": "vita_orders", "arguments": reference.end}
@@ -331,7 +338,7 @@ def _rubrics(task: Task) -> list[JsonObject]:
 
 
 def _answers(task: Task, language: str) -> list[JsonObject]:
-    """Return what every user can say: the user id, and where they live or work."""
+    """Return the answers of every user: the user id, and the addresses."""
     words = {"en": ("My user id is {}.", "Here: {}."), "zh": ("我的用户id是{}。", "地址是：{}。")}[language]
     answers = [{"asked": list(_ASKED_ID), "say": words[0].format(task.environment.user_id)}]
     if task.environment.location:

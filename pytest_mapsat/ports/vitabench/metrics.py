@@ -9,7 +9,7 @@ from pytest_mapsat.model import Metric
 
 #: The id of the requirement that compares the orders at the end.
 ORDERS = "orders"
-#: Rubrics begin so, and a number follows.
+#: The ids of rubrics begin with this; a number follows.
 RUBRIC = "rubric-"
 _METRICS = (
     Metric(name="vita_orders", title="orders of the reference"),
@@ -34,7 +34,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
 
 
 def _reward(metric_input: MetricInput, share: Measure) -> Measure:
-    """Return 1 where all rubrics hold, 0 where one does not or the dialogue was cut off; between them while one is open."""
+    """Return 1 where all rubrics hold, 0 where one does not or the dialogue was cut off, and bounds while one is open."""
     ending = metric_input.trajectory.ending
     if ending not in ("done", "stalled"):
         return Measure(0.0, why=f"the dialogue did not end by itself: {ending}")

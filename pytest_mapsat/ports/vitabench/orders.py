@@ -1,7 +1,7 @@
-"""The end that a caller decides: which orders, bookings and reservations there are, and how they stand. The check ``vita_orders`` compares it.
+"""The orders, bookings and reservations at the end, and their standing. The check ``vita_orders`` compares them with the reference.
 
-Of a new order count shop, products, how many, whether it is paid; of a delivery the address, too, and, where the reference gives them, the time, a
-product's choice, and that there is a note. Of a booking or reservation count shop, time, people. Ids, prices and the words of a note do not count.
+For a new order shop, products, quantities and payment count; for a delivery also the address and, where the reference gives them, the time, a
+product's choice, and whether there is a note. For a booking or reservation shop, time and people count. Ids, prices and the words of a note never do.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pytest_mapsat import Episode, Finding
 from pytest_mapsat.model import Json, JsonObject
 
 Standing = Literal["unpaid", "paid", "cancelled"]
-#: The tables that are compared, and what of a booking or reservation holds its time.
+#: The tables that are compared, each with the column of its time.
 _TIMES: Mapping[str, str] = {"orders": "", "books": "book_time", "reservations": "reservation_time"}
 _WANTED = "the orders, bookings and reservations of the reference, and no others"
 _MOST = 200
 
 
 def standing(status: str) -> Standing:
-    """Return how an order stands, as far as a caller decides: what is processed, delivered or consumed was paid; a reservation that stands counts as paid."""
+    """Return the standing of an order as far as a caller decides it: processed, delivered and consumed orders and open reservations count as paid."""
     return "unpaid" if status == "unpaid" else "cancelled" if status == "cancelled" else "paid"
 
 
 def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject]:
-    """Return what is compared of new rows.
+    """Return the compared parts of new rows.
 
-    A delivery is one form. Of everything else that is ordered, and of which one call orders one product, equal ones are added up. What has been
-    cancelled again is left out.
+    A delivery is one form. Other orders, of which one call orders one product, are added up where they are equal. Orders that were cancelled again
+    are left out.
 
     Args:
         rows: each with the name of its table.
@@ -79,7 +79,7 @@ def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
 
 
 def _fits(wanted: JsonObject, form: JsonObject) -> bool:
-    """Return whether a form has all that is wanted; what the reference leaves open may be anything."""
+    """Return whether a form has all wanted values; what the reference leaves open may be anything."""
     return all(
         set(value) <= set(form.get(name, ())) if name == "choices" else form.get(name) == value
         for name, value in wanted.items()
@@ -87,7 +87,7 @@ def _fits(wanted: JsonObject, form: JsonObject) -> bool:
 
 
 def _paired(wanted: Sequence[JsonObject], forms: Sequence[JsonObject]) -> dict[int, int]:
-    """Return as many pairs as there can be of a form and what is wanted that it fits, by their places."""
+    """Return a largest matching of forms and wanted forms: for the place of each matched form that of the wanted one."""
     owner: dict[int, int] = {}
 
     def give(place: int, tried: set[int]) -> bool:
@@ -129,13 +129,13 @@ def vita_orders(
     met = set(owner.values())
     missing = [wanted for place, wanted in enumerate(placed) if place not in met]
     extra = [form for at, form in enumerate(forms) if at not in owner]
-    compared = [(_told(wanted), "nothing") for wanted in missing] + [("nothing", _told(form)) for form in extra]
+    compared = [(_in_words(wanted), "nothing") for wanted in missing] + [("nothing", _in_words(form)) for form in extra]
     seen: set[str] = set()
     for change in changes:
         if change.before is not None:
             seen.add(change.id)
             compared += _changed(change.id, change.before, change.after, earlier.get(change.id, {}))
-    compared += [(f"{name} {_told(wanted)}", "as it was") for name, wanted in earlier.items() if name not in seen]
+    compared += [(f"{name} {_in_words(wanted)}", "as it was") for name, wanted in earlier.items() if name not in seen]
     if compared:
         why = "; ".join(f"expected {wanted}, found {ended}" for wanted, ended in compared[:3])
         return Finding(False, why, _WANTED, compared=(("reference", "episode"), *compared[:20]))
@@ -146,9 +146,9 @@ def vita_orders(
 def _changed(
     name: str, before: Mapping[str, Json], after: Mapping[str, Json] | None, wanted: Mapping[str, Json]
 ) -> list[tuple[str, str]]:
-    """Return in what an order that was there before ends otherwise than wanted."""
+    """Return how the end of an earlier order differs from what is wanted."""
     if after is None:
-        return [(f"{name} {_told(wanted)}", "it is gone")]
+        return [(f"{name} {_in_words(wanted)}", "it is gone")]
     was, ends = _state(before), _state(after)
     if wanted.get("note"):
         was.pop("note")
@@ -159,17 +159,17 @@ def _changed(
 
 
 def _state(row: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what a caller can change of an order that is there."""
-    dates = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
+    """Return the parts of an order that a caller can change."""
+    products = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
     when = next((row[column] for column in _TIMES.values() if column and column in row), "")
     return {
         "stands": standing(row["status"]),
-        "products": dates,
+        "products": products,
         "note": row.get("note", ""),
         "time": when,
         "people": row.get("customer_count", 0),
     }
 
 
-def _told(form: Mapping[str, Json]) -> str:
+def _in_words(form: Mapping[str, Json]) -> str:
     return " ".join(f"{name}={value}" for name, value in form.items() if value not in ("", [], {}))

@@ -1,7 +1,7 @@
-"""What a task's ``required_orders`` ask for: which calls place them in its world, and the end that these lead to.
+"""The reference of a task: the calls that place its ``required_orders`` in its world, and the end that they lead to.
 
-The source gives the orders as they stand at the end. One that was there before is cancelled, paid, noted or moved; any other is new. Where an id is that of
-an earlier order and the rest is another one's, the source has used it twice: the order is new, and the earlier one, which the end lacks, is cancelled.
+The source gives the orders as they are at the end. An order that was there before is cancelled, paid, noted or moved; any other is new. Where an order has
+the id of an earlier one and other products, the source has used the id twice: the order is new, and the earlier one is cancelled.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class UnplaceableError(Exception):
 
 @dataclass
 class Reference:
-    """What a task's required orders come to.
+    """The outcome of a task's required orders.
 
     Attributes:
         calls: the tool calls that place them.
         end: the arguments of the check ``vita_orders``; None where they cannot be placed.
-        problem: why they cannot.
-        notes: what is odd about them, each a kind and a message.
+        problem: why they cannot be placed; empty where they can.
+        notes: remarks on odd ones, each a kind and a message.
     """
 
     calls: list[JsonObject] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Reference:
 
 
 def reference_of(task: Task, tables: Mapping[str, Sequence[JsonObject]]) -> Reference:
-    """Play the required orders of a task in its world, and return what they come to.
+    """Play the required orders of a task in its world, and return the outcome.
 
     Args:
         task: the task.
@@ -101,7 +101,7 @@ class _Player:
             self._reference.end["optional"] = [form for order in optional for form in self._form(order)]
 
     def _read(self, raw: Sequence[JsonObject]) -> tuple[list[Order], list[Kept]]:
-        """Return orders, then bookings and reservations: of what stands in several states, and differs in how it stands alone, the last."""
+        """Return orders, then bookings and reservations; where several states have the same one, the last counts."""
         orders: dict[Json, Order] = {}
         kept: dict[Json, Kept] = {}
         for data in raw:
@@ -119,7 +119,7 @@ class _Player:
     # -- orders that were there before
 
     def _settle(self, orders: Sequence[Order]) -> list[Order]:
-        """Change the earlier orders that are required otherwise than they stand, and return the orders that are new."""
+        """Change the earlier orders to what is required, and return the orders that are new."""
         left = dict(self._earlier)
         new: list[Order] = []
         for order in orders:
@@ -150,7 +150,7 @@ class _Player:
         return new
 
     def _change(self, before: Order, order: Order) -> None:
-        """Bring an earlier order to where it is required."""
+        """Bring an earlier order to its required state."""
         kind, name = before.order_type, before.order_id
         wanted: JsonObject = {}
         if _is_moved(before, order):
@@ -235,7 +235,7 @@ class _Player:
         return [self._call(f"create_{kind}_order", **arguments)]
 
     def _keep(self, booking: Kept) -> None:
-        """Book or reserve, or bring what was booked before to where it is required. Raises UnplaceableError."""
+        """Book or reserve, or bring an earlier booking to its required state. Raises UnplaceableError."""
         noun, when = ("book", booking.book_time) if booking.book_id else ("reservation", booking.reservation_time)
         before = self._kept_before.get(booking.id)
         stands = standing(booking.status)
@@ -250,15 +250,15 @@ class _Player:
         self._label(f"{noun} {booking.id}", booking.shop_id, ())
         if when < self._environment.time:
             self._note("past", f"{noun} {booking.id} is for {when}, and it is {self._environment.time}")
-        made = self._call(
+        booked = self._call(
             f"instore_{noun}",
             user_id=self._world.user,
             shop_id=booking.shop_id,
             time=when,
             customer_count=booking.customer_count,
         )
-        if made["status"] == "unpaid" and stands == "paid":
-            self._call("pay_instore_book", book_id=made["book_id"])
+        if booked["status"] == "unpaid" and stands == "paid":
+            self._call("pay_instore_book", book_id=booked["book_id"])
 
     def _keep_otherwise(self, noun: str, before: Kept, booking: Kept) -> None:
         stands, wanted = standing(booking.status), {}
@@ -292,7 +292,7 @@ class _Player:
     # -- the end, and what is odd
 
     def _placed(self, new: Sequence[Order]) -> list[JsonObject]:
-        """Return what must be new at the end, without what the reference leaves open."""
+        """Return the forms of what must be new at the end, without the parts that the reference leaves open."""
         forms = [form for order in new if order.order_type == "delivery" for form in self._form(order)]
         rows = [
             (table, row)
@@ -303,7 +303,7 @@ class _Player:
         return forms + new_forms(rows)
 
     def _form(self, order: Order) -> list[JsonObject]:
-        """Return what is compared of an order of the source."""
+        """Return the compared parts of an order of the source."""
         products = [Ordered.model_validate(product) for product in order.products]
         place = self._world.known_address(order.location.address)[0] if order.location else ""
         row = {
@@ -323,13 +323,13 @@ class _Player:
                 for product in products
                 if product.attributes and product.attributes in offered.get(product.product_id, ())
             )
-            kept = {
+            given = {
                 "place": bool(place),
                 "time": bool(order.dispatch_time),
                 "note": form["note"],
                 "choices": bool(form["choices"]),
             }
-            for name in [name for name, told in kept.items() if not told]:
+            for name in [name for name, is_given in given.items() if not is_given]:
                 del form[name]
         return forms
 
@@ -353,7 +353,7 @@ class _Player:
                 "split", f"{name} has {len(products)} products, and one call orders one: it is placed as several orders"
             )
         if standing(order.status) == "unpaid":
-            self._note("unpaid", f"{name} is unpaid in the reference: who pays it ends otherwise")
+            self._note("unpaid", f"{name} is unpaid in the reference: an agent that pays it fails")
         if order.location and all(order.location.address != place.address for place in self._environment.location):
             self._note("address", f"the address of {name} is none of the task's; the one that is most like it is meant")
 
@@ -374,14 +374,14 @@ class _Player:
 
 
 def _is_earlier(before: Order, order: Order) -> bool:
-    """Return whether a required order is an earlier one of its id. What is cancelled does not come back: required again it is another one."""
+    """Return whether a required order is the earlier one with its id. A cancelled order does not come back: one that is required again is new."""
     if before.status == "cancelled" != order.status:
         return False
     return _same_items(before, order) or _is_moved(before, order)
 
 
 def _same_items(before: Order, order: Order) -> bool:
-    """Return whether two orders have the same products of a shop; a day that one of them does not give may be any."""
+    """Return whether two orders have the same products of a shop; a day that only one of them gives does not count."""
     was, ends = (sorted(_item(product) for product in side.products) for side in (before, order))
     return (
         before.store_id == order.store_id

