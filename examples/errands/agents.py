@@ -1,4 +1,4 @@
-"""Two agents without a model for the errands beside this file: ``remembering`` uses what its memory tells of the user, ``forgetful`` does not.
+"""Two agents without a model for the errands beside this file: ``remembering`` uses its memory of the user, ``forgetful`` has none.
 
 ``pytest examples/errands --mapsat-agent=examples.errands.agents:remembering --mapsat-agent-memory=full``
 """
@@ -18,7 +18,7 @@ _KINDS = {
     "cinema": ("cinema", "ticket", "票"),
     "delivery": ("parcel", "包裹"),
 }
-#: What a line of a memory may begin with: a date and who speaks. Only the user's own words count, and the preferences that stand there without either.
+#: The beginning of a line of a memory: date and speaker. Only the user's own words count, and lines without a speaker, which are preferences.
 _SPEAKER = re.compile(r"\d{4}-\d\d-\d\d\S* (?P<who>\w+): ")
 _OWN_WORDS = ("user", "review")
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]?")
@@ -31,19 +31,19 @@ _YES = ("yes", "是的")
 
 
 class Wishes:
-    """What a memory says of the offers of one kind.
+    """The wishes of a memory about the offers of one kind.
 
     Args:
         memory: its text, the oldest line first.
-        offers: the offers, each with ``options``: by what they are about, the names of what it has.
+        offers: the offers, each with ``options``: the names of what it has, by subject.
     """
 
     def __init__(self, memory: str, offers: list[dict[str, Any]]) -> None:
         options = [(about, tuple(names)) for offer in offers for about, names in offer["options"].items()]
         self._options = list(dict.fromkeys(options))
-        #: What the user likes, by what it is about.
-        self.known: dict[str, str] = {}
-        #: What depends on something that only the user knows: that, and what is liked if it is so and if not.
+        #: What the user likes, by subject.
+        self.likes: dict[str, str] = {}
+        #: A wish that depends on something only the user knows: the condition, the likes where it holds, and where it does not.
         self.depends: tuple[str, dict[str, str], dict[str, str]] | None = None
         for sentence in _sentences(memory):
             self._hear(sentence)
@@ -56,10 +56,10 @@ class Wishes:
             return
         for about, name in self._named(sentence):
             if any(words in sentence.lower() for words in _GIVEN_UP):
-                if self.known.get(about) == name:
-                    del self.known[about]
+                if self.likes.get(about) == name:
+                    del self.likes[about]
             else:
-                self.known[about] = name
+                self.likes[about] = name
 
     def _named(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the options that a text names, each by its English name."""
@@ -75,13 +75,13 @@ def _sentences(memory: str) -> Iterator[str]:
 
 
 def remembering(message: str, tools: Any, context: Any, session: Any) -> str:
-    """Order what the memory says that the user likes; ask where that depends on what no memory can know."""
+    """Order what the user likes according to the memory; ask where that depends on something no memory can hold."""
     state = session.state
     if "offers" not in state:
         state["offers"] = _offers(message, tools)
         state["wishes"] = Wishes(context.memory, state["offers"])
     wishes: Wishes = state["wishes"]
-    liked = dict(wishes.known)
+    liked = dict(wishes.likes)
     if wishes.depends is not None:
         when, then, otherwise = wishes.depends
         if not state.get("asked"):
@@ -93,7 +93,7 @@ def remembering(message: str, tools: Any, context: Any, session: Any) -> str:
 
 
 def forgetful(message: str, tools: Any, context: Any) -> str:
-    """Order the cheapest, whoever asks."""
+    """Order the cheapest, for every user."""
     return _order(_offers(message, tools), {}, tools, context)
 
 

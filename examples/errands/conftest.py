@@ -1,4 +1,4 @@
-"""What can be changed in Alderwick: orders are placed. Offers are found in the tables."""
+"""The orders of Alderwick. Its offers come from the tables."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,6 +20,9 @@ OVERLAYS = "overlays"
 
 #: Overlays of more bytes are read by case, and checked with it or by lint: a run needs few of them, and each of its processes would hold them all.
 _AT_ONCE = 1_000_000
+
+#: Rows of a large table that are looked through for the columns that a tool names.
+_FIRST_ROWS = 20
 
 #: A file and a line.
 Spot = tuple[Path, int]
@@ -155,13 +159,26 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
     return state
 
 
-def _large(named: Iterable[tuple[str, Path]], ranked: Collection[str]) -> dict[str, list[Path]]:
-    """Return the files of the tables that stay in them: large, and not packed."""
+def _large(named: Iterable[tuple[str, Path]], ranked: Mapping[str, tuple[str, str]]) -> dict[str, list[Path]]:
+    """Return the files of the tables that stay in them: large, not packed, and with the columns that the tool names, so that a wrong tool is told by its own line."""
     files: dict[str, list[Path]] = {}
     for name, path in named:
         if name in ranked:
             files.setdefault(name, []).append(path)
-    return {name: listed for name, listed in files.items() if sum(map(_size, listed)) > LARGE_BYTES}
+    return {
+        name: listed
+        for name, listed in files.items()
+        if sum(map(_size, listed)) > LARGE_BYTES and _has_column(listed[0], ranked[name][1])
+    }
+
+
+def _has_column(path: Path, column: str) -> bool:
+    """Return whether one of the first rows of a file has a column, or none can be read."""
+    rows: list[JsonObject] = []
+    for line in islice(read_lines(path, limits.ROW_BYTES), _FIRST_ROWS):
+        document = document_of(line.data, shown_path(path), line.number, [])
+        rows += [document.data] if document is not None and isinstance(document.data, dict) else []
+    return not rows or any(column in row for row in rows)
 
 
 def _size(path: Path) -> float:

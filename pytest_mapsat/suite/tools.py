@@ -227,7 +227,10 @@ def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -
 
 def _keys_wrong(answer: RankedAnswer, state: StateFiles) -> Iterator[Problem]:
     """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
-    parts = Parts(Keys(answer.id, answer.part.column))
+    part = answer.part.column
+    if part not in state.columns(answer.table, [part]):
+        return  # the tool is wrong, which a problem of its own tells
+    parts = Parts(Keys(answer.id, part))
     spots = state.tables[answer.table].spots
     for at, row in enumerate(state.tables[answer.table].rows):
         path, line = spots[at]

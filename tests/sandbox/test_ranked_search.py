@@ -165,6 +165,10 @@ def refusal(suite):
         ("a bar open at 22:00", lambda row: row["kind"] == "bar" and row["hours"] in ("10:00-23:00", "18:00-02:00")),
         ("bar open at 1 am", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00"),
         ("bakery that is open now", lambda row: row["kind"] == "bakery" and row["hours"] in ("10:00-23:00", "18:00-02:00")),
+        ("a bar that is not in Old Harbour", lambda row: row["kind"] == "bar" and row["district"] != "Old Harbour"),
+        ("bar outside Rowan, 4.2+ stars under 80", lambda row: row["kind"] == "bar" and row["district"] != "Rowan" and row["rating"] >= 4.2 and row["price"] < 80),
+        ("酒吧，不在Rowan的，4.2分以上80元以内", lambda row: row["kind"] == "bar" and row["district"] != "Rowan" and row["rating"] >= 4.2 and row["price"] <= 80),
+        ("bar open past midnight near Gull Bridge", lambda row: row["kind"] == "bar" and row["hours"] == "18:00-02:00" and row["landmark"] == "Gull Bridge"),
         ("bar that is not spicy", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"]),
         ("酒吧 不要spicy", lambda row: row["kind"] == "bar" and "spicy" not in row["tags"]),
         ("bar without spicy or live music", lambda row: row["kind"] == "bar" and not {"spicy", "live music"} & set(row["tags"])),
@@ -287,6 +291,16 @@ def test_specifications_are_held_against_the_table(tmp_path):
         suite_in(tmp_path, tool={**TOOL, "answer": answer})
     for told in ("has a column 'idd'", "has a column 'colour'", "no parameter 'qwery' (did you mean 'query'?)"):
         assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_wrong_part_column_is_one_problem_of_the_tool(tmp_path, monkeypatch, large):
+    monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 0 if large else 1 << 40)
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path, tool={**TOOL, "answer": {**TOOL["answer"], "part": {"column": "citi", "parameter": "city"}}})
+    assert len(refused.value.problems) == 1
+    assert "tools.yaml:1" in str(refused.value)
+    assert "no row of the table merchants has a column 'citi' (did you mean 'city'?)" in str(refused.value)
 
 
 def test_an_overlay_changes_hides_and_adds_rows(tmp_path):

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from pytest_mapsat.formats import Lines, Located, content_digest, limits, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, content_digest, limits, printable, shown_path, validate
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     SuiteManifest,
     Tool,
     Window,
+    did_you_mean,
     digest,
 )
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, write_cases, write_manifest, write_tool
@@ -34,7 +35,7 @@ from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, w
 from .metrics import ORDERS, RUBRIC
 from .reference import Reference, reference_of
 from .sources import read_tasks, task_files
-from .tasks import Task, tables_of
+from .tasks import Environment, Task, tables_of
 from .world import TABLES
 
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
@@ -284,6 +285,10 @@ class Building:
                 f"domain: found {'; '.join(odd)}; taken from what the environment sells: {', '.join(task.domains)}"
             )
             self.log.note("domain", place, message)
+        for name in task.environment.unknown:
+            hint = did_you_mean(name, Environment.model_fields)
+            message = f"environment: {printable(name)} is unknown and left out{f'; {hint}' if hint else ''}"
+            self.log.note("environment", place, message, leaves="fields of environments")
         if not task.evaluation_criteria.rubrics:
             self.log.note("no_rubrics", place, "the task has no rubrics; vita_reward does not apply")
 

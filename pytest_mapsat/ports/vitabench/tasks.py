@@ -291,6 +291,16 @@ class Environment(Part):
     flights: Keyed[Shop] = Field(default_factory=dict)
     trains: Keyed[Shop] = Field(default_factory=dict)
     taxis: Keyed[Shop] = Field(default_factory=dict)
+    #: Names of the source that hold something and that no table takes.
+    unknown: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unknown(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        unknown = [str(name) for name, value in data.items() if value and name not in cls.model_fields]
+        return {**data, "unknown": unknown}
 
     def sold(self) -> Iterator[tuple[str, str, Shop]]:
         """Give each shop with its kind and its id: its key in the source, by which products and orders name it."""

@@ -1,7 +1,9 @@
 """The importer of tau2-bench: the domain mock in every detail, a repository of several domains, and files that are not what they should be."""
 
 import json
+import re
 import shutil
+from importlib.resources import files
 
 import pytest
 import tau2_layout
@@ -33,6 +35,24 @@ def published(tmp_path, *tasks, database=None, text=None):
     if text is not None:
         (folder / "tasks.json").write_text(text, encoding="utf-8")
     return folder
+
+
+def test_the_folder_that_the_readme_shows_is_a_suite_whose_oracle_earns_the_reward(tmp_path):
+    page = files("pytest_mapsat.ports.tau2").joinpath("README.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^`(\w+\.\w+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    (tmp_path / "mock").mkdir()
+    for name, text in shown.items():
+        (tmp_path / "mock" / name).write_text(text, encoding="utf-8")
+    report = import_tau2(tmp_path / "mock", tmp_path / "suite")
+    assert (report.cases, report.not_carried) == (1, {})
+    team = Played(tmp_path / "suite")
+    (case,) = team.cases.values()
+    words = " ".join(turn.say for turn in case.truth.oracle)
+    assert team.card(case, team.episode(case, reference(case), say=words)).metrics["tau_reward"] == 1.0
+    assert team.card(case, team.episode(case, [], say=words)).metrics["tau_reward"] == 0.0
+    (tmp_path / "mock" / "policy.md").unlink()
+    with pytest.raises(SuiteError, match=r"policy\.md"):
+        import_tau2(tmp_path / "mock", tmp_path / "again")
 
 
 # -- the real tasks of mock -----------------------------------------------------------------------------------------------

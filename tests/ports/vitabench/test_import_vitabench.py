@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+from importlib.resources import files
 
 import pytest
 from vita_tasks import NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
@@ -373,3 +375,22 @@ def test_the_command_tells_what_came_over(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "2 cases, 24 tools" in told
     assert "the task requires no orders" in told
+
+
+def test_the_task_that_the_readme_shows_comes_over_whole(tmp_path):
+    page = files("pytest_mapsat.ports.vitabench").joinpath("README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "tasks.json").write_text(shown, encoding="utf-8")
+    report = import_vitabench(tmp_path / "tasks.json", tmp_path / "suite")
+    assert (report.cases, report.not_carried, report.notes) == (1, {}, ())
+    played = Played(tmp_path / "suite")
+    assert played.orders("tea-1", played.oracle("tea-1")).outcome == "passed"
+    assert played.orders("tea-1", []).outcome == "failed"
+
+
+def test_a_key_of_an_environment_that_is_unknown_is_counted_and_told(tmp_path):
+    odd = task("D-9", "delivery", {"stores": STORES, "shop": {"I1": SHOPS["I1"]}, "planes": {}})
+    report = import_vitabench(write(tmp_path / "tasks_en.json", [odd]), tmp_path / "suite")
+    assert report.not_carried == {"fields of environments": 1}
+    (note,) = [note for note in report.notes if note.kind == "environment"]
+    assert note.message == "environment: shop is unknown and left out; did you mean 'shops'?"
