@@ -348,6 +348,15 @@ def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path,
     assert ranks(suite_in(tmp_path / "c", many[::-1])) == first
 
 
+def test_other_code_never_reads_an_index_that_this_one_kept(tmp_path, cache, many, monkeypatch):
+    first = ranks(suite_in(tmp_path / "a", many))
+    stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
+    monkeypatch.setattr("pytest_mapsat.sandbox.kept._code", lambda: ["0" * 64])
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert len(list(cache.glob("*.arrays"))) == 2 * len(stamps)
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+
+
 def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch):
     kept = ranks(suite_in(tmp_path / "a", many))
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
