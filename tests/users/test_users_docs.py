@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_mapsat.commands.shared import load_added
 from pytest_mapsat.model import Turn, UserScript
+from pytest_mapsat.runs.regrade import open_suites
+from pytest_mapsat.suite import lint
 from pytest_mapsat.users import ScriptedUser, UserMove
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "simulate-the-user.md").read_text(encoding="utf-8")
@@ -18,6 +21,25 @@ ROWS = re.findall(r"^\| (.+?) \| (.+?) \| (goes on|done|stalled) \|$", PAGE, re.
 def test_the_example_holds(message, text, then):
     move = ScriptedUser(SCRIPT).reply([Turn(role="agent", text=message)])
     assert move == UserMove(text, None if then == "goes on" else then)
+
+
+def test_the_suite_with_tools_of_the_user_passes_with_its_oracle_alone(pytester):
+    files = re.findall(r"`([\w/.-]+\.(?:jsonl|yaml|py))`[^\n]*:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(files) == 5
+    for name, text in files:
+        path = pytester.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    run = pytester.runpytest(
+        "phone", "--mapsat-agent=baseline:oracle", "--mapsat-save=run.json", "-p", "no:cacheprovider"
+    )
+    run.assert_outcomes(passed=1)
+    said = (pytester.path / "run.json").read_text(encoding="utf-8")
+    assert "It says none. Airplane mode: true." in said
+    assert "Done." in said
+    pytester.runpytest("phone", "--mapsat-agent=baseline:silent", "-p", "no:cacheprovider").assert_outcomes(failed=1)
+    findings = lint(open_suites([pytester.path / "phone"], load_added((), [pytester.path / "phone"]).sandboxes)[0])
+    assert [str(finding.problem) for finding in findings if finding.severity != "note"] == []
 
 
 def test_there_are_examples():

@@ -95,8 +95,11 @@ def tau_holds(
 
 
 def held_at(state: State, domain: str, function: str, arguments: Mapping[str, Json]) -> tuple[bool | None, str]:
-    """Return whether an assertion of a domain's world is true in a state; None, with the reason, where the state lacks what it needs."""
+    """Return whether an assertion of a domain's world is true in a state.
+
+    None, with the reason, where the state lacks what it needs, or the published arguments are of other types than it takes.
+    """
     try:
         return bool(getattr(WORLDS[domain](state), function)(**arguments)), ""
-    except (LookupError, Refused, TypeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, Refused, TypeError, ValueError) as error:
         return None, str(error)

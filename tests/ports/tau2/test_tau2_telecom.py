@@ -7,10 +7,11 @@ import pytest
 from tau2_play import Played, reference
 
 from pytest_mapsat.model import Step, Turn
+from pytest_mapsat.ports.tau2.checks import held_at
 from pytest_mapsat.ports.tau2.importer import import_tau2
 from pytest_mapsat.ports.tau2.telecom import TelecomWorld
 from pytest_mapsat.ports.tau2.world import facts_of
-from pytest_mapsat.sandbox import Refused, State, Table
+from pytest_mapsat.sandbox import Refused, State, Table, make_sandbox
 from pytest_mapsat.users import ScriptedUser
 
 
@@ -125,6 +126,15 @@ def test_the_user_does_what_an_agent_asks_for_in_its_own_words(line, fault, word
 
 
 # -- the desk and the phone -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grade", [1e308, [], {"a": 1}])
+def test_an_assertion_with_arguments_of_another_type_does_not_hold_and_breaks_nothing(line, grade):
+    state = make_sandbox(next(iter(line.cases.values())), line.suite)._state
+    arguments = {"expected_speed": 0, "expected_desc": grade}
+    held, why = held_at(state, "telecom", "assert_internet_speed", arguments)
+    assert held is None
+    assert "lower" in why
 
 
 @pytest.fixture
