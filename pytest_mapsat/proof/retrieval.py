@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -237,11 +238,13 @@ def _given(other: OtherRanker, query: HopQuery, spec: str) -> list[str]:
     """Return the ids that another ranker gives. Raises UsageError."""
     try:
         given = call_stranger(other, query.text, query.part)
-        listed = [] if isinstance(given, str) or not isinstance(given, Iterable) else call_stranger(_first, given)
+        # What a set or a mapping gives has no order that means anything.
+        in_order = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | AbstractSet)
+        listed = call_stranger(_first, given) if in_order else []
     except StrangerError as broken:
         raise UsageError(f"--ranker {spec}: {words_of(broken.error)} (for {shown(query.text)})") from None
     ids = [id_text(row) for row in listed]
-    if isinstance(given, str) or not isinstance(given, Iterable) or None in ids:
+    if not in_order or None in ids:
         wrong = listed[ids.index(None)] if None in ids else given
         raise UsageError(f"--ranker {spec}: it gives {shown(wrong)}, expected a list of ids, the best first")
     return [row for row in ids if row is not None]

@@ -194,6 +194,12 @@ class ScriptedUser:
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
         elif strange and self._script:
             self._notes += [f"no prepared answer is for: {question}" for question in strange]
+        if any(answer.calls for answer in self._script):
+            self._notes += [
+                f"no prepared answer is for: {request}"
+                for request in message.requests
+                if not any(_is_asked(answer, [request]) or _is_told(answer, [request]) for answer in self._script)
+            ]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
         self._said += answers

@@ -97,6 +97,14 @@ def test_a_value_that_is_not_there_without_other_words_is_the_users_fault(tmp_pa
     assert "no zebra_speed.up; give the answer an else" in trajectory.fault.message
 
 
+def test_a_request_that_the_script_has_no_answer_for_is_noted(tmp_path):
+    request = "Please disable flight mode in the settings."
+    trajectory, *_ = play(tmp_path, talks(request))
+    assert f"no prepared answer is for: {request.casefold()}" in [
+        step.text for turn in trajectory.turns for step in turn.steps
+    ]
+
+
 def test_a_call_that_is_refused_has_other_words_or_those_of_the_refusal(tmp_path):
     trajectory, *_ = play(tmp_path / "own", talks("Turn airplane mode off."), **with_phone(locked=True))
     assert said_by_user(trajectory)[0] == "The switch does not move."

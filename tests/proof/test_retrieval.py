@@ -72,6 +72,12 @@ def one_text(text, part):
 def numbers(text, part):
     return ["a1", 4.5]
 
+def scores(text, part):
+    return {"a1": 0.2, "a2": 0.9}
+
+def unordered(text, part):
+    return {"a1", "a2"}
+
 nothing = None
 """
 
@@ -128,6 +134,8 @@ def test_another_ranker_comes_by_name_and_is_filtered_as_the_call_is(measured):
         ("rankers_here:broken", "--ranker rankers_here:broken: RuntimeError: the index is gone"),
         ("rankers_here:one_text", "it gives 'a1', expected a list of ids"),
         ("rankers_here:numbers", "it gives 4.5, expected a list of ids"),
+        ("rankers_here:scores", "it gives {'a1': 0.2, 'a2': 0.9}, expected a list of ids, the best first"),
+        ("rankers_here:unordered", "expected a list of ids, the best first"),
         ("rankers_here:nothing", "it is no function of a text and a part"),
         ("rankers_here:backward", "backwards"),
         ("rankers_here", "expected module:attribute"),

@@ -58,7 +58,7 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
         The number of rows by table.
 
     Raises:
-        UsageError: there are no so many towns or merchants, or a table is there already.
+        UsageError: there are no so many towns or merchants, or a table is there already or cannot be written.
     """
     cities = _TOWNS if request.cities is None else request.cities
     each = _EACH if request.each is None else request.each
@@ -76,8 +76,10 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
     try:
         words = _write(tables["merchant_words"], _words(languages))
         rows = {"merchants": _write(tables["merchants"], merchants), "merchant_words": words}
-    except BaseException:
+    except BaseException as error:
         tables["merchant_words"].unlink(missing_ok=True)  # with a half of the tables the next attempt would be refused
+        if isinstance(error, OSError):
+            raise UsageError(f"{folder}: the tables cannot be written: {error.strerror or error}") from error
         raise
     if not (folder / "tools.yaml").exists():
         write_bytes(folder / "tools.yaml", (files(__package__) / "tools.yaml").read_bytes())

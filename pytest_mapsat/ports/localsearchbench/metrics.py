@@ -22,7 +22,7 @@ from pytest_mapsat.metrics import (
     read_label,
     weighted_share,
 )
-from pytest_mapsat.model import QUALITY, Bound, ExpectedTool, Metric, Output, Step, tool_name, values_at
+from pytest_mapsat.model import QUALITY, Bound, ExpectedTool, Metric, Output, Step, shown, tool_name, values_at
 from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
 
 _METRICS = (
@@ -195,7 +195,9 @@ def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
         for value in values_at(outputs[-1], path):
             for entry in value if isinstance(value, list) else [value]:
                 handed = values_at(entry, name) if isinstance(entry, dict) else []
-                yield from (text for text in map(id_text, handed) if text is not None and text not in returned)
+                # What is no id at all, a list of them for instance, was not returned either; null says that there is none.
+                texts = (id_text(given) or shown(given) for given in handed if given is not None)
+                yield from (text for text in texts if text not in returned)
 
 
 def _complete(metric_input: MetricInput) -> Measure:

@@ -230,7 +230,7 @@ def _read(kind: str, value: Any) -> Json:
 def _figure(value: Any) -> int | float:
     try:
         number = float(value) if not isinstance(value, bool | list | dict) else math.nan
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError("a number")

@@ -123,6 +123,7 @@ def test_what_is_wrong_is_told_with_file_line_and_what_was_meant(imported):
         {"name": "x", "city": "Fenewick"},
         {"poi_id": "p6", "name": "x", "city": "Fenewick", "raiting": 4},
         {"poi_id": "p7", "name": "x", "city": "Fenewick", "delivery_available": "perhaps"},
+        {"poi_id": "p9", "name": "x", "city": "Fenewick", "rating": 10**400},
     ]
     torn = b'[1]\n{"name"\n{"poi_id": "p8", "name": "x", "city": "F", "rating": NaN}\n'
     tasks = lines(FOR_THE_LOADER, FOR_THE_LOADER, {"qestion": "x", "answer": "y"}, {"question": "x", "answer": 3})
@@ -135,9 +136,10 @@ def test_what_is_wrong_is_told_with_file_line_and_what_was_meant(imported):
         "merchants.jsonl:7: poi_id: found None, expected an id",
         "merchants.jsonl:8: 'raiting' is no field of a merchant; left out (did you mean 'rating'?)",
         "merchants.jsonl:9: delivery_available: found 'perhaps', expected true or false",
-        "merchants.jsonl:10: found [1], expected a task or a merchant",
-        "merchants.jsonl:11: ",
+        "0..., expected a number; the merchant is left out",
+        "merchants.jsonl:11: found [1], expected a task or a merchant",
         "merchants.jsonl:12: ",
+        "merchants.jsonl:13: ",
         "tasks.jsonl:2: the same task stands here twice",
         "tasks.jsonl:3: question: found None, expected a text (qestion: did you mean 'question'?)",
         "tasks.jsonl:4: answer: found 3, expected a text",

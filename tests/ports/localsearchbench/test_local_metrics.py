@@ -171,6 +171,8 @@ def test_a_model_that_cannot_be_reached_gives_no_0():
         (handed(play="p1", bite="p9"), 0, 0.5),  # invented
         (handed(play="p1"), 0, 0.5),
         (handed(play="p1", bite="p2", nightcap="p9"), 0, 1),  # an invented one beside what was asked
+        (handed(play="p1", bite="p2", nightcap=["p9", "p2"]), 0, 1),
+        (handed(play="p1", bite="p2", nightcap=None), 1, 1),
         (handed(play="p1", bite="p2", nightcap="p3"), 1, 1),
         ({"merchants": [{"hop": hop, "poi_id": row} for hop in ("play", "bite") for row in ("p1", "p2", "p3")]}, 0, 0),
         ({"merchants": "p1"}, 0, 0),
