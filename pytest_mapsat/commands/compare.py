@@ -89,8 +89,7 @@ def _memories(options: argparse.Namespace) -> int:
         named[both] = path
     first, *others = map(Side.of, runs)
     for path, other in zip(options.runs[1:], others, strict=True):
-        unlike = [each for each in likeness(first, other).all if not each.what.endswith(("agent-memory", "/remember"))]
-        if unlike:
+        if unlike := likeness(first, other).besides_memory:
             told = "; ".join(f"{each.what}: {each.baseline}, {each.new}" for each in unlike)
             raise UsageError(f"{options.runs[0]} and {path} differ in more than agent and memory: {told}")
     rows = memory_rows(runs)

@@ -260,7 +260,7 @@ def _ways_on(findings: Sequence[Finding], cards: Sequence[Scorecard]) -> Iterato
     }
     if None in blames:
         yield _WAYS_ON
-    if "sandbox" in blames:
+    if "sandbox" in blames and any(card.sandbox.get("miss") for card in cards):
         yield _RECORDINGS
 
 

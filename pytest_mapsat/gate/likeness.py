@@ -223,6 +223,11 @@ class Likeness(NamedTuple):
         """Everything, the gravest first."""
         return (*self.broken, *self.kind, *self.part)
 
+    @property
+    def besides_memory(self) -> tuple[Unlike, ...]:
+        """Everything but the memories of the agents."""
+        return tuple(unlike for unlike in self.all if not unlike.what.endswith(("agent-memory", "/remember")))
+
     def refusal(self, *, common: bool) -> tuple[str, ...]:
         """Return why the runs are not compared, and what to do; empty where they are.
 
@@ -231,6 +236,8 @@ class Likeness(NamedTuple):
         """
         if self.broken:
             way = "a run that did not end is finished by --mapsat-resume"
+        elif self.kind and not self.besides_memory:
+            way = "mapsat compare --memories shows runs of several memories beside each other"
         elif self.kind:
             way = "mapsat regrade judges the baseline again; with another user or other limits it has to be run again"
         elif self.part and not common:

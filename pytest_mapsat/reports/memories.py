@@ -55,7 +55,10 @@ def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
     cell = max(len(text) for texts in (titles, *told.values()) for text in texts)
     heads, figures = _joined(titles, cell), {key: _joined(texts, cell) for key, texts in told.items()}
     size = len(heads)
-    across = max((width - lead) // (size + 3), 1)
+    across = min(max((width - lead) // (size + 3), 1), len(memories))
+    # Names take the room that the figures leave.
+    longest = max(cell_width(printable(memory)) for memory in memories)
+    size = max(size, min(longest, (width - lead) // across - 3))
     for start in range(0, len(memories), across):
         some = memories[start : start + across]
         if start:

@@ -57,6 +57,8 @@ REPORTS = {
         "spans as OTLP JSON, a line for each episode; with the address of a collector they are sent there", _otlp
     ),
 }
+#: What a file with such an ending is likely to be.
+_OF_ENDING = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".jsonl": OTLP}
 #: Where GitHub takes the summary of a step from, and the folder that annotations name files from.
 _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
@@ -108,7 +110,12 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
     """
     kind, colon, place = text.strip().partition(":")
     if kind not in REPORTS:
-        hint = did_you_mean(kind, REPORTS)
+        likely = _OF_ENDING.get(Path(text.strip()).suffix.lower())
+        hint = (
+            f"did you mean {likely}:{shown(text.strip())[1:-1]}?"
+            if likely and not colon
+            else did_you_mean(kind, REPORTS)
+        )
         expected = f"expected TYPE:PATH with one of {', '.join(REPORTS)}"
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
     if kind == GITHUB and place in ("", "-"):

@@ -193,12 +193,14 @@ class _Summary:
         return [passed if name == PASS_RATE else text(means.get(name), "-") or "-" for name in columns]
 
     def draw(self, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-        """Draw one table. Columns that do not fit are dropped, the least telling first; then names are cut: a digit never is."""
+        """Draw one table. Columns that do not fit are dropped, those of which nothing is known first, then the least telling; then names are cut: a digit never is."""
         kept = list(range(len(rows[0])))
 
-        def rank(place: int) -> int:
+        def rank(place: int) -> tuple[bool, int]:
             name = columns[place - 1]
-            return _LEAST_TELLING.index(name) if name in _LEAST_TELLING else -place
+            mean = self._run.summary.get(name)
+            settled = mean is None or mean.bounds != (0, 1)
+            return settled, _LEAST_TELLING.index(name) if name in _LEAST_TELLING else -place
 
         for place in sorted(kept[_ALWAYS:], key=rank):
             if _fits([[row[number] for number in kept] for row in rows], self._width):

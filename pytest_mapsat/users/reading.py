@@ -128,6 +128,7 @@ class Reading:
         go_ahead: those that ask for a go-ahead for what the agent has in mind.
         open_ended: those that are open to anything ("Anything else?").
         actions: those that want the user to act in the world.
+        requests: those that tell the user to do something, whatever it is, and ask nothing; actions are among them.
         stalls: the message only puts the user off, or is blank.
         gives_up: the agent says that it cannot do the task.
     """
@@ -137,6 +138,7 @@ class Reading:
     go_ahead: tuple[str, ...]
     open_ended: tuple[str, ...]
     actions: tuple[str, ...]
+    requests: tuple[str, ...]
     stalls: bool
     gives_up: bool
 
@@ -175,6 +177,12 @@ def read(message: str, language: str = "en") -> Reading:
         go_ahead=tuple(go_ahead),
         open_ended=tuple(kinds.get("open", ())),
         actions=tuple(kinds.get("action", ())),
+        requests=tuple(
+            sentence
+            for kind in ("action", "statement")
+            for sentence in kinds.get(kind, ())
+            if kind == "action" or PATTERNS["request"].search(sentence)
+        ),
         stalls=not sentences or ("placeholder" in kinds and kinds.keys() <= {"placeholder", "filler"}),
         gives_up=any(PATTERNS["gives_up"].search(sentence) for sentence in sentences),
     )

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Characters of a result that the user reads out.
 _MOST_QUOTED = 2000
+#: No list is so long that the number of an item has more digits.
+_MOST_DIGITS = 9
 
 
 class UserBrokenError(MapsatError):
@@ -192,6 +194,12 @@ class ScriptedUser:
             answers = [answer for answer in self._unsaid if answer in answers or answer in chosen]
         elif strange and self._script:
             self._notes += [f"no prepared answer is for: {question}" for question in strange]
+        if any(answer.calls for answer in self._script):
+            self._notes += [
+                f"no prepared answer is for: {request}"
+                for request in message.requests
+                if not any(_is_asked(answer, [request]) or _is_told(answer, [request]) for answer in self._script)
+            ]
         sayings = {answer.say for answer in answers if not answer.calls}
         self._unsaid = [answer for answer in self._unsaid if answer.calls or answer.say not in sayings]
         self._said += answers
@@ -305,7 +313,7 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
         name, *keys = match[1].split(".")
         value = results[name]
         for key in keys:
-            if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            if isinstance(value, list) and key.isdecimal() and len(key) <= _MOST_DIGITS and int(key) < len(value):
                 value = value[int(key)]
             elif isinstance(value, dict) and key in value:
                 value = value[key]

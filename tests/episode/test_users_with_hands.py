@@ -76,6 +76,7 @@ def test_braces_are_plain_words_where_nothing_is_called(tmp_path):
         ("{zebra_speed.__class__}", "nothing"),
         ("{zebra_speed.mbit.__len__}", "nothing"),
         ("{zebra_speed.mbit.7}", "nothing"),
+        ("{zebra_speed.mbit." + "9" * 5000 + "}", "nothing"),
         ("{zebra_speed!r} {zebra_speed:>9} {0}", "{zebra_speed!r} {zebra_speed:>9} {0}"),
     ],
 )
@@ -94,6 +95,14 @@ def test_a_value_that_is_not_there_without_other_words_is_the_users_fault(tmp_pa
     trajectory, *_ = play(tmp_path, talks("What is the speed?"), **script(answer))
     assert (trajectory.ending, trajectory.fault.blame) == ("user_error", "user")
     assert "no zebra_speed.up; give the answer an else" in trajectory.fault.message
+
+
+def test_a_request_that_the_script_has_no_answer_for_is_noted(tmp_path):
+    request = "Please disable flight mode in the settings."
+    trajectory, *_ = play(tmp_path, talks(request))
+    assert f"no prepared answer is for: {request.casefold()}" in [
+        step.text for turn in trajectory.turns for step in turn.steps
+    ]
 
 
 def test_a_call_that_is_refused_has_other_words_or_those_of_the_refusal(tmp_path):

@@ -152,8 +152,10 @@ def test_where_all_thresholds_are_settled_no_way_on_is_named():
 
 
 def test_where_recordings_lack_the_way_on_is_to_add_them():
-    missed = open_card("x", 0.1, 0.9, unknown("s1", "no recording", "sandbox"))
-    gate = judge_run([*cards_of(0.9), missed], "ar=0.8")
+    label = unknown("s1", "no recording", "sandbox")
+    broken = judge_run([*cards_of(0.9), open_card("x", 0.1, 0.9, label)], "ar=0.8")
+    assert len(broken.reasons) == 1, "the tools broke, and no call missed"
+    gate = judge_run([*cards_of(0.9), open_card("x", 0.1, 0.9, label, sandbox={"miss": 1})], "ar=0.8")
     assert gate.outcome == "inconclusive"
     assert gate.reasons[1:] == (
         "calls without a recording leave labels open: mapsat lint SUITE --misses RUN offers synonyms and recordings",

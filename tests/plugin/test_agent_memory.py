@@ -278,6 +278,7 @@ def test_runs_of_several_memories_stand_beside_each_other(
         ("none", "none", "--mapsat-trials=2"),
         ("full", "full", "--mapsat-trials=3"),
         ("other", "full", "--mapsat-max-turns=2"),
+        ("own", "own:Notes", "-k", "ida"),
     ):
         run(project, memory, *options)
         (project.path / "run.json").rename(project.path / f"{name}.json")
@@ -288,10 +289,14 @@ def test_runs_of_several_memories_stand_beside_each_other(
         ["agent", *["avg@2", "pass@2", "pass^2"] * 2],
         ["reader:agent", *["1.00"] * 6],
     ]
+    assert main(["compare", "none.json", "full.json"]) == 2
+    assert "mapsat compare --memories shows runs of several memories" in capsys.readouterr().err
     assert main(["compare", "none.json", "other.json", "--memories"]) == 2
     assert "differ in more than agent and memory: max-turns: 10, 2" in capsys.readouterr().err
     assert main(["compare", "none.json", "none.json", "--memories"]) == 2
     assert "are both of reader:agent with the memory none" in capsys.readouterr().err
+    assert main(["compare", "own.json", "--memories"]) == 0
+    assert "own:Notes" in capsys.readouterr().out, "a name takes the room that the figures leave"
 
 
 #: Tells its context as a thought, in a process of its own.

@@ -116,6 +116,8 @@ def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
         ("github:", "GITHUB_STEP_SUMMARY is not set"),
         ("markdown:.", "is a folder"),
         ("", "expected TYPE:PATH"),
+        ("/tmp/x.html", "did you mean html:/tmp/x.html?"),
+        ("notes.md", "did you mean markdown:notes.md?"),
     ],
 )
 def test_a_report_that_cannot_be_had_is_told(tmp_path, text, told):

@@ -120,6 +120,16 @@ def test_a_narrow_table_drops_columns_and_never_a_digit(width):
     ) == bool(dropped)
 
 
+def test_a_narrow_table_drops_first_what_it_knows_nothing_of():
+    nothing = dict.fromkeys(("ecr", "iisr", "ses"), (0.0, 1.0))
+    run = run_of(card("nav-1", 0.5, most=1.0, bounds={**card("x", 0.5, most=1.0).bounds, **nothing}))
+    table = text_of(run, 60)
+    assert "tools" in table.split("\n")[3]
+    dropped = table.partition("too narrow to show ")[2].partition("\n")[0]
+    assert "asked" in dropped
+    assert "tools" not in dropped
+
+
 def test_columns_stand_below_each_other_though_chinese_names_are_wide():
     rows = text_of(RUN, 100).split("\n")[3:9]
     assert len({cell_width(row) for row in rows}) == 1

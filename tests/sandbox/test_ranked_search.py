@@ -487,9 +487,10 @@ def test_a_file_that_changes_while_it_is_indexed_leaves_no_index_of_what_it_was(
 def test_a_file_that_changes_while_it_is_used_is_no_fault_of_the_agent(tmp_path, cache, many):
     suite = suite_in(tmp_path / "a", many)
     path = tmp_path / "a" / "state" / "merchants.jsonl"
-    path.write_text(lines(many[:100]))
-    with pytest.raises(InfrastructureError, match="has changed since it was opened"):
-        ranker_of(suite, "search").rank("bar", "Larkhaven")
+    for change in (lambda: path.write_text(lines(many[:100])), path.unlink):
+        change()
+        with pytest.raises(InfrastructureError, match="has changed since it was opened"):
+            ranker_of(suite, "search").rank("bar", "Larkhaven")
 
 
 # -- the order without a case

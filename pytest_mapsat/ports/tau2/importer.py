@@ -100,11 +100,12 @@ class _Import:
         write_cases(self.folder / "cases.jsonl", cases)
         write_manifest(self.folder / "suite.yaml", self._manifest(cases))
         silent = sum(case.attributes["silent"] == "passes" for case in cases)
-        self.log.note(
-            "silent",
-            name,
-            f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes",
-        )
+        if silent:
+            self.log.note(
+                "silent",
+                name,
+                f"an agent that does nothing passes {silent} of {len(cases)} tasks: they have silent: passes",
+            )
         return Counter(cases=len(cases), tools=len(specs))
 
     def _manifest(self, cases: Sequence[Case]) -> SuiteManifest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -195,8 +196,10 @@ def read_domain(name: str, folder: Path) -> Domain:
     """Return the files of a domain but its tasks.
 
     Raises:
-        SuiteError: one is missing or cannot be read.
+        SuiteError: one is missing or cannot be read, or there are no tasks.
     """
+    if re.fullmatch(r"\s*\[\s*\]\s*", _text(folder / "tasks.json")):
+        raise SuiteError(Problem(shown_path(folder / "tasks.json"), 1, "holds no task"))
     names = _POLICIES.get(name, ("policy.md",))
     policies = {file: read_bytes(folder / file, limits.YAML_BYTES).decode("utf-8", "replace") for file in names}
     policy = next(iter(policies.values()))

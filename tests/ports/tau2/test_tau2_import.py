@@ -278,6 +278,15 @@ def test_files_that_are_missing_are_named(tmp_path):
     with pytest.raises(SuiteError, match="did you mean 'retail'"):
         import_tau2(renamed, tmp_path / "suite")
     folder = renamed.rename(folder)
+    (folder / "policy.md").rename(tmp_path / "policy.md")
+    with pytest.raises(SuiteError, match=r"policy\.md"):
+        import_tau2(folder, tmp_path / "suite")
+    (folder / "tasks.json").rename(tmp_path / "tasks.json")
+    (folder / "tasks.json").write_text("[]")
+    with pytest.raises(SuiteError, match="holds no task"):
+        import_tau2(folder, tmp_path / "suite")
+    (tmp_path / "tasks.json").replace(folder / "tasks.json")
+    (tmp_path / "policy.md").rename(folder / "policy.md")
     (folder / "db.json").unlink()
     with pytest.raises(SuiteError, match=r"neither db.json nor db.toml"):
         import_tau2(folder, tmp_path / "suite")
