@@ -106,7 +106,7 @@ class Membership(Noun):
     """A place in a sequence of cases that belong together (one user's tasks, with memory between them)."""
 
     name: Identifier
-    order: int = Field(ge=0)
+    order: int = Field(ge=0, strict=True)
 
 
 def same(first: Json, other: Json) -> bool:

@@ -159,7 +159,11 @@ class FileRows(Sequence[JsonObject]):
     def _unchanged(self, number: int, file: IO[bytes] | None = None) -> None:
         """Raise InfrastructureError where a file, or what was opened of it, is another than at the beginning."""
         path = self._paths[number]
-        if _stamp(path if file is None else file.fileno(), path) != self._stamps[number]:
+        try:
+            unchanged = _stamp(path if file is None else file.fileno(), path) == self._stamps[number]
+        except SuiteError:
+            unchanged = False
+        if not unchanged:
             raise InfrastructureError(f"{shown_path(path)} has changed since it was opened")
 
     def __del__(self) -> None:

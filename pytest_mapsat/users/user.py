@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Characters of a result that the user reads out.
 _MOST_QUOTED = 2000
+#: No list is so long that the number of an item has more digits.
+_MOST_DIGITS = 9
 
 
 class UserBrokenError(MapsatError):
@@ -311,7 +313,7 @@ def _quoting(say: str, results: Mapping[str, Json]) -> str:
         name, *keys = match[1].split(".")
         value = results[name]
         for key in keys:
-            if isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            if isinstance(value, list) and key.isdecimal() and len(key) <= _MOST_DIGITS and int(key) < len(value):
                 value = value[int(key)]
             elif isinstance(value, dict) and key in value:
                 value = value[key]

@@ -76,6 +76,7 @@ def test_braces_are_plain_words_where_nothing_is_called(tmp_path):
         ("{zebra_speed.__class__}", "nothing"),
         ("{zebra_speed.mbit.__len__}", "nothing"),
         ("{zebra_speed.mbit.7}", "nothing"),
+        ("{zebra_speed.mbit." + "9" * 5000 + "}", "nothing"),
         ("{zebra_speed!r} {zebra_speed:>9} {0}", "{zebra_speed!r} {zebra_speed:>9} {0}"),
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mapsat.model import UsageError
 from pytest_mapsat.store import Store, StoreError, clear_store, store_folder
 
 
@@ -136,3 +137,8 @@ def test_the_folder_is_the_users_own_or_the_named_one(tmp_path: Path, monkeypatc
     assert store_folder() == tmp_path / "pytest-mapsat"
     monkeypatch.setenv("MAPSAT_CACHE_DIR", str(tmp_path / "here"))
     assert store_folder() == tmp_path / "here"
+    monkeypatch.setenv("MAPSAT_CACHE_DIR", "~no-such-user/here")
+    with pytest.raises(
+        UsageError, match="the home folder of ~no-such-user/here is not known; name a folder with MAPSAT"
+    ):
+        store_folder()

@@ -356,6 +356,15 @@ def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path,
     assert ranks(suite_in(tmp_path / "c", many[::-1])) == first
 
 
+def test_other_code_never_reads_an_index_that_this_one_kept(tmp_path, cache, many, monkeypatch):
+    first = ranks(suite_in(tmp_path / "a", many))
+    stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
+    monkeypatch.setattr("pytest_mapsat.sandbox.kept._code", lambda: ["0" * 64])
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert len(list(cache.glob("*.arrays"))) == 2 * len(stamps)
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+
+
 def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch):
     kept = ranks(suite_in(tmp_path / "a", many))
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
@@ -377,15 +386,21 @@ def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):
     assert len(list(cache.glob("*.arrays"))) == 2
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[:-9] + b"!" + data[-8:], lambda data: b"x" + data[1:], lambda data: data.replace(b"18:00-02:00", b"00:00-24:00").replace(b"la", b"lb")])  # fmt: skip
-def test_a_damaged_index_is_built_anew(tmp_path, cache, many, spoil):
-    suite = suite_in(tmp_path / "a", many)
-    first = ranks(suite)
+def test_a_damaged_index_is_built_anew(tmp_path, cache, many):
+    spoils = (
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: data[:-9] + b"!" + data[-8:],
+        lambda data: b"x" + data[1:],
+        lambda data: data.replace(b"18:00-02:00", b"00:00-24:00").replace(b"la", b"lb"),
+    )
+    first = ranks(suite_in(tmp_path / "a", many))
     whole = {file: file.read_bytes() for file in cache.glob("*.arrays")}
-    for file, data in whole.items():
-        file.write_bytes(spoil(data))
-    assert ranks(suite_in(tmp_path / "b", many)) == first
-    assert {file: file.read_bytes() for file in cache.glob("*.arrays")} == whole
+    for number, spoil in enumerate(spoils):
+        for file, data in whole.items():
+            file.write_bytes(spoil(data))
+        assert ranks(suite_in(tmp_path / str(number), many)) == first, number
+        assert {file: file.read_bytes() for file in cache.glob("*.arrays")} == whole, number
 
 
 def test_a_cache_folder_that_cannot_be_written_leaves_the_search_in_memory(tmp_path, cache, many):
@@ -489,9 +504,10 @@ def test_a_file_that_changes_while_it_is_indexed_leaves_no_index_of_what_it_was(
 def test_a_file_that_changes_while_it_is_used_is_no_fault_of_the_agent(tmp_path, cache, many):
     suite = suite_in(tmp_path / "a", many)
     path = tmp_path / "a" / "state" / "merchants.jsonl"
-    path.write_text(lines(many[:100]))
-    with pytest.raises(InfrastructureError, match="has changed since it was opened"):
-        ranker_of(suite, "search").rank("bar", "Larkhaven")
+    for change in (lambda: path.write_text(lines(many[:100])), path.unlink):
+        change()
+        with pytest.raises(InfrastructureError, match="has changed since it was opened"):
+            ranker_of(suite, "search").rank("bar", "Larkhaven")
 
 
 # -- the order without a case

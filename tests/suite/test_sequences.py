@@ -75,6 +75,7 @@ BROKEN = {
         [task("first", 1), task("fourth", 4)],
         "group.order: found place 4 of the sequence 'ida', expected 2: the task before is first (",
     ),
+    "a place that is no number": ([task("first", True)], "group.order: found True, expected a whole number"),
     "a sequence that does not begin at 1": ([task("second", 2)], "found place 2 of the sequence 'ida', expected 1"),
     "interactions that go backwards": (
         [task("first", 1, "2026-05-02", "2026-05-01")],
