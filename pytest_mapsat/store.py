@@ -149,6 +149,12 @@ class Store:
                 self._entries.close()  # the connection is this thread's, which may end without a word
 
 
+def indexes_in(folder: Path) -> tuple[int, int]:
+    """Return how many indexes of large tables lie beside a store, and their size in bytes; these need no extra."""
+    sizes = [file.stat().st_size for file in (folder / ARRAYS).glob("*.arrays")]
+    return len(sizes), sum(sizes)
+
+
 def clear_store(folder: Path) -> None:
     """Remove the store's own files and the indexes of large tables, damaged or not; other files in the folder stay.
 

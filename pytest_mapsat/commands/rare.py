@@ -55,18 +55,26 @@ def _cache_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _cache(options: argparse.Namespace) -> int:
     from pytest_mapsat.llm import Cache, exchanges, export_entries, import_entries
-    from pytest_mapsat.store import Store, clear_store, store_folder
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.store import ARRAYS, Store, clear_store, indexes_in, store_folder
 
     folder = store_folder()
     if options.step == "clear":
         clear_store(folder)
         return _tell(options, {"folder": str(folder)}, f"{folder}: empty now")
-    store = Store(folder)
+    count, size = indexes_in(folder)
+    indexes = f"{folder / ARRAYS}: {count} indexes of large tables, {size / 1e6:.1f} MB"
+    try:
+        store = Store(folder)
+    except UsageError as error:  # the extra is not installed; what it keeps cannot be read
+        if options.step != "info":
+            raise
+        return _tell(options, {"folder": str(folder), "indexes": count, "index_bytes": size}, f"{indexes}\n{error}")
     try:
         cache = Cache(store)
         if options.step == "export":
-            count = export_entries(cache, options.file)
-            return _tell(options, {"answers": count}, f"{options.file}: {count} answers")
+            exported = export_entries(cache, options.file)
+            return _tell(options, {"answers": exported}, f"{options.file}: {exported} answers")
         if options.step == "import":
             imported = import_entries(cache, options.file)
             for problem in imported.problems:
@@ -79,6 +87,8 @@ def _cache(options: argparse.Namespace) -> int:
         told = {
             "folder": str(folder),
             "bytes": store.size(),
+            "indexes": count,
+            "index_bytes": size,
             "answers": models.total(),
             "models": [
                 {"model": model, "purpose": purpose, "answers": count}
@@ -87,7 +97,7 @@ def _cache(options: argparse.Namespace) -> int:
         }
         lines = [f"{folder}: {models.total()} answers, {store.size() / 1e6:.1f} MB"]
         lines += [f"  {model}, {purpose}: {count}" for (model, purpose), count in sorted(models.items())]
-        return _tell(options, told, "\n".join(lines))
+        return _tell(options, told, "\n".join([*lines, indexes]))
     finally:
         store.close()
 

@@ -119,13 +119,14 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
 
     def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
         if not tables:
-            return RecordedSandbox(suite.tools, recordings)
+            return RecordedSandbox(suite.tools, recordings, unmade=unmade)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
 
         computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context, suite.manifest)
-        return RecordedSandbox(suite.tools, recordings, computed)
+        return RecordedSandbox(suite.tools, recordings, computed, unmade=unmade)
 
     make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
+    unmade = make is None and bool(set(suite.sandboxes or ()) - set(installed_sandboxes()))
     if make is None and suite.manifest.sandbox:
         raise InfrastructureError(
             f"suite.yaml of {suite.manifest.name} has options of a sandbox in Python, but no sandbox is there: install the package that does, or name the "
@@ -195,6 +196,9 @@ def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> Sand
     return None
 
 
+_UNMADE = ", and pytest_mapsat_sandbox returned None for it"
+
+
 class RecordedSandbox:
     """The tools of a suite over the recordings of one case.
 
@@ -204,17 +208,23 @@ class RecordedSandbox:
         tools: the suite's tools by name.
         recordings: the recordings of the case; their order does not matter.
         computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
+        unmade: whether hooks were asked for a sandbox in Python and gave none, which the note at a miss says.
     """
 
     #: Nothing is changed while it is made.
     setup: tuple[RowChange, ...] = ()
 
     def __init__(
-        self, tools: Mapping[str, Tool], recordings: Sequence[Recording], computed: Computed | None = None
+        self,
+        tools: Mapping[str, Tool],
+        recordings: Sequence[Recording],
+        computed: Computed | None = None,
+        *,
+        unmade: bool = False,
     ) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
         self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
-        self._computed = computed
+        self._computed, self._unmade = computed, unmade
         self._recordings: dict[str, list[Recording]] = {}
         for recording in recordings:
             self._recordings.setdefault(recording.tool, []).append(recording)
@@ -268,7 +278,9 @@ class RecordedSandbox:
         name = tool_name(self._tools, name)
         resolver = self._resolvers.get(name)
         if resolver is None and name in self._tools:
-            resolver = self._resolvers[name] = Resolver(self._tools[name], self._recordings.get(name, ()))
+            resolver = self._resolvers[name] = Resolver(
+                self._tools[name], self._recordings.get(name, ()), _UNMADE if self._unmade else ""
+            )
         return resolver
 
 

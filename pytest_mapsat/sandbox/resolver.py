@@ -228,10 +228,11 @@ class _Candidate(NamedTuple):
 
 
 class Resolver:
-    """Answers calls of one tool from the recordings of one case."""
+    """Answers calls of one tool from the recordings of one case. ``more``: what the note adds where it has none of the tool."""
 
-    def __init__(self, tool: Tool, recordings: Sequence[Recording]) -> None:
+    def __init__(self, tool: Tool, recordings: Sequence[Recording], more: str = "") -> None:
         self.spec = spec_of(tool)
+        self._more = more
         self._same_places = tuple((index, SAME_POINT_M) for index in self.spec.located)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
         self._entries: list[Entry] = []
@@ -376,7 +377,9 @@ class Resolver:
             note = f"the recording of {name} that would answer holds a part of its result only, and is never served"
             provenance = Provenance(kind="miss", recording=short.key, candidates=0, note=note)
         elif not entries:
-            provenance = Provenance(kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}")
+            provenance = Provenance(
+                kind="miss", candidates=0, note=f"the case has no recording of {name}{unread}{self._more}"
+            )
         else:
             nearest = self._nearest(call, entries)
             why = "" if nearest.blocked else self._why_uncut(call, nearest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,8 +23,8 @@ from pytest_mapsat.model import (
     unknown_types,
 )
 from pytest_mapsat.registry import installed_function
-from pytest_mapsat.sandbox import installed_sandboxes
-from pytest_mapsat.user_code import installed
+from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
+from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
 from .crosscheck import nouns_in, tools_named, unfulfillable, unknown_columns
 from .entries import CaseEntry
@@ -201,18 +201,27 @@ class _Linter:
                 message = f"the suite has no case {shown(name)}, and no overlay takes it in: nothing is changed"
                 self._tell("warning", "orphan", place, message, did_you_mean(name, sorted(self._cases)))
 
+    def _any_made(self, hooks: Iterable[SandboxHook]) -> bool:
+        """Return whether a hook gives a sandbox for a case, or breaks, which is told where its oracle is played."""
+        try:
+            return any(call_stranger(hook, case, self._suite) for case in self._cases.values() for hook in hooks)
+        except StrangerError:
+            return True
+
     def _about_tools(self) -> None:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
         expected = {name for case in self._cases.values() for name in tools_named(case)}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
         added = set(self._suite.sandboxes or ()) - set(installed_sandboxes())
-        elsewhere = bool(added or self._suite.manifest.sandbox)  # its answers are its own affair
+        # A sandbox's answers are its own affair.
+        elsewhere = bool(self._suite.manifest.sandbox or (added and (not self._cases or self._any_made(added))))
+        hint = "pytest_mapsat_sandbox returned None for all cases" if added else ""
         for name, tool in sorted(self._suite.tools.items()):
             place = self._suite.tool_places[name]
             if not elsewhere and name not in recorded and tool.answer is None:
                 if name in expected:
                     message = f"the tool {name} has no recording: every call misses"
-                    self._tell("warning", "no-recordings", place, message)
+                    self._tell("warning", "no-recordings", place, message, hint)
                 else:
                     message = f"the tool {name} is not used: no recording, and no case expects it"
                     self._tell("note", "unused-tool", place, message)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.llm import Answer, Cache, Request
-from pytest_mapsat.store import Store
+from pytest_mapsat.store import Store, _library
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,22 @@ def test_answers_are_counted_moved_and_dropped(folder: Path, capsys: pytest.Capt
     (folder / "a.jsonl").write_text("nonsense\n")
     assert main(["cache", "import", str(folder / "a.jsonl")], rare=True) == 1
     assert "a.jsonl:1: is not valid JSON" in capsys.readouterr().err
+
+
+def test_indexes_of_tables_are_told_with_and_without_the_extra(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "store" / "tables").mkdir()
+    (folder / "store" / "tables" / "a.arrays").write_bytes(b"x" * 2_000_000)
+    told = f"{folder / 'store' / 'tables'}: 1 indexes of large tables, 2.0 MB"
+    assert told in printed(capsys, "info")
+    monkeypatch.setitem(sys.modules, "diskcache", None)
+    _library.cache_clear()
+    without = printed(capsys, "info")
+    assert told in without
+    assert "needs diskcache, which is not installed" in without
+    assert json.loads(printed(capsys, "info", "--json"))["indexes"] == 1
+    assert main(["cache", "export", str(folder / "a.jsonl")], rare=True) == 2
 
 
 def test_a_damaged_store_can_be_cleared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,6 +107,19 @@ def test_lint_plays_oracles_in_the_sandbox_that_it_is_given(store, monkeypatch, 
     assert "miss" not in capsys.readouterr().out
 
 
+def test_a_hook_that_gives_no_sandbox_is_told_by_lint_and_at_the_miss(store, monkeypatch, capsys):
+    store.makeconftest("def pytest_mapsat_sandbox(config, case, suite): return None")
+    manifest = store.path / "benchmark_cases" / "suite.yaml"
+    lines = manifest.read_text().splitlines()
+    manifest.write_text("\n".join(line for line in lines if not line.startswith("sandbox:")) + "\n")
+    monkeypatch.chdir(store.path)
+    main(["lint", "benchmark_cases"])
+    out = capsys.readouterr().out
+    assert "has no recording: every call misses (pytest_mapsat_sandbox returned None for all cases)" in out
+    store.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", "-k", "cancel")
+    assert ", and pytest_mapsat_sandbox returned None for it" in json.dumps(cards(store))
+
+
 def test_lint_tells_why_the_sandbox_broke_and_which_tool_has_no_method(store, monkeypatch, capsys):
     case = shop.case()
     case["truth"]["oracle"] = [{"calls": [{"tool": "find_order", "arguments": {"number": "o1"}}], "say": "Done."}]
@@ -121,5 +134,5 @@ def test_lint_tells_why_the_sandbox_broke_and_which_tool_has_no_method(store, mo
         "cannot be played: the sandbox broke in find_order: ZeroDivisionError: division by zero"
         in capsys.readouterr().out
     )
-    assert main(["lint", "benchmark_cases", "-p", "other.py"]) == 0
-    assert "(add the recording, or a method to the sandbox in Python)" in capsys.readouterr().out
+    assert main(["lint", "benchmark_cases", "-p", "other.py"]) == 1
+    assert "has no method find_order, and nothing is recorded for that tool" in capsys.readouterr().out
