@@ -285,6 +285,14 @@ def test_a_row_that_cannot_be_ranked_is_told_with_its_line(tmp_path, monkeypatch
     assert told in str(refused.value)
 
 
+def test_an_id_that_stands_twice_is_told_once_though_two_tools_search_the_table(tmp_path):
+    rows = [*merchants("Larkhaven", 5)]
+    rows[2]["id"] = "la0001"
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path, rows, **{"tools.yaml": json.dumps([TOOL, {**TOOL, "name": "search_again"}, DETAILS])})
+    assert str(refused.value).count("stands twice") == 1
+
+
 def test_specifications_are_held_against_the_table(tmp_path):
     answer = {**TOOL["answer"], "id": "idd", "fields": {**TOOL["answer"]["fields"], "colour": "word"}, "text": "qwery"}
     with pytest.raises(SuiteError) as refused:
@@ -348,6 +356,15 @@ def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path,
     assert ranks(suite_in(tmp_path / "c", many[::-1])) == first
 
 
+def test_other_code_never_reads_an_index_that_this_one_kept(tmp_path, cache, many, monkeypatch):
+    first = ranks(suite_in(tmp_path / "a", many))
+    stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
+    monkeypatch.setattr("pytest_mapsat.sandbox.kept._code", lambda: ["0" * 64])
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert len(list(cache.glob("*.arrays"))) == 2 * len(stamps)
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+
+
 def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch):
     kept = ranks(suite_in(tmp_path / "a", many))
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
@@ -369,15 +386,21 @@ def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):
     assert len(list(cache.glob("*.arrays"))) == 2
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: data[:-9] + b"!" + data[-8:], lambda data: b"x" + data[1:], lambda data: data.replace(b"18:00-02:00", b"00:00-24:00").replace(b"la", b"lb")])  # fmt: skip
-def test_a_damaged_index_is_built_anew(tmp_path, cache, many, spoil):
-    suite = suite_in(tmp_path / "a", many)
-    first = ranks(suite)
+def test_a_damaged_index_is_built_anew(tmp_path, cache, many):
+    spoils = (
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: data[:-9] + b"!" + data[-8:],
+        lambda data: b"x" + data[1:],
+        lambda data: data.replace(b"18:00-02:00", b"00:00-24:00").replace(b"la", b"lb"),
+    )
+    first = ranks(suite_in(tmp_path / "a", many))
     whole = {file: file.read_bytes() for file in cache.glob("*.arrays")}
-    for file, data in whole.items():
-        file.write_bytes(spoil(data))
-    assert ranks(suite_in(tmp_path / "b", many)) == first
-    assert {file: file.read_bytes() for file in cache.glob("*.arrays")} == whole
+    for number, spoil in enumerate(spoils):
+        for file, data in whole.items():
+            file.write_bytes(spoil(data))
+        assert ranks(suite_in(tmp_path / str(number), many)) == first, number
+        assert {file: file.read_bytes() for file in cache.glob("*.arrays")} == whole, number
 
 
 def test_a_cache_folder_that_cannot_be_written_leaves_the_search_in_memory(tmp_path, cache, many):

@@ -50,7 +50,7 @@ FIELDS = [
     "group_deals",
 ]
 #: Which Python, which machine and which locale builds a world has no part in its bytes: this is what all of them write.
-DIGEST = "2eb182b4965597734c58ca203c1d13c6c0e6e8013f8f6bab6cb43c16893984c2"
+DIGEST = "f9ab0a290230277ce8e43dc52089c74bb304ca0c9f806d3d51214235011904ec"
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +143,13 @@ def test_the_world_is_a_suite_whose_tools_can_be_read(world):
     assert [finding.rule for finding in lint(open_suite(world))] == ["empty"]
 
 
-def test_a_seed_gives_the_same_bytes_under_any_hash_seed_and_locale(world, tmp_path):
-    arguments = ["build", "merchants", "again", "--seed", "7", "--cities", "4", "--each", "1000"]
+def test_a_seed_gives_the_same_bytes_under_any_hash_seed_and_locale(tmp_path):
+    arguments = ["build", "merchants", "again", "--seed", "7", "--cities", "2", "--each", "100"]
+    assert main([*arguments[:2], str(tmp_path / "first"), *arguments[3:]]) == 0
     environment = {**os.environ, "PYTHONHASHSEED": "3", "LC_ALL": "C", "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "pytest_mapsat", *arguments]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert digest(tmp_path / "again") == digest(world) == DIGEST
+    assert digest(tmp_path / "again") == digest(tmp_path / "first") == DIGEST
 
 
 def test_more_merchants_change_none_of_the_first(rows, tmp_path):
