@@ -286,6 +286,14 @@ def test_a_row_that_cannot_be_ranked_is_told_with_its_line(tmp_path, monkeypatch
     assert told in str(refused.value)
 
 
+def test_an_id_that_stands_twice_is_told_once_though_two_tools_search_the_table(tmp_path):
+    rows = [*merchants("Larkhaven", 5)]
+    rows[2]["id"] = "la0001"
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path, rows, **{"tools.yaml": json.dumps([TOOL, {**TOOL, "name": "search_again"}, DETAILS])})
+    assert str(refused.value).count("stands twice") == 1
+
+
 def test_specifications_are_held_against_the_table(tmp_path):
     answer = {**TOOL["answer"], "id": "idd", "fields": {**TOOL["answer"]["fields"], "colour": "word"}, "text": "qwery"}
     with pytest.raises(SuiteError) as refused:
