@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from pytest_mapsat.formats import Lines, shown_path
 from pytest_mapsat.judges import ChecksJudge, Context
@@ -17,6 +18,7 @@ from pytest_mapsat.model import (
     Json,
     MapsatError,
     Output,
+    PlannedCall,
     PythonCheck,
     Recommends,
     Recording,
@@ -34,7 +36,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
-from pytest_mapsat.sandbox import fits, make_sandbox, play_reference, returned_rows
+from pytest_mapsat.sandbox import fits, in_time, make_sandbox, play_reference, returned_rows
 from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
 
 from .candidates import candidate_remarks
@@ -72,6 +74,7 @@ def _of_entry(suite: Suite, entry: CaseEntry) -> Iterator[LintFinding]:
         played = play_oracle(case, suite) if case.truth.oracle else None
         paths = [*_paths(case, recordings, suite, played), *_unknown_checks(case)]
         paths += _at_the_start(case, suite)
+        paths += _quotes(case, suite, played)
         oracle = () if played is None else _oracle(case, suite, played)
         # What is wrong with a check is why its oracle fails.
         amiss = [*(finding for finding in oracle if not paths or finding[1] not in (_FAILS, _OPEN)), *paths]
@@ -242,6 +245,37 @@ def _paths(case: Case, recordings: Sequence[Recording], suite: Suite, played: Tr
                 for path, match in getattr(noun, field).items():
                     if not isinstance(match, Absent):
                         yield from _absent(path, things, (*place, field, path), owner)
+
+
+def _quotes(case: Case, suite: Suite, played: Trajectory | None) -> Iterator[_Found]:
+    """Give what scripted answers quote of results of their calls, and no result has. Calls that the oracle led to no answer for are made where the case begins."""
+    quoting = [(number, answer) for number, answer in enumerate(case.truth.user.answers) if answer.quoted]
+    if not quoting:
+        return
+    results: dict[str, list[Json]] = {}
+    for step in played.user_calls if played else ():
+        if step.status == "ok":
+            results.setdefault(step.tool, []).append(step.result)
+    calls = {call.tool: call for _, answer in quoting for call in answer.calls if call.tool not in results}
+    with suppress(MapsatError):  # told of the oracle or of the end
+        for tool, result in in_time("calls of the user's script", partial(_answers, case, suite, [*calls.values()])):
+            results.setdefault(tool, []).append(result)
+    for number, answer in quoting:
+        tool_of = {call.name: call.tool for call in answer.calls}
+        for name, keys in answer.quoted:
+            path, there = ".".join(keys), results.get(tool_of[name], [])
+            if there and not any(values_at(result, path) for result in there):
+                field = "say" if f"{{{name}.{path}}}" in answer.say else "else"
+                place = ("truth", "user", "answers", number, field)
+                message = f"{{{name}.{path}}}: no result of {tool_of[name]} has {shown(path)}"
+                yield "warning", "no-such-path", place, message, _near(path, there)
+
+
+def _answers(case: Case, suite: Suite, calls: Sequence[PlannedCall]) -> list[tuple[str, Json]]:
+    """Return the results of calls that are answered in a fresh sandbox, with their tools."""
+    sandbox = make_sandbox(case, suite, misses=True)
+    answers = [(call.tool, sandbox.call(call.tool, dict(call.arguments))) for call in calls]
+    return [(tool, answer.result) for tool, answer in answers if answer.status == "ok"]
 
 
 def _absent(path: str, results: Sequence[Json], place: _Place, owner: str) -> Iterator[_Found]:

@@ -51,7 +51,7 @@ from .plain_texts import UNITS, Clock, Figure, clocks, figures, folded, has, pho
 def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
     """Return the oracle dialogue of a case, played with its scripted user in its sandbox. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite, misses=True), Limits())
+    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
 
 
 @dataclass(frozen=True)

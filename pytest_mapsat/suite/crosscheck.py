@@ -44,7 +44,7 @@ from pytest_mapsat.registry import added_checks
 from pytest_mapsat.sandbox import Table, as_seen, unknown_table, unmet
 
 from .impossible import impossible
-from .tables import circle_in
+from .tables import StateFiles, circle_in
 
 Place = tuple[str | int, ...]
 Severity = Literal["error", "warning"]
@@ -188,6 +188,19 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
         for name, match in noun.entry.items():
             for wrong in impossible({_below(noun.path, schema, name): match}, schema):
                 yield _error("never-matches", (*place, "entry", name, *wrong.place[1:]), wrong.message, wrong.hint)
+
+
+def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
+    """Give the columns that the beginning of a case sets in a table, and that none of its rows has: no error, as a tool may look for a column that few rows have."""
+    for index, patch in enumerate(case.world.rows):
+        if not patch.set or patch.table not in state.tables:
+            continue
+        added = (row for earlier in case.world.rows[:index] if earlier.table == patch.table for row in earlier.add)
+        held = {*state.columns(patch.table, patch.set), *(column for row in added for column in row)}
+        for column in patch.set.keys() - held:
+            hint = did_you_mean(column, held) or f"it has {', '.join(sorted(held)) or 'none'}"
+            message = f"no row of the table {patch.table} has a column {shown(column)}"
+            yield Remark("warning", "unknown-column", ("world", "rows", index, "set", column), message, hint)
 
 
 def tools_named(case: Case) -> Iterator[str]:

@@ -26,7 +26,7 @@ from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import installed_sandboxes
 from pytest_mapsat.user_code import installed
 
-from .crosscheck import nouns_in, tools_named, unfulfillable
+from .crosscheck import nouns_in, tools_named, unfulfillable, unknown_columns
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
@@ -132,7 +132,7 @@ class _Linter:
 
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
-        remarks = list(unfulfillable(case, self._suite.tools))
+        remarks = [*unfulfillable(case, self._suite.tools), *unknown_columns(case, self._suite.state)]
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"

@@ -98,14 +98,14 @@ def answer_problems(tools: Tools, state: StateFiles) -> Iterator[Problem]:
             yield Problem(shown_path(path), line, f"{tool.name}: answer: {message}", hint)
         if isinstance(tool.answer, RoutesAnswer) and tool.answer.ways in state.tables:
             way_tables.setdefault(tool.answer.ways, tool.answer)
-        if isinstance(tool.answer, RankedAnswer) and (
-            tool.answer.table in state.tables and isinstance(state.tables[tool.answer.table].spots, tuple)
-        ):
-            yield from _keys_wrong(tool.answer, state)
         if isinstance(tool.answer, RowsAnswer) and tool.answer.table in state.tables:
             for field in tool.answer.compute.values():
                 if isinstance(field, NextTimes):
                     yield from _of_rows(tool.answer.table, state, partial(_timetable_wrong, column=field.column))
+    answers = [tool.answer for tool, _, _ in tools.values() if isinstance(tool.answer, RankedAnswer)]
+    # Two tools may search one table.
+    for table, keys in dict.fromkeys((answer.table, Keys(answer.id, answer.part.column)) for answer in answers):
+        yield from _keys_wrong(table, keys, state)
     for name in sorted(word_tables):
         yield from _of_rows(name, state, _word_wrong)
     for name, answer in sorted(way_tables.items()):
@@ -225,14 +225,15 @@ def _of_rows(name: str, state: StateFiles, wrong: Callable[[JsonObject], str]) -
             yield Problem(shown_path(path), line, message)
 
 
-def _keys_wrong(answer: RankedAnswer, state: StateFiles) -> Iterator[Problem]:
+def _keys_wrong(table: str, keys: Keys, state: StateFiles) -> Iterator[Problem]:
     """Give the rows of a ranked table whose id or part is missing, or whose id stands twice."""
-    part = answer.part.column
-    if part not in state.columns(answer.table, [part]):
-        return  # the tool is wrong, which a problem of its own tells
-    parts = Parts(Keys(answer.id, part))
-    spots = state.tables[answer.table].spots
-    for at, row in enumerate(state.tables[answer.table].rows):
+    if table not in state.tables or not isinstance(state.tables[table].spots, tuple):
+        return  # the tool is wrong, which a problem of its own tells; a large table is held to its keys when it is read
+    if keys.part not in state.columns(table, [keys.part]):
+        return
+    parts = Parts(keys)
+    spots = state.tables[table].spots
+    for at, row in enumerate(state.tables[table].rows):
         path, line = spots[at]
         if wrong := parts.add(row, at, lambda first: f"{shown_path(spots[first][0])}:{spots[first][1]}"):
             yield Problem(shown_path(path), line, wrong)

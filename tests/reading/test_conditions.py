@@ -42,6 +42,9 @@ BOUNDS = {
     "up to 65": (None, 65.0, ""),
     "for 90 or below": (None, 90.0, ""),
     "i can spend 75": (None, 75.0, ""),
+    "i have 75 to spend": (None, 75.0, ""),
+    "no pricier than 75": (None, 75.0, ""),
+    "wait no longer than 20 minutes": (None, 20.0, "wait"),
     "60~95": (60.0, 95.0, ""),
     "¥60-¥95 a head": (60.0, 95.0, "per_head"),
     "from 60 up to 95": (60.0, 95.0, ""),
@@ -87,7 +90,9 @@ def test_words_that_leave_the_bound_itself_out(text, low, high):
     assert (read.low, read.high, read.strict) == (low, high, True)
 
 
-@pytest.mark.parametrize("text", ["top 10 bars", "3 bars", "a table for 6", "起送价20元以下", "minimum spend 200 yuan"])
+@pytest.mark.parametrize(
+    "text", ["top 10 bars", "3 bars", "a table for 6", "等5个人", "起送价20元以下", "minimum spend 200 yuan"]
+)
 def test_other_figures_are_none(text):
     assert conditions_of(text)[:2] == ((), ())
 
@@ -106,11 +111,13 @@ def test_neighbouring_figures_keep_their_own_words():
         ("4星及以上 90元以内", [(4.0, None), (None, 90.0)]),
         ("60元以上90元以下", [(60.0, None), (None, 90.0)]),
         ("评价200条以上人均70元以内", [(200.0, None), (None, 70.0)]),
+        ("200条以上点评人均70元以内", [(200.0, None), (None, 70.0)]),
         ("70元以内4.2分以上", [(None, 70.0), (4.2, None)]),
         ("4.2+ stars under 60", [(4.2, None), (None, 60.0)]),
         ("4 stars or better under 60", [(4.0, None), (None, 60.0)]),
         ("4+ stars up to 60", [(4.0, None), (None, 60.0)]),
         ("200+ reviews 4.2+ stars", [(200.0, None), (4.2, None)]),
+        ("for 4 people under 60", [(None, 60.0)]),
         ("300+ reviews under 60 yuan", [(300.0, None), (None, 60.0)]),
     ],
 )
@@ -134,6 +141,7 @@ def test_two_bounds_stand_side_by_side(text, bounds):
         ("open past midnight florist in oak court", (0,)),
         ("open until midnight near the pier", (1439,)),
         ("open at 7 in the morning close to oak street", (420,)),
+        ("open until 2 at night", (119,)),
         ("营业到半夜", (1439,)),
         ("凌晨两点还开着", (120,)),
         ("开到凌晨三点的花店", (179,)),
@@ -181,6 +189,8 @@ def test_when_a_thing_is_to_be_open(text, minutes):
         ("不能外带", "外带", True),
         ("不支持外卖", "外卖", True),
         ("橡树区以外的花店", "橡树区", True),
+        ("不想在橡树区吃", "橡树区", True),
+        ("不愿去码头", "码头", True),
         ("远离码头", "码头", True),
         ("离码头不远", "码头", False),
         ("在橡树区，不要辣", "橡树区", False),

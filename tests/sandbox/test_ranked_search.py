@@ -269,6 +269,7 @@ def test_a_limit_beyond_the_tools_own_is_cut_and_pages_follow_one_another(search
     [
         ({"id": None}, "merchants.jsonl:3: id: found None, expected an id: a text or a whole number"),
         ({"id": "la0001"}, "merchants.jsonl:3: id: the id 'la0001' stands twice; first in"),
+        ({"id": " la0001 "}, "merchants.jsonl:3: id: the id ' la0001 ' stands twice; first in"),
         ({"city": 5}, "merchants.jsonl:3: city: found 5, expected the name of a part: a text"),
         ({"rating": float("nan")}, "merchants.jsonl:3: "),
     ],
@@ -283,6 +284,14 @@ def test_a_row_that_cannot_be_ranked_is_told_with_its_line(tmp_path, monkeypatch
     with pytest.raises(SuiteError) as refused:
         suite_in(tmp_path / "suite", rows)
     assert told in str(refused.value)
+
+
+def test_an_id_that_stands_twice_is_told_once_though_two_tools_search_the_table(tmp_path):
+    rows = [*merchants("Larkhaven", 5)]
+    rows[2]["id"] = "la0001"
+    with pytest.raises(SuiteError) as refused:
+        suite_in(tmp_path, rows, **{"tools.yaml": json.dumps([TOOL, {**TOOL, "name": "search_again"}, DETAILS])})
+    assert str(refused.value).count("stands twice") == 1
 
 
 def test_specifications_are_held_against_the_table(tmp_path):
@@ -348,6 +357,15 @@ def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path,
     assert ranks(suite_in(tmp_path / "c", many[::-1])) == first
 
 
+def test_other_code_never_reads_an_index_that_this_one_kept(tmp_path, cache, many, monkeypatch):
+    first = ranks(suite_in(tmp_path / "a", many))
+    stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
+    monkeypatch.setattr("pytest_mapsat.sandbox.kept._code", lambda: ["0" * 64])
+    assert ranks(suite_in(tmp_path / "b", many)) == first
+    assert len(list(cache.glob("*.arrays"))) == 2 * len(stamps)
+    assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
+
+
 def test_small_and_large_tables_answer_alike(tmp_path, cache, many, monkeypatch):
     kept = ranks(suite_in(tmp_path / "a", many))
     monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", 1 << 40)
@@ -362,6 +380,15 @@ def test_a_row_of_a_large_table_is_given_by_its_id(tmp_path, cache, many):
     assert changed.call("details", {"id": "po0003"}).result["price"] == 1
     assert changed.call("details", {"id": "po0004"}).result["id"] == "po0004"
     assert plain.call("details", {"id": "po9999"}).status == "error"
+
+
+@pytest.mark.parametrize("large_bytes", [1, 1 << 40])
+def test_blanks_around_an_id_do_not_count(tmp_path, cache, monkeypatch, large_bytes):
+    monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", large_bytes)
+    suite = suite_in(tmp_path, [row | {"id": f" {row['id']} "} for row in merchants("Larkhaven", 5)])
+    assert sandbox_of(suite).call("details", {"id": " la0003 "}).result["name"] == "Amber Fox 3"
+    assert sandbox_of(suite).call("details", {"id": "la0003"}).status == "ok"
+    assert ranker_of(suite, "search").rank("Amber Fox 3", "Larkhaven")[0] == "la0003"
 
 
 def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):

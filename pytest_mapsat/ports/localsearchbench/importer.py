@@ -171,9 +171,8 @@ class _Import:
                 continue
             data = self._case(task, record.place)
             if data["id"] in seen:
-                self._note(
-                    "duplicate_case", record.place, "the same task stands here twice; the first one is kept", "tasks"
-                )
+                told = f"another task has the id {shown(data['id'])}; the first one is kept"
+                self._note("duplicate_case", record.place, told, "tasks")
                 continue
             seen.add(data["id"])
             if (case := self._log.case(data, record.place)) is not None:
@@ -190,8 +189,14 @@ class _Import:
             given if _ID.fullmatch(given) and not _TRIAL.search(given) else f"local-{digest([question, city], 12)}"
         )
         path = task["path"]
-        queries = (texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else []))[:_MOST_HOPS]
+        queries = texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else [])
         found = texts_of(task["found"])
+        if len(queries) > _MOST_HOPS or (queries and found and len(queries) != len(found)):
+            told = (
+                f"found {len(queries)} queries and {len(found)} answers of hops, expected as many, at most {_MOST_HOPS}"
+            )
+            self._note("uneven_hops", place, told)
+        queries = queries[:_MOST_HOPS]
         if path and not queries:
             self._log.leave("search paths in words")
         matched = _LEVEL.search(level)

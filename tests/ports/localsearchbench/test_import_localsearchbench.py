@@ -140,7 +140,7 @@ def test_what_is_wrong_is_told_with_file_line_and_what_was_meant(imported):
         "merchants.jsonl:11: found [1], expected a task or a merchant",
         "merchants.jsonl:12: ",
         "merchants.jsonl:13: ",
-        "tasks.jsonl:2: the same task stands here twice",
+        "tasks.jsonl:2: another task has the id ",
         "tasks.jsonl:3: question: found None, expected a text (qestion: did you mean 'question'?)",
         "tasks.jsonl:4: answer: found 3, expected a text",
     ):
@@ -200,3 +200,13 @@ def test_without_the_extra_parquet_is_told_how_to_get_it(imported, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     status, _, err = imported(tasks__parquet=b"PAR1")
     assert (status, "pip install 'pytest-mapsat[parquet]'" in err) == (2, True)
+
+
+def test_hops_that_do_not_come_over_whole_are_told(imported):
+    task = {"question": "A play and tea?", "answer": "x", "hop_reference_answers": ["a", "b"]}
+    more = {"question": "More?", "answer": "x", "hop_used_queries": ["q"] * 30, "hop_reference_answers": ["a"] * 30}
+    tasks = lines(task | {"hop_used_queries": ["play", "tea", "cake"]}, more, task | {"hop_used_queries": ["play", "tea"], "id": "ok"})  # fmt: skip
+    _, out, _ = imported(merchants__jsonl=lines(*MERCHANTS), tasks__jsonl=tasks)
+    assert "tasks.jsonl:1: found 3 queries and 2 answers of hops, expected as many, at most 20" in out
+    assert "tasks.jsonl:2: found 30 queries and 30 answers of hops, expected as many, at most 20" in out
+    assert "tasks.jsonl:3" not in out

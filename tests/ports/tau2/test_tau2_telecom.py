@@ -5,6 +5,7 @@ import tomllib
 import made_up_telecom
 import pytest
 from tau2_play import Played, reference
+from wrong_values import assert_all_are_answered
 
 from pytest_mapsat.model import Step, Turn
 from pytest_mapsat.ports.tau2.checks import held_at
@@ -135,6 +136,13 @@ def test_an_assertion_with_arguments_of_another_type_does_not_hold_and_breaks_no
     held, why = held_at(state, "telecom", "assert_internet_speed", arguments)
     assert held is None
     assert "lower" in why
+
+
+def test_no_value_that_an_agent_or_user_gives_breaks_the_world(line):
+    case = next(iter(line.cases.values()))
+    own = {"customer_id": "C1", "line_id": "L1"}
+    usual = {"refuel_data": {**own, "gb_amount": 1.0}, "suspend_line": own, "resume_line": own, "get_data_usage": own}
+    assert_all_are_answered(lambda: make_sandbox(case, line.suite), usual)
 
 
 @pytest.fixture

@@ -9,10 +9,12 @@ from importlib.resources import files
 
 import pytest
 from vita_tasks import NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
+from wrong_values import assert_all_are_answered
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError
 from pytest_mapsat.ports.vitabench.importer import import_vitabench
+from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import lint
 
 
@@ -182,6 +184,12 @@ def test_hostile_arguments_are_an_answer_and_break_nothing(played, tool, argumen
     step = called(played, "D-1", tool, **{**usual, **arguments})
     assert step.status in ("ok", "refused", "error")
     assert len(json.dumps(step.result)) < 500_000
+
+
+@pytest.mark.parametrize("case_id", ["D-1", "I-1", "O-1"])
+def test_no_value_that_an_agent_gives_breaks_a_world(played, case_id):
+    usual = {call["tool"]: dict(call["arguments"]) for call in played.oracle(case_id)}
+    assert_all_are_answered(lambda: make_sandbox(played.cases[case_id], played.suite), usual)
 
 
 def test_tools_of_all_worlds_tell_of_weather_holidays_and_the_user(played):
