@@ -19,7 +19,7 @@ from .plain import play_oracle
 
 #: Another ranker: from a free text and the part that is searched to the ids of rows, the best first.
 OtherRanker = Callable[[str, str], Iterable[Json]]
-#: A result is looked at as far as these rows.
+#: The depths of the metrics: the first rows of a result that count.
 DEPTHS = (10, 20)
 METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
 #: Of what another ranker gives no more is read; rows of a table.
@@ -51,7 +51,7 @@ class HopQuery:
 
 @dataclass(frozen=True)
 class Found:
-    """What a ranker makes of one query: how many rows of the part are relevant, and the places, from 1, at which they stand in its order."""
+    """The ranking of one query: how many rows of the part are relevant, and their places in it, from 1."""
 
     query: HopQuery
     relevant: int
@@ -73,7 +73,7 @@ def _gain(place: int) -> float:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """What a ranker finds of what the hops of a suite need; ``left_out``: hops that are not measured, by reason."""
+    """How well a ranker finds what the hops of a suite need; ``left_out``: how many hops are not measured, by reason."""
 
     suite: str
     ranker: str
@@ -164,7 +164,7 @@ def measure_retrieval(
 def _queries(
     case: Case, suite: SandboxSuite, rankers: Mapping[str, Ranker], left_out: Counter[str]
 ) -> Iterator[HopQuery]:
-    """Yield the queries that the oracle of a case puts for its hops."""
+    """Yield the queries of the oracle of a case for its hops."""
     hops = [hop for hop in case.truth.tools if hop.name in rankers and hop.evidence_rows]
     if not hops:
         return
@@ -190,7 +190,7 @@ def _queries(
 def _calls_of(
     case: Case, hops: Sequence[ExpectedTool], calls: Sequence[Step], suite: SandboxSuite
 ) -> list[Step | None]:
-    """Return one call for each hop: of those that fulfil it one that returns its evidence, else one that is no other hop's."""
+    """Return one call for each hop: one that fulfils it and returns its evidence, else one that fulfils no other hop."""
     every = dict(zip((id(hop) for hop in case.truth.tools), hop_calls(case.truth.tools, calls), strict=True))
     fulfilled = [list(every[id(hop)]) for hop in hops]
     chosen: dict[int, int] = {}
@@ -207,7 +207,7 @@ def _calls_of(
 
 
 def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> list[frozenset[str]]:
-    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. A part is gone through once."""
+    """Return for each query the ids of the rows of its part that fit a ``where`` of its evidence. Each part is read once."""
     ids: list[set[str]] = [set() for _ in queries]
     for tool, part in dict.fromkeys((query.tool, query.part) for query in queries):
         own = [(at, query.wanted) for at, query in enumerate(queries) if (query.tool, query.part) == (tool, part)]
@@ -217,13 +217,13 @@ def _relevant(queries: Sequence[HopQuery], rankers: Mapping[str, Ranker]) -> lis
                     all(fits({name: match}, row) for name, match in rule.where.items()) for rule in hop.evidence_rows
                 ):
                     ids[at].add(id_text(row[rankers[tool].answer.id]) or "")
-    return [frozenset(some) for some in ids]
+    return [frozenset(relevant) for relevant in ids]
 
 
 def _places(
     query: HopQuery, relevant: Collection[str], ranker: Ranker, other: OtherRanker | None, spec: str
 ) -> Iterator[int]:
-    """Yield the places of relevant rows in a ranker's order. What another one gives is filtered as the call is, and counts once."""
+    """Yield the places of relevant rows in a ranker's order. The ids of another ranker are filtered as the call's are, and each counts once."""
     if other is None:
         order: Sequence[str] = ranker.rank(query.text, query.part, limit=DEPTHS[-1], filters=query.filters)
     else:
@@ -238,7 +238,7 @@ def _given(other: OtherRanker, query: HopQuery, spec: str) -> list[str]:
     """Return the ids that another ranker gives. Raises UsageError."""
     try:
         given = call_stranger(other, query.text, query.part)
-        # What a set or a mapping gives has no order that means anything.
+        # The order of a set or a mapping means nothing.
         in_order = isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping | AbstractSet)
         listed = call_stranger(_first, given) if in_order else []
     except StrangerError as broken:

@@ -258,6 +258,8 @@ def _walk(figure: Quantity, start: int, step: Callable[[int], Cue | None], suffi
 
 def _fits(role: str, unit: str) -> bool:
     """Return whether a figure in a unit may be one of a role; a bare number may be of any."""
+    if role == "wait":
+        return unit in ("min", "count")
     return (unit not in ("star", "yuan", "foreign")) or (unit == "star") == (role == "rating")
 
 

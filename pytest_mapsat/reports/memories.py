@@ -1,4 +1,4 @@
-"""Runs of several memories side by side, as the first table of VitaBench 2.0 has them: a row for each agent, three figures for each memory."""
+"""Runs of several memories side by side, as in the first table of VitaBench 2.0: a row for each agent, three figures for each memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ORDER = ("full", "agentic", "rag", "", "truth", "none")
 
 
 class MemoryRow(Noun):
-    """What an agent comes to with a memory. ``figures``: ``avg@K``, ``pass@K`` and ``pass^K``; of runs with one trial the first alone."""
+    """The results of an agent with a memory. ``figures``: ``avg@K``, ``pass@K`` and ``pass^K``; only the first for runs with one trial."""
 
     agent: str
     memory: str
@@ -22,9 +22,9 @@ class MemoryRow(Noun):
 
 
 def memory_rows(runs: Sequence[Run]) -> list[MemoryRow]:
-    """Return what each run comes to, by memory, and of each memory the best agent first; K is the greatest number of trials that all runs tell of."""
-    told = [{int(name[5:]) for name in run.summary if name.startswith("pass^")} for run in runs]
-    k = max(set.intersection(*told), default=1)
+    """Return the results of each run by memory, the best agent of a memory first; K is the greatest number of trials that all runs have."""
+    trials = [{int(name[5:]) for name in run.summary if name.startswith("pass^")} for run in runs]
+    k = max(set.intersection(*trials), default=1)
     names = {f"avg@{k}": PASS_RATE} | ({f"pass@{k}": f"pass@{k}", f"pass^{k}": f"pass^{k}"} if k > 1 else {})
     rows = [
         MemoryRow(
@@ -49,24 +49,24 @@ def memory_lines(rows: Sequence[MemoryRow], width: int) -> Iterator[str]:
     agents = list(dict.fromkeys(row.agent for row in rows))
     lead = max(cell_width(printable(text)) for text in ("agent", *agents))
     memories = list(dict.fromkeys(row.memory for row in rows))
-    told = {
+    texts_by_key = {
         (row.agent, row.memory): [short_mean_text(figure) or "-" for figure in row.figures.values()] for row in rows
     }
-    cell = max(len(text) for texts in (titles, *told.values()) for text in texts)
-    heads, figures = _joined(titles, cell), {key: _joined(texts, cell) for key, texts in told.items()}
+    cell = max(len(text) for texts in (titles, *texts_by_key.values()) for text in texts)
+    heads, figures = _joined(titles, cell), {key: _joined(texts, cell) for key, texts in texts_by_key.items()}
     size = len(heads)
     across = min(max((width - lead) // (size + 3), 1), len(memories))
     # Names take the room that the figures leave.
     longest = max(cell_width(printable(memory)) for memory in memories)
     size = max(size, min(longest, (width - lead) // across - 3))
     for start in range(0, len(memories), across):
-        some = memories[start : start + across]
+        block = memories[start : start + across]
         if start:
             yield ""
-        yield _line("", [cut(printable(memory), size) for memory in some], lead, size)
-        yield _line("agent", [heads] * len(some), lead, size)
+        yield _line("", [cut(printable(memory), size) for memory in block], lead, size)
+        yield _line("agent", [heads] * len(block), lead, size)
         for agent in agents:
-            cells = [figures.get((agent, memory), "") for memory in some]
+            cells = [figures.get((agent, memory), "") for memory in block]
             if any(cells):
                 yield _line(printable(agent), cells, lead, size)
 

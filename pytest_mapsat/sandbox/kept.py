@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 _MAGIC = b"mapsat arrays\n"
 _ALIGNED = 16
-#: What the files may hold together before those made first go, bytes.
+#: The most bytes of all files together; beyond it the oldest are removed.
 _MOST_BYTES = 4 << 30
 #: The files whose content this process has checked, with size and time of change.
 _checked: set[tuple[str, int, int]] = set()
 
 
 class Arrays(NamedTuple):
-    """Arrays by name, and what is to be known of them as JSON data."""
+    """Arrays by name, with JSON data that describes them."""
 
     info: JsonObject
     arrays: Mapping[str, np.ndarray]
 
 
 def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
-    """Return what was made under a key, from its file where there is one that is whole.
+    """Return the arrays of a key: from its file where that is whole, else newly made.
 
-    Where the cache folder cannot be written, a full disk for instance, what was made is held in memory.
+    Where the cache folder cannot be written, as on a full disk, they are held in memory.
 
     Args:
         key: JSON data that says all that the arrays depend on.
@@ -55,12 +55,12 @@ def kept_arrays(key: object, make: Callable[[], Arrays]) -> Arrays:
     with _alone(path):
         if (arrays := _opened(path)) is not None:
             return arrays
-        made = make()
+        arrays = make()
         try:
-            _write(path, made)
+            _write(path, arrays)
         except OSError:
-            return made
-    return _opened(path) or made
+            return arrays
+    return _opened(path) or arrays
 
 
 @cache
@@ -74,7 +74,7 @@ def _code() -> list[str]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time make a file, where that can be had."""
+    """Let one process at a time make a file, where the folder allows locks."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
 
@@ -88,17 +88,17 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def _write(path: Path, made: Arrays) -> None:
+def _write(path: Path, arrays: Arrays) -> None:
     sections: dict[str, list[object]] = {}
     crc = at = 0
     pieces: list[bytes] = []
-    for name, array in made.arrays.items():
+    for name, array in arrays.arrays.items():
         data = array.tobytes()
         data += b"\0" * (-len(data) % _ALIGNED)
         sections[name] = [array.dtype.str, at, len(array)]
         crc, at = zlib.crc32(data, crc), at + len(data)
         pieces.append(data)
-    header = canonical_json({"info": made.info, "sections": sections, "crc": crc, "bytes": at}).encode()
+    header = canonical_json({"info": arrays.info, "sections": sections, "crc": crc, "bytes": at}).encode()
     head = _MAGIC + b"".join(number.to_bytes(8, "little") for number in (len(header), zlib.crc32(header))) + header
     with replacing(path) as file:
         file.write(head + b"\0" * (-len(head) % _ALIGNED))
@@ -119,7 +119,7 @@ def _prune(new: Path) -> None:
 
 
 def _opened(path: Path) -> Arrays | None:
-    """Return what a file holds, None where there is none that is whole."""
+    """Return the arrays of a file; None where it is missing or damaged."""
     import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
     try:

@@ -51,10 +51,11 @@ class Parts:
             return f"{self._keys.id}: found {shown(id_)}, expected an id: a text or a whole number"
         if not isinstance(part, str) or not part.strip():
             return f"{self._keys.part}: found {shown(part)}, expected the name of a part: a text"
-        first = self._places.setdefault(str(id_), place)
+        own = str(id_).strip()  # as a parameter that gives an id is compared
+        first = self._places.setdefault(own, place)
         if first != place:
             return f"{self._keys.id}: the id {shown(id_)} stands twice; first in {place_of(first)}"
-        self._ids.setdefault(part, []).append(str(id_))
+        self._ids.setdefault(part, []).append(own)
         return ""
 
     def by_id(self) -> Iterator[tuple[int, int]]:
@@ -142,9 +143,10 @@ class FileRows(Sequence[JsonObject]):
         """Return the place of the row with an id; none where no row has it."""
         import numpy as np  # noqa: PLC0415  loaded where a large table is searched
 
+        id_ = id_.strip()
         hashes, wanted = self._arrays["id_hash"], np.uint64(_hashed(id_))
         first, last = np.searchsorted(hashes, wanted, "left"), np.searchsorted(hashes, wanted, "right")
-        return [int(at) for at in self._arrays["by_id"][first:last] if str(self[int(at)][self.keys.id]) == id_]
+        return [int(at) for at in self._arrays["by_id"][first:last] if str(self[int(at)][self.keys.id]).strip() == id_]
 
     def spot(self, at: int) -> tuple[Path, int]:
         """Return the file and the line of a row."""

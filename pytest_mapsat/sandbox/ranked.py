@@ -178,7 +178,7 @@ class RankedCall(TableCall[RankedAnswer]):
     def ids(self, most: int) -> tuple[str, ...]:
         """Return the ids of the rows that fit best, the best first. Raises UnanswerableError."""
         part, order = self.order(most)
-        return tuple(str(self._parts.row(part, at)[self._answer.id]) for at in order)
+        return tuple(str(self._parts.row(part, at)[self._answer.id]).strip() for at in order)
 
     def order(self, most: int | None = None) -> tuple[str, list[int]]:
         """Return the part that is searched, and its rows in their order, as far as the page that the call wants reaches."""

@@ -304,10 +304,6 @@ class PartIndex:
             self._add(mask, "values", at, True)
         return mask
 
-    def column_of(self, value: int) -> int:
-        """Return which of the fields a value belongs to."""
-        return int(self._arrays["value.column"][value])
-
     def figure(self, column: str) -> np.ndarray:
         """Return a column of figures, NaN where a row has none."""
         return self._arrays[f"figure.{column}"]

@@ -1,4 +1,4 @@
-"""The user that is a model: what it may say is checked by machine, message by message, after the rules of docs/how-to/simulate-the-user.md."""
+"""The user that is a model: each of its messages is checked by machine against the rules of docs/how-to/simulate-the-user.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USER_PROMPTS: Mapping[str, tuple[str, ...]] = {
     "scripted+llm": ("user_choice",),
 }
 _ENDINGS = ("no", "done", "stalled")
-#: How often a model may break the rules in one turn, the last time for good.
+#: How often a model may break the rules in one turn; the last time breaks the episode.
 _CHANCES = 2
 _SCHEMA: JsonObject = {
     "type": "object",
@@ -32,7 +32,7 @@ _SCHEMA: JsonObject = {
     "required": ["asked", "message", "end"],
     "additionalProperties": False,
 }
-#: Of a user that may act.
+#: The prompts of a user that may act.
 _ACTING: JsonObject = {
     **_SCHEMA,
     "properties": {
@@ -49,7 +49,7 @@ _ACTING: JsonObject = {
     },
     "required": [*_SCHEMA["required"], "calls"],
 }
-#: How often a model may be asked, and what it may call, in one turn of the user.
+#: The most requests to a model, and the most calls of it, in one turn of the user.
 _MOST_ROUNDS = 20
 _MOST_CALLS = 50
 _CHOICE: JsonObject = {
@@ -62,7 +62,7 @@ _CHOICE: JsonObject = {
 
 @dataclass(frozen=True)
 class Voice:
-    """The model behind a user of one episode: the way to it, its name, sampling parameters, and which of several episodes of the case it is."""
+    """The model behind a user of one episode: the way to it, its name, its sampling parameters, and the trial of the case."""
 
     client: ModelClient
     model: str
@@ -102,7 +102,7 @@ class ModelUser:
             ModelError: it gave no answer.
             InfrastructureError: the sandbox broke in a call.
         """
-        messages = self._told(turns, hands)
+        messages = self._messages(turns, hands)
         spent: list[Usage] = []
         problems: list[str] = []
         broken = called = 0
@@ -125,8 +125,8 @@ class ModelUser:
             messages.append({"role": "user", "content": again})
         raise UserBrokenError(f"the user {self._voice.model} went on calling its tools, and said nothing")
 
-    def _told(self, turns: Sequence[Turn], hands: Hands) -> list[JsonObject]:
-        """Return what the model is told before it is asked."""
+    def _messages(self, turns: Sequence[Turn], hands: Hands) -> list[JsonObject]:
+        """Return the messages that the model gets."""
         lines = [
             *((message.role, message.text) for message in self._opening),
             *((turn.role, turn.text) for turn in turns),
@@ -139,7 +139,7 @@ class ModelUser:
                 {"tool": name, "description": tool.description, "parameters": tool.parameters}
                 for name, tool in acts.items()
             ]
-            told = prompt("user_free", self._language).fill(
+            instructions = prompt("user_free", self._language).fill(
                 fence=fence,
                 prompt=self._prompt or "-",
                 tools="\n".join(json.dumps(tool, ensure_ascii=False) for tool in tools) or "-",
@@ -147,9 +147,9 @@ class ModelUser:
                 **self._about,
             )
         else:
-            told = prompt("user", self._language).fill(fence=fence, **self._about)
+            instructions = prompt("user", self._language).fill(fence=fence, **self._about)
         return [
-            {"role": "system", "content": told},
+            {"role": "system", "content": instructions},
             {"role": "user", "content": f"{fence}\n{dialogue}\n{fence}"},
         ]
 
@@ -174,7 +174,7 @@ class ModelUser:
         return answer
 
     def _wrong(self, answer: Answer, turns: Sequence[Turn]) -> list[str]:
-        """Return which rules a message breaks, in words that the model is told."""
+        """Return the rules that a message breaks, in words for the model."""
         data = answer.data or {}
         asked, message, end = data.get("asked"), data.get("message"), data.get("end")
         if not isinstance(asked, list) or not isinstance(message, str) or end not in _ENDINGS or not message.strip():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .modelled import Chooser
 
 
-#: Characters of a result that the user reads out.
+#: The most characters of a result that the user reads out.
 _MOST_QUOTED = 2000
 #: No list is so long that the number of an item has more digits.
 _MOST_DIGITS = 9
@@ -71,7 +71,7 @@ class Hands(Protocol):
 
 
 class NoHands:
-    """Those of a user that has no tools."""
+    """The hands of a user without tools."""
 
     tools: Mapping[str, Tool] = MappingProxyType({})
 
@@ -127,8 +127,8 @@ class ScriptedUser:
         self._confirms = script.confirms
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
-        #: What each answer came to when it was given last, by its id: the answers live as long as the script.
-        self._told: dict[int, str] = {}
+        #: The words of each answer when it was last given, by its ``id()``: answers live as long as the script.
+        self._given: dict[int, str] = {}
         self._heard: set[str] = set()
         self._stale_replies = 0
 
@@ -145,15 +145,15 @@ class ScriptedUser:
 
     def _move(self, message: Reading, hands: Hands) -> UserMove:
         answers = self._answers_to(message)
-        told = [self._words_of(answer, hands) for answer in answers]
-        if self._is_looping(message, answers, told):
+        replies = [self._words_of(answer, hands) for answer in answers]
+        if self._is_looping(message, answers, replies):
             return self._end(gave_up=True)
-        self._told |= dict(zip(map(id, answers), told, strict=True))
+        self._given |= dict(zip(map(id, answers), replies, strict=True))
         decision = answer_go_ahead(self._confirms, message, self._language)
         if answers or decision:
             acts = [answer for answer in answers if answer.calls]
             left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]
-            return self._answer(told, decision, also_act=bool(left))
+            return self._answer(replies, decision, also_act=bool(left))
         return self._without_answer(message)
 
     def _words_of(self, answer: ScriptedAnswer, hands: Hands) -> str:
@@ -163,8 +163,8 @@ class ScriptedUser:
             step = hands.call(call.tool, dict(call.arguments))
             results[call.name] = step.result
             if step.status != "ok":
-                told = step.result.get("message") if isinstance(step.result, dict) else None
-                return answer.otherwise or (told if isinstance(told, str) and told else self._stock.cannot_act)
+                reason = step.result.get("message") if isinstance(step.result, dict) else None
+                return answer.otherwise or (reason if isinstance(reason, str) and reason else self._stock.cannot_act)
         if not answer.calls:
             return answer.say
         try:
@@ -206,10 +206,10 @@ class ScriptedUser:
         # What is done is done in the order in which it was asked for.
         return sorted(answers, key=lambda answer: _place(answer, message) if answer.calls else -1)
 
-    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer], told: Sequence[str]) -> bool:
+    def _is_looping(self, message: Reading, answers: Sequence[ScriptedAnswer], replies: Sequence[str]) -> bool:
         """Return whether this is the second reply in a row that brings nothing new."""
         confirmed = self._confirms is not None and message.go_ahead
-        new = [words for answer, words in zip(answers, told, strict=True) if self._told.get(id(answer)) != words]
+        new = [words for answer, words in zip(answers, replies, strict=True) if self._given.get(id(answer)) != words]
         stale = not new and (self._is_repetition(message) or (not confirmed and self._was_answered(message)))
         self._stale_replies = self._stale_replies + 1 if stale else 0
         self._heard.update(map(words, message.sentences))
@@ -221,11 +221,11 @@ class ScriptedUser:
     def _was_answered(self, message: Reading) -> bool:
         return any(_is_asked(answer, message.questions) for answer in self._said)
 
-    def _answer(self, told: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
+    def _answer(self, replies: Sequence[str], decision: tuple[str, bool] | None, *, also_act: bool) -> UserMove:
         words_of_decision, agreed = decision or ("", None)
         last = (words_of_decision, self._stock.cannot_act if also_act else "")
         # The same words may stand in two answers of a script; once is enough.
-        sayings = dict.fromkeys(filter(None, (*told, *last)))
+        sayings = dict.fromkeys(filter(None, (*replies, *last)))
         return UserMove(self._stock.joint.join(sayings), agreed=agreed)
 
     def _without_answer(self, message: Reading) -> UserMove:

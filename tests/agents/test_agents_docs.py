@@ -53,6 +53,6 @@ def test_the_limits_of_the_page_are_those_of_the_code():
 
     page = PAGE.read_text(encoding="utf-8")
     defaults = {name: field.default for name, field in inspect.signature(Limits).parameters.items()}
-    assert defaults == {"max_turns": 10, "timeout": 300.0, "max_calls": 200, "max_text": 1_000_000}
+    assert defaults == {"max_turns": 10, "timeout": 300.0, "max_calls": 200, "max_text": 1_000_000, "calls": None}
     for text in ("| 10 |", "| 300 s |", "| 200 |", "1,000,000"):
         assert text in page

@@ -90,7 +90,9 @@ def test_words_that_leave_the_bound_itself_out(text, low, high):
     assert (read.low, read.high, read.strict) == (low, high, True)
 
 
-@pytest.mark.parametrize("text", ["top 10 bars", "3 bars", "a table for 6", "起送价20元以下", "minimum spend 200 yuan"])
+@pytest.mark.parametrize(
+    "text", ["top 10 bars", "3 bars", "a table for 6", "等5个人", "起送价20元以下", "minimum spend 200 yuan"]
+)
 def test_other_figures_are_none(text):
     assert conditions_of(text)[:2] == ((), ())
 
@@ -115,6 +117,7 @@ def test_neighbouring_figures_keep_their_own_words():
         ("4 stars or better under 60", [(4.0, None), (None, 60.0)]),
         ("4+ stars up to 60", [(4.0, None), (None, 60.0)]),
         ("200+ reviews 4.2+ stars", [(200.0, None), (4.2, None)]),
+        ("for 4 people under 60", [(None, 60.0)]),
         ("300+ reviews under 60 yuan", [(300.0, None), (None, 60.0)]),
     ],
 )
@@ -138,6 +141,7 @@ def test_two_bounds_stand_side_by_side(text, bounds):
         ("open past midnight florist in oak court", (0,)),
         ("open until midnight near the pier", (1439,)),
         ("open at 7 in the morning close to oak street", (420,)),
+        ("open until 2 at night", (119,)),
         ("营业到半夜", (1439,)),
         ("凌晨两点还开着", (120,)),
         ("开到凌晨三点的花店", (179,)),

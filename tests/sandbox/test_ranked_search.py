@@ -269,6 +269,7 @@ def test_a_limit_beyond_the_tools_own_is_cut_and_pages_follow_one_another(search
     [
         ({"id": None}, "merchants.jsonl:3: id: found None, expected an id: a text or a whole number"),
         ({"id": "la0001"}, "merchants.jsonl:3: id: the id 'la0001' stands twice; first in"),
+        ({"id": " la0001 "}, "merchants.jsonl:3: id: the id ' la0001 ' stands twice; first in"),
         ({"city": 5}, "merchants.jsonl:3: city: found 5, expected the name of a part: a text"),
         ({"rating": float("nan")}, "merchants.jsonl:3: "),
     ],
@@ -379,6 +380,15 @@ def test_a_row_of_a_large_table_is_given_by_its_id(tmp_path, cache, many):
     assert changed.call("details", {"id": "po0003"}).result["price"] == 1
     assert changed.call("details", {"id": "po0004"}).result["id"] == "po0004"
     assert plain.call("details", {"id": "po9999"}).status == "error"
+
+
+@pytest.mark.parametrize("large_bytes", [1, 1 << 40])
+def test_blanks_around_an_id_do_not_count(tmp_path, cache, monkeypatch, large_bytes):
+    monkeypatch.setattr("pytest_mapsat.suite.tables.LARGE_BYTES", large_bytes)
+    suite = suite_in(tmp_path, [row | {"id": f" {row['id']} "} for row in merchants("Larkhaven", 5)])
+    assert sandbox_of(suite).call("details", {"id": " la0003 "}).result["name"] == "Amber Fox 3"
+    assert sandbox_of(suite).call("details", {"id": "la0003"}).status == "ok"
+    assert ranker_of(suite, "search").rank("Amber Fox 3", "Larkhaven")[0] == "la0003"
 
 
 def test_only_the_part_that_is_searched_is_indexed(tmp_path, cache, many):

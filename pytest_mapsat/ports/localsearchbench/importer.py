@@ -29,7 +29,7 @@ from .sources import Record, is_merchant, merchant_of, read_records, source_file
 
 FORMAT = "localsearchbench"
 _TOOL, _CALLS = "search_merchants", 5  # the most rounds of the paper
-#: So near must a call's words be to those of the plan (trajectory accuracy of the published code).
+#: The least similarity of a call's words to those of the plan (trajectory accuracy of the published code).
 _NEAR = 0.72
 _MOST_TASKS, _MOST_NOTES, _MOST_NAMES, _MOST_HOPS = 100_000, 200, 20, 20
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -39,7 +39,7 @@ _LEVEL = re.compile(r"L[1-5]", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{([^{}]{1,1000})\}")
 _ABOUT = "Errands in a town: several searches for merchants, and an answer that rests on what they returned."
 _TOLD = "Answer in one message and ask nothing back. Recommend only merchants that your searches returned."
-#: What a judge is asked of a hop, of the whole, and of the veto of the paper, by language.
+#: The requirements for a judge on a hop, on the whole answer, and on the paper's veto, by language.
 _TEXTS = {
     "en": {
         "hop": "For “{query}” it recommends something that fits as well as the reference does: {answer}",
@@ -142,8 +142,8 @@ class _Import:
                     for name, hint in stray_fields(record.data):
                         if name not in stray and len(stray) < _MOST_NOTES:
                             stray.add(name)
-                            told = f"{shown(name)} is no field of a merchant; left out{f' ({hint})' if hint else ''}"
-                            self._note("unknown_field", record.place, told, "fields")
+                            message = f"{shown(name)} is no field of a merchant; left out{f' ({hint})' if hint else ''}"
+                            self._note("unknown_field", record.place, message, "fields")
             for problem in problems:
                 self._note("unparsable", f"{problem.path}:{problem.line}", f"{problem.message}; left out", "records")
 
@@ -154,8 +154,8 @@ class _Import:
             self._note("unparsable", record.place, f"{wrong}; the merchant is left out", "merchants")
             return None
         if row["poi_id"] in self._merchants:
-            told = f"the poi_id {shown(row['poi_id'])} stands here twice; the first one is kept"
-            self._note("duplicate_merchant", record.place, told, "merchants")
+            message = f"the poi_id {shown(row['poi_id'])} stands here twice; the first one is kept"
+            self._note("duplicate_merchant", record.place, message, "merchants")
             return None
         self._merchants.add(row["poi_id"])
         self._names.setdefault(row["city"], set()).add(row["name"])
@@ -270,7 +270,7 @@ class _Import:
 
 
 def _requirements(task: Mapping[str, Any], queries: Sequence[str], found: Sequence[str]) -> Iterator[JsonObject]:
-    """Yield what a judge is asked of an answer."""
+    """Yield the requirements on an answer that a judge decides."""
     texts = _TEXTS[_language(task["question"])]
     for at, (query, answer) in enumerate(zip(queries, found, strict=False), 1):
         yield {"id": f"hop-{at}", "kind": "asked", "text": texts["hop"].format(query=query, answer=answer)}

@@ -11,7 +11,7 @@ import re
 from pytest_mapsat.model import Case
 from pytest_mapsat.suite import Remark, Suite
 
-#: The metric set of suites that this speaks of; the levels of others mean other things.
+#: The metric set of suites whose levels are those of the paper.
 _METRICS = "local"
 _LEVEL = re.compile(r"\s*L([1-5])\b", re.IGNORECASE)
 #: The most conditions of the lowest level, and the fewest hops of an open-ended plan.

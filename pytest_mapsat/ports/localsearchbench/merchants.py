@@ -39,7 +39,7 @@ _DELIVERS = (0, 2, 4)
 
 
 class Kind(NamedTuple):
-    """A sort of merchants: category, subcategory, and what the file of the language says of it."""
+    """A sort of merchants: category, subcategory, and its entry in the file of the language."""
 
     category: str
     subcategory: str
@@ -96,7 +96,7 @@ def _write(path: Path, rows: Iterator[JsonObject]) -> int:
 
 
 def _words(languages: Sequence[str]) -> Iterator[JsonObject]:
-    """Yield the words that mean the same: those of a search that are no value of a field."""
+    """Yield synonyms: words of searches for values of fields."""
     for language in sorted(languages):
         for kind in kinds(language):
             yield {"sort": kind.subcategory, "words": kind.words["also"]}
@@ -191,7 +191,7 @@ def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject
 
 
 def _firm(seed: int, language: str, category: str, draws: Draws) -> tuple[Kind, str]:
-    """Return what sort of merchant it is and its name: a firm of its own, or one of a chain, which has the same name in all towns of its language."""
+    """Return the sort and the name of a merchant: a firm of its own, or one of a chain, which has the same name in all towns of its language."""
     if draws.chance(_OF_CHAIN):
         draws = Draws(seed, "chain", language, category, draws.below(_CHAINS))
     kind = draws.choice([kind for kind in kinds(language) if kind.category == category])

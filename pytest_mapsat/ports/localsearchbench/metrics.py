@@ -137,7 +137,7 @@ def _is_bound(match: object) -> bool:
 
 
 def _any(answers: Iterator[bool | None]) -> bool | None:
-    """Return whether one holds; None where none surely does and one is open."""
+    """Return whether any of them holds; None where none surely does and one is open."""
     distinct = set(answers)
     return True if True in distinct else None if None in distinct else False
 
@@ -163,7 +163,7 @@ def _rounds(metric_input: MetricInput) -> int:
 
 
 def _correct(metric_input: MetricInput, way: _Way) -> Measure:
-    """Return 1 where all that is asked, and every hard requirement, holds and all ids handed over were returned; else 0."""
+    """Return 1 where every asked and hard requirement holds and all ids of the output were returned by a tool; else 0."""
     truth = metric_input.case.truth
     if invented := next(_never_returned(metric_input, way), ""):
         return Measure(0.0, why=f"{invented} is handed over, and no result of this dialogue has it")
@@ -177,7 +177,7 @@ def _correct(metric_input: MetricInput, way: _Way) -> Measure:
 
 
 def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
-    """Yield the ids that the last output hands over where the case looks ids up, and that no tool it names returned: the veto of the paper."""
+    """Yield the ids of the last output, where the case looks ids up, that no tool of that check returned: the veto of the paper."""
     requirements = metric_input.case.truth.requirements
     checks = [leaf for requirement in requirements for leaf in requirement.leaves if isinstance(leaf, Output)]
     look_ups = [check for check in checks if check.tool is not None and check.id is not None]
@@ -195,7 +195,7 @@ def _never_returned(metric_input: MetricInput, way: _Way) -> Iterator[str]:
         for value in values_at(outputs[-1], path):
             for entry in value if isinstance(value, list) else [value]:
                 handed = values_at(entry, name) if isinstance(entry, dict) else []
-                # What is no id at all, a list of them for instance, was not returned either; null says that there is none.
+                # A value that is no id, such as a list, was not returned either; null means that there is none.
                 texts = (id_text(given) or shown(given) for given in handed if given is not None)
                 yield from (text for text in texts if text not in returned)
 

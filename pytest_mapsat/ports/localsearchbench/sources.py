@@ -1,4 +1,4 @@
-"""What a source of LocalSearchBench holds: tasks and merchants, out of JSON, JSON Lines and parquet, each with its place. Nothing of it is trusted."""
+"""What a source of LocalSearchBench holds: tasks and merchants, out of JSON, JSON Lines and parquet, each with its place. It is read as untrusted input."""
 
 from __future__ import annotations
 
@@ -80,20 +80,20 @@ def read_records(path: Path, problems: list[Problem]) -> Iterator[Record]:
         SuiteError: the file cannot be read, goes beyond a limit, or is of no known form.
         UsageError: it is parquet, and the extra that reads it is not installed.
     """
-    name, told = printable(path.name), shown_path(path)
+    name, where = printable(path.name), shown_path(path)
     if not path.name.endswith(_ENDINGS):
-        raise SuiteError(Problem(told, 0, f"ends in none of {', '.join(_ENDINGS)}", _HINT))
+        raise SuiteError(Problem(where, 0, f"ends in none of {', '.join(_ENDINGS)}", _HINT))
     if path.stat().st_size < limits.MIB and read_bytes(path, limits.MIB).startswith(_POINTER):
-        raise SuiteError(Problem(told, 1, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"))
+        raise SuiteError(Problem(where, 1, "is a pointer of Git LFS, not the file itself", "fetch it: git lfs pull"))
     numbered: Iterator[tuple[int, Json]]
     if path.name.endswith(".parquet"):
         numbered = _rows(path)
     elif path.name.endswith(".json"):
         try:
-            text = read_bytes(path, limits.CELL_BYTES, told).decode("utf-8-sig")
+            text = read_bytes(path, limits.CELL_BYTES, where).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise SuiteError(Problem(told, 1, "is not UTF-8", "save the file as UTF-8 text")) from None
-        numbered = json_elements(text, told, "tasks or merchants")
+            raise SuiteError(Problem(where, 1, "is not UTF-8", "save the file as UTF-8 text")) from None
+        numbered = json_elements(text, where, "tasks or merchants")
     else:
         numbered = _lines(path, name, problems)
     for number, data in numbered:

@@ -186,11 +186,6 @@ class Conversion:
     # -- what is asked of it
 
     @property
-    def _basis(self) -> Sequence[str]:
-        criteria = self.task.evaluation_criteria
-        return criteria.reward_basis if criteria else ()
-
-    @property
     def _assertions(self) -> Sequence[Assertion]:
         criteria = self.task.evaluation_criteria
         return (criteria.env_assertions if criteria else None) or ()
