@@ -69,11 +69,11 @@ def write(folder, *, carry=True):
 def two_users(pytester):
     """A project with two users of four tasks each, whose suite carries dialogues."""
     write(pytester.path)
-    pytester.makepyfile(agents=AGENTS)
+    pytester.makepyfile(carrying=AGENTS)
     return pytester
 
 
-def run(project, *options, agent="agents:Remembers"):
+def run(project, *options, agent="carrying:Remembers"):
     return project.runpytest(f"--mapsat-agent={agent}", SAVE, *options)
 
 
@@ -204,7 +204,7 @@ def test_after_a_task_that_hangs_comes_a_new_agent(two_users, monkeypatch, isola
 
 
 def test_a_users_tasks_have_one_session_id_in_a_trial(two_users):
-    run(two_users, "--mapsat-trials=2", agent="agents:named")
+    run(two_users, "--mapsat-trials=2", agent="carrying:named")
     sessions = {}
     for (case, trial), (_, replies) in told(two_users).items():
         sessions.setdefault((case.partition("-")[0], trial), set()).add(replies[0])
@@ -226,7 +226,7 @@ def test_tasks_cannot_be_carried_from_machine_to_machine(two_users):
 
 def test_without_carry_an_agent_begins_anew_with_each_task(pytester):
     write(pytester.path, carry=False)
-    pytester.makepyfile(agents=AGENTS)
+    pytester.makepyfile(carrying=AGENTS)
     result = run(pytester)
     result.assert_outcomes(passed=2, failed=6)
     assert told(pytester)["ida-4", 1][1][-1] == "Found 2. Numbers: ida4. Replies: 1."
@@ -234,12 +234,12 @@ def test_without_carry_an_agent_begins_anew_with_each_task(pytester):
 
 
 def test_a_coroutine_that_keeps_nothing_is_played_as_ever(two_users):
-    run(two_users, agent="agents:forgets").assert_outcomes(passed=2, failed=6)
+    run(two_users, agent="carrying:forgets").assert_outcomes(passed=2, failed=6)
 
 
 def test_the_summary_tells_of_users_and_show_of_places(pytester, capsys):
     write(pytester.path, carry=False)
-    pytester.makepyfile(agents=AGENTS)
+    pytester.makepyfile(carrying=AGENTS)
     result = run(pytester, "--mapsat-trials=2")
     result.stdout.fnmatch_lines(["per user*2, right where all their tasks are: pass_rate 0.000; pass@2 0.000*"])
     capsys.readouterr()
@@ -257,10 +257,10 @@ def test_a_memory_has_the_dialogues_of_earlier_tasks_behind_their_interactions(t
     first = f"{reply}."
     second = f"{reply}2026-05-01 user: The number is ida1\n2026-05-01 assistant: {first}\n2026-05-01 user: That is all, thank you.."
     for options in ((), ("-k", "ida-2")):
-        run(two_users, "--mapsat-agent-memory=full", *options, agent="agents:reads")
+        run(two_users, "--mapsat-agent-memory=full", *options, agent="carrying:reads")
         said = told(two_users)["ida-2", 1][1][0]
         assert said == second.replace("2026-05-01", "2026-05-01T10:00:00")
-    run(two_users, "--mapsat-agent-memory=none", agent="agents:reads")
+    run(two_users, "--mapsat-agent-memory=none", agent="carrying:reads")
     assert told(two_users)["ida-2", 1][1][0] == first
 
 
@@ -284,7 +284,7 @@ def test_a_task_without_a_moment_cannot_be_carried(pytester):
     del case["visible"]["context"]["now"]
     root = tiny_suite.write_suite(pytester.path / "benchmark_cases", {"a.yaml": [case]})
     (root / "suite.yaml").write_text((root / "suite.yaml").read_text() + "carry: dialogues\n")
-    pytester.makepyfile(agents=AGENTS)
+    pytester.makepyfile(carrying=AGENTS)
     result = run(pytester)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*a.yaml:*: visible.context.now: is missing: the suite carries dialogues*"])

@@ -52,7 +52,7 @@ def test_nothing_is_mended_by_doing_nothing(imported):
     for case in line.cases.values():
         assert line.card(case, line.episode(case, [])).metrics["tau_reward"] == 0.0, case.id
         assert case.attributes["silent"] == "fails"
-    assert "passes 0 of" in report.notes[-1].message
+    assert report.notes == ()  # none that a silent agent passes
 
 
 def test_toggles_that_are_played_twice_are_back_where_they_were(line):
