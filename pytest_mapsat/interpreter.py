@@ -1,4 +1,4 @@
-"""What threads and rooms ask of Python itself: a turn to compute, a rest from the collector of cycles, names when they are first used."""
+"""What threads and rooms ask of Python itself: a turn to compute, a rest from the collector of cycles, memory at the end, names when they are first used."""
 
 from __future__ import annotations
 
@@ -10,6 +10,30 @@ from functools import cached_property
 from importlib import import_module
 from threading import Lock, local
 from typing import TYPE_CHECKING, Any
+
+# -- memory ---------------------------------------------------------------------------------------------------------------
+
+#: What is kept, bytes: a few of the arenas that Python takes at a time.
+_RESERVE = 8 << 20
+
+
+class Reserve:
+    """Memory that is kept until a program has used up all other: to tell of that takes some.
+
+    It is a private mapping where there is a choice: only such memory counts against a limit of the process, and the system has it back at once, which
+    it may not with what Python or its allocator frees.
+    """
+
+    def __init__(self) -> None:
+        import mmap  # noqa: PLC0415 (for agents only)
+
+        private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+        self._memory = mmap.mmap(-1, _RESERVE, **private)
+
+    def release(self) -> None:
+        """Give it back. Nothing is allocated for it; a second time nothing happens."""
+        self._memory.close()
+
 
 # -- turns ----------------------------------------------------------------------------------------------------------------
 # Agents and models are waited for side by side, our own work is done by one thread after another. Python runs one thread at a time anyway: where

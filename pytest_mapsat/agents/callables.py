@@ -6,7 +6,6 @@ How a callable wants its arguments is read once from its signature; a call then 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
@@ -16,6 +15,7 @@ from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
+from pytest_mapsat.interpreter import Reserve
 from pytest_mapsat.model import Case, UsageError, did_you_mean
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
@@ -359,14 +359,11 @@ class EventLoop:
 
     def __init__(self) -> None:
         import asyncio  # noqa: PLC0415 (for coroutines only)
-        import mmap  # noqa: PLC0415
 
         self._asyncio = asyncio
         self._loop = asyncio.new_event_loop()
         self._ended = False
-        # Private where that is a choice: only such memory counts against a limit, and closing it gives it back at once.
-        private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
-        self._reserve = mmap.mmap(-1, _RESERVE, **private)
+        self._reserve = Reserve()
         self._thread = Thread(target=self._run, name="mapsat-loop", daemon=True)
         self._thread.start()
 
@@ -414,12 +411,10 @@ class EventLoop:
             raise
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             if isinstance(error, MemoryError):
-                self._reserve.close()  # without this memory the loop cannot wake the thread that waits
+                self._reserve.release()  # without this memory the loop cannot wake the thread that waits
             return None, error
 
 
-#: Memory that a loop keeps until a coroutine has used up all other, bytes: a few of the arenas that Python takes at a time.
-_RESERVE = 4 << 20
 #: How long a loop may need to answer after a coroutine was cancelled, seconds, before it counts as blocked.
 _PATIENCE = 0.5
 #: How long an agent of a framework may take to close its connections, seconds.

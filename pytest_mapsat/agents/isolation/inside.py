@@ -34,6 +34,7 @@ from typing import Any, Literal, cast
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.returned import AgentFault, as_json, describe
 from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, KeptAgent, Session
+from pytest_mapsat.interpreter import Reserve
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -117,15 +118,6 @@ def see_no_others() -> None:
 
 # -- one agent ------------------------------------------------------------------------------------------------------------
 
-#: Memory beyond the limit, bytes: to say that none is left takes some.
-SPARE = 8 << 20
-
-
-def make_room() -> None:
-    """Let this process have what is kept to say that its memory is used up."""
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
 
 def _send(line: Connection, message: Noun) -> None:
     """Send pytest a message.
@@ -152,6 +144,7 @@ class _Episode:
         self._line = line
         self._source = source
         self._lock = Lock()
+        self._reserve = Reserve()
         self._kept = KeptAgent() if opened["kept"] else None
         self._begin(opened)
 
@@ -175,9 +168,16 @@ class _Episode:
 
     def answer(self, asked: JsonObject) -> None:
         """Have the agent answer a message, and send what it says."""
+        self._turn += 1
+        try:
+            self._answer(asked)
+        except MemoryError:
+            self._reserve.release()
+            _send(self._line, Broken(turn=self._turn, message="MemoryError: none is left to send the agent's reply"))
+
+    def _answer(self, asked: JsonObject) -> None:
         self._context = asked["context"]
         self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
-        self._turn += 1
         self._open = True
         message = self._reply(self._turn, asked["message"], form=asked["form"])
         with self._lock:  # a call that is under way is answered first
@@ -186,9 +186,6 @@ class _Episode:
             _send(self._line, message)
         except ValueError as error:
             _send(self._line, Broken(turn=self._turn, message=f"the agent's reply cannot be sent: {error}"))
-        except MemoryError:
-            make_room()
-            _send(self._line, Broken(turn=self._turn, message="MemoryError: none is left to send the agent's reply"))
 
     def _call(self, name: str, arguments: JsonObject) -> Json:
         """Have pytest make a call, and return its result."""
@@ -214,7 +211,7 @@ class _Episode:
         except AgentFault as error:
             fault = error.fault
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
-            make_room()
+            self._reserve.release()
             fault = describe(error, blame="agent")
         else:
             return Said(
@@ -452,7 +449,7 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connect
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
         most = memory << 20
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most + SPARE))
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     faulthandler.enable()
     return Connection(line)
 
