@@ -14,47 +14,49 @@ NAMES = ("Copper", "Amber", "Silver", "Crimson", "Hazel", "Ivory", "Cobalt", "Sa
 LON, LAT, STEP = 10.0, 50.0, 0.005
 
 
+_SEARCH = {"op": "words", "name": ["name"], "sort": ["kind"], "also": ["address"], "words": "words"}
+_AROUND = {"op": "around", "within": "radius"}
+_TOOLS = [
+    {
+        "name": "nearby",
+        "description": "Find places in a circle.",
+        "parameters": {"type": "object", "properties": {name: {} for name in ("query", "lon", "lat", "radius")}},
+        "match": {
+            "query": {"type": "text"},
+            "lon": {"type": "lon", "pair": "lat"},
+            "lat": {"type": "lat"},
+            "radius": {"type": "number", "default": 3000},
+        },
+        "answer": {
+            "kind": "rows",
+            "table": "places",
+            "where": {"query": _SEARCH, "lon": _AROUND},
+            "compute": {"metres": {"op": "metres_from", "parameter": "lon"}},
+            "sort": ["metres"],
+            "items": "places",
+        },
+    },
+    {
+        "name": "route",
+        "description": "Find a way.",
+        "parameters": {"type": "object", "properties": {name: {} for name in ("origin", "destination", "mode")}},
+        "match": {"origin": {"type": "point"}, "destination": {"type": "point"}, "mode": {"type": "enum"}},
+        "answer": {
+            "kind": "routes",
+            "ways": "ways",
+            "metres": "m",
+            "minutes": "min",
+            "local": {"driving": {"detour": 1.3, "m_per_min": 400, "reach_m": 300}},
+        },
+    },
+]
+
+
 def sandbox():
     """Return the sandbox of one case, with some rows of its own."""
     from pytest_mapsat.model import Case, Overlay, SuiteManifest, Tool
     from pytest_mapsat.sandbox import Table, make_sandbox
 
-    search = {"op": "words", "name": ["name"], "sort": ["kind"], "also": ["address"], "words": "words"}
-    around = {"op": "around", "within": "radius"}
-    tools = [
-        {
-            "name": "nearby",
-            "description": "Find places in a circle.",
-            "parameters": {"type": "object", "properties": {name: {} for name in ("query", "lon", "lat", "radius")}},
-            "match": {
-                "query": {"type": "text"},
-                "lon": {"type": "lon", "pair": "lat"},
-                "lat": {"type": "lat"},
-                "radius": {"type": "number", "default": 3000},
-            },
-            "answer": {
-                "kind": "rows",
-                "table": "places",
-                "where": {"query": search, "lon": around},
-                "compute": {"metres": {"op": "metres_from", "parameter": "lon"}},
-                "sort": ["metres"],
-                "items": "places",
-            },
-        },
-        {
-            "name": "route",
-            "description": "Find a way.",
-            "parameters": {"type": "object", "properties": {name: {} for name in ("origin", "destination", "mode")}},
-            "match": {"origin": {"type": "point"}, "destination": {"type": "point"}, "mode": {"type": "enum"}},
-            "answer": {
-                "kind": "routes",
-                "ways": "ways",
-                "metres": "m",
-                "minutes": "min",
-                "local": {"driving": {"detour": 1.3, "m_per_min": 400, "reach_m": 300}},
-            },
-        },
-    ]
     manifest = {"name": "s", "version": "1", "license": "MIT", "schema_version": 1, "coordinates": "wgs84"}
     overlays = [
         {"overlay": "c", "table": "places", "where": {"id": ["p7", "p11"]}, "hide": True},
@@ -62,7 +64,7 @@ def sandbox():
     ]
     suite = SimpleNamespace(
         manifest=SuiteManifest.model_validate({**manifest, "language": "en", "domains": {"d": "d"}}),
-        tools={tool["name"]: Tool.model_validate(tool) for tool in tools},
+        tools={tool["name"]: Tool.model_validate(tool) for tool in _TOOLS},
         tables={name: Table(name, rows) for name, rows in _tables().items()},
         overlays=lambda name: tuple(map(Overlay.model_validate, overlays)),
         recordings=lambda name: (),

@@ -144,7 +144,7 @@ def place_of(error: BaseException) -> str:
 
 def defined_at(code: object) -> str:
     """Return where a function or class of others begins, as `` (conftest.py:12)``; empty where that is not known."""
-    with suppress(Exception):  # whatever an object makes of it
+    with suppress(Exception):  # an object may raise anything when it is asked for its source
         inner = inspect.unwrap(cast("Any", code))
         file = inspect.getsourcefile(inner)
         line = inspect.getsourcelines(inner)[1]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .builders import BuildRequest, builder_of, builders
-from .draws import Draws
-from .towns import TOWNS, Area, District, Town, coined_name, town
+from .towns import TOWNS, Area, District, Draws, Town, coined_name, town
 
 __all__ = [
     "TOWNS",

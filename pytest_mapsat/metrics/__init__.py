@@ -21,12 +21,14 @@ from .aggregate import (
 from .measures import (
     Measure,
     Reading,
+    any_of,
     between,
     index_labels,
     not_applicable,
     product,
     read_label,
     read_labels,
+    share_of,
     weighted_share,
 )
 from .metric_set import MSB, Given, MetricInput, MetricSet, gather_metric_sets, metric_sets_named
@@ -68,6 +70,7 @@ __all__ = [
     "Reading",
     "WeightTable",
     "achieved",
+    "any_of",
     "between",
     "bootstrap_interval",
     "bootstrap_intervals",
@@ -94,6 +97,7 @@ __all__ = [
     "read_label",
     "read_labels",
     "score",
+    "share_of",
     "span_of",
     "summarise",
     "tool_selection",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +49,25 @@ def not_applicable(why: str) -> Measure:
 def between(least: float, most: float, why: str) -> Measure:
     """Return a measure that unknown labels leave between two values; where these are one, no label could turn it and it is the value."""
     return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
+
+
+def any_of(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether any answer is yes; None where none is and one is unknown."""
+    distinct = set(answers)
+    return True if True in distinct else None if None in distinct else False
+
+
+def share_of(answers: Sequence[bool | None], of_nothing: str) -> Measure:
+    """Return the share of answers that are yes, with bounds where some are unknown.
+
+    Args:
+        answers: one for each thing that is counted; None: unknown.
+        of_nothing: why the measure does not apply where there are no answers.
+    """
+    if not answers:
+        return not_applicable(of_nothing)
+    sure, unknown, total = answers.count(True), answers.count(None), len(answers)
+    return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} cannot be compared")
 
 
 def product(left: Measure, right: Measure) -> Measure:

@@ -16,10 +16,12 @@ from pytest_mapsat.metrics import (
     Measure,
     MetricInput,
     MetricSet,
+    any_of,
     between,
     not_applicable,
     product,
     read_label,
+    share_of,
     weighted_share,
 )
 from pytest_mapsat.model import QUALITY, Bound, ExpectedTool, Metric, Output, Step, shown, tool_name, values_at
@@ -59,9 +61,9 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
         "local_faithful": _faithful(metric_input),
         **{f"local_{name}": _voted(metric_input, f"{QUALITY}:{name}") for name in ("fluent", "safe")},
         **counted,
-        "local_relevant": _share(way.serving, _NO_CALL) if way.hops else not_applicable(_NO_HOPS),
-        "local_evidence": _share(way.evidence, "no hop says which rows it must find"),
-        "local_causal": _share(way.causal, _NOT_BOUND),
+        "local_relevant": share_of(way.serving, _NO_CALL) if way.hops else not_applicable(_NO_HOPS),
+        "local_evidence": share_of(way.evidence, "no hop says which rows it must find"),
+        "local_causal": share_of(way.causal, _NOT_BOUND),
         "local_efficient": way.efficiency,
     }
 
@@ -97,7 +99,7 @@ class _Way:
     @cached
     def serving(self) -> Sequence[bool | None]:
         """For each call whether it serves a hop: it keeps the hop's rules, is answered, and returns the hop's evidence."""
-        return [_any(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
+        return [any_of(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
 
     def _serves(self, hop: int, at: int) -> bool | None:
         if at not in self._fulfilled[hop]:
@@ -108,13 +110,13 @@ class _Way:
     @cached
     def evidence(self) -> Sequence[bool | None]:
         """For each hop that must find rows whether a call of its tool returned them."""
-        return [_any(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
+        return [any_of(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
 
     @cached
     def causal(self) -> Sequence[bool | None]:
         """For each hop that is bound to what another one found whether a call of it asks for that."""
         return [
-            _any(None if unknown else True for unknown in fulfilled.values())
+            any_of(None if unknown else True for unknown in fulfilled.values())
             for hop, fulfilled in zip(self.hops, self._fulfilled, strict=True)
             if any(_is_bound(match) for match in hop.match.values())
         ]
@@ -134,19 +136,6 @@ class _Way:
 def _is_bound(match: object) -> bool:
     bound = getattr(match, "bound", None)
     return isinstance(bound, Bound) and bound.call is not None
-
-
-def _any(answers: Iterator[bool | None]) -> bool | None:
-    """Return whether any of them holds; None where none surely does and one is open."""
-    distinct = set(answers)
-    return True if True in distinct else None if None in distinct else False
-
-
-def _share(answers: Sequence[bool | None], of_nothing: str) -> Measure:
-    if not answers:
-        return not_applicable(of_nothing)
-    sure, unknown, total = answers.count(True), answers.count(None), len(answers)
-    return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} cannot be compared")
 
 
 def _rounds(metric_input: MetricInput) -> int:
@@ -232,7 +221,7 @@ def _faithful(metric_input: MetricInput) -> Measure:
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
     held = [verdict == "supported" for verdict in claims]
     held += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
-    return _share(held, "no claim of the replies can be decided")
+    return share_of(held, "no claim of the replies can be decided")
 
 
 def _voted(metric_input: MetricInput, name: str) -> Measure:

@@ -5,7 +5,7 @@ Where paper and published code differ the paper counts; where both leave somethi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import (
@@ -13,10 +13,11 @@ from pytest_mapsat.metrics import (
     MetricInput,
     MetricSet,
     Reading,
-    between,
+    any_of,
     item_outcome,
     not_applicable,
     read_label,
+    share_of,
 )
 from pytest_mapsat.model import (
     ExpectedTool,
@@ -154,11 +155,11 @@ def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return DEC-P and DEC-R of one case (equation 3): shares of the expected steps and of the agent's, by membership and not one to one."""
     expected, actions = metric_input.case.truth.tools, _actions(metric_input)
     return {
-        "mobility_dec_p": _share(
-            [_any(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
+        "mobility_dec_p": share_of(
+            [any_of(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
         ),
-        "mobility_dec_r": _share(
-            [_any(_matches(step, action) for step in expected) for action in actions],
+        "mobility_dec_r": share_of(
+            [any_of(_matches(step, action) for step in expected) for action in actions],
             "the agent planned nothing and called nothing",
         ),
     }
@@ -194,7 +195,7 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
         return False
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
     held = {
-        _any(
+        any_of(
             satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
             for value in values_of(action.arguments, name)
         )
@@ -203,33 +204,20 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
     return False if False in held else None if None in held else True
 
 
-def _any(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether one holds; None where none surely does and one is open."""
-    distinct = set(answers)
-    return True if True in distinct else None if None in distinct else False
-
-
-def _share(answers: Sequence[bool | None], of_nothing: str) -> Measure:
-    if not answers:
-        return not_applicable(of_nothing)
-    sure, unknown, total = answers.count(True), answers.count(None), len(answers)
-    return between(sure / total, (sure + unknown) / total, f"{unknown} of {total} steps cannot be compared")
-
-
 def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return TS-P and TS-R of one case (equation 4), over the names of tools: coverage, and 1 - redundancy."""
     expected = {tool.name for tool in metric_input.case.truth.tools}
     called = {call.tool for call in _calls(metric_input)}
     return {
-        "mobility_ts_p": _share([name in called for name in sorted(expected)], "the case expects no tool"),
-        "mobility_ts_r": _share([name in expected for name in sorted(called)], "the agent called nothing"),
+        "mobility_ts_p": share_of([name in called for name in sorted(expected)], "the case expects no tool"),
+        "mobility_ts_r": share_of([name in expected for name in sorted(called)], "the agent called nothing"),
     }
 
 
 def _compliance(metric_input: MetricInput) -> Measure:
     """Return SC of one case (equation 5): the share of calls whose tool exists and takes these arguments, whatever came of them."""
     fitting: list[bool | None] = [_complies(metric_input, call) for call in _calls(metric_input)]
-    return _share(fitting, "the agent called nothing")
+    return share_of(fitting, "the agent called nothing")
 
 
 def _complies(metric_input: MetricInput, call: Step) -> bool:
