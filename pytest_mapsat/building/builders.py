@@ -22,12 +22,16 @@ class BuildRequest:
         cities: how many towns.
         each: how many rows of the main table each town has.
         language: ``en``, ``zh`` or ``mixed``: the towns take turns, Chinese first.
+        cases: how many cases are made beside the world.
+        queries: a file of queries for them, by case, in place of the builder's own wordings.
     """
 
     seed: int = 0
     cities: int | None = None
     each: int | None = None
     language: str = "mixed"
+    cases: int | None = None
+    queries: Path | None = None
 
 
 Builder = Callable[[BuildRequest, Path], dict[str, int]]

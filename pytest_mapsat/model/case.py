@@ -133,10 +133,12 @@ class Evidence(Noun):
 
     Strength S is one of: ``count`` of ``total`` choices in one decision dimension; ``ratio`` from a profile; ``relevance`` of a basic
     attribute. Recency R: ``habit`` or ``recent``. Momentum M: ``early`` and ``late`` counts of behaviour, or ``long_ratio`` and ``short_ratio``.
-    Current need: ``need``. Each part that is not given is neutral (1.0).
+    Current need: ``need``. Each part that is not given is neutral (1.0). ``at``: where it stands in the log that the case was made of, such as
+    ``events.jsonl:120`` or ``span 5b8e``.
     """
 
     text: str = ""
+    at: tuple[str, ...] = ()
     count: int | None = Field(default=None, ge=0)
     total: int | None = Field(default=None, ge=1)
     ratio: Level | None = None
@@ -183,7 +185,7 @@ class Requirement(Noun):
     ``scope``: what it is about: the answer, the whole trajectory (a policy always, a tool rule), or the state the sandbox ends in.
 
     The other fields are those of hard and soft requirements. ``weight``: where it is not given it is computed from ``evidence``, and is 1 without any.
-    ``levels``: what a soft one may have in place of ``check``.
+    ``levels``: what a soft one may have in place of ``check``. ``draft``: it is a proposal that no person has accepted yet.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"severity": "kind: hard, or kind: soft"}
@@ -197,6 +199,7 @@ class Requirement(Noun):
     weight: float | None = Field(default=None, ge=0)
     evidence: tuple[Evidence, ...] = ()
     levels: tuple[LevelRule, ...] = ()
+    draft: bool = False
 
     @field_validator("source", "weight", "evidence", "levels")
     @classmethod
@@ -311,13 +314,14 @@ class ScriptedAnswer(Noun):
 
     ``asked``: phrases, any of which in a question of the agent, or in what it asks the user to do, asks for it. ``calls``: the calls of its own tools that it makes first; ``say``: the words,
     in which ``{name.path}`` is a value of the result of the call of that name. ``otherwise`` (``else``): the words where a call fails, or has no such value; else they are the result's own message.
-    It is said once; with calls, as often as it is asked for: the world may have changed.
+    It is said once; with calls, as often as it is asked for: the world may have changed. ``draft``: it is a proposal that no person has accepted yet.
     """
 
     asked: tuple[Text, ...] = Field(min_length=1)
     calls: tuple[ScriptedCall, ...] = Field(default=(), max_length=50)
     say: Text
     otherwise: str = Field(default="", alias="else")
+    draft: bool = False
 
     @model_validator(mode="after")
     def _quotes_its_calls(self) -> Self:
@@ -420,6 +424,12 @@ class Truth(Noun):
         """The reference for Eff, in agent replies: the case's own, else the useful clarification turns, else the oracle's replies; 0 where none is given."""
         policy = self.clarification or Clarification()
         return policy.reference_turns or policy.max_turns or len(self.oracle)
+
+    @property
+    def proposals(self) -> tuple[Requirement | ScriptedAnswer, ...]:
+        """What no person has accepted yet: a case that has some is a draft, which counts in no run."""
+        parts: tuple[Requirement | ScriptedAnswer, ...] = (*self.requirements, *self.user.answers)
+        return tuple(part for part in parts if part.draft)
 
     @model_validator(mode="after")
     def _unique_ids(self) -> Self:

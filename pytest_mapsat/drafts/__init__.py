@@ -1,0 +1,7 @@
+"""Cases out of what happened: what a user's next step shows to have been missing, its evidence, and drafts that people review."""
+
+from __future__ import annotations
+
+from .candidates import Candidate, requirement_of
+
+__all__ = ["Candidate", "requirement_of"]
