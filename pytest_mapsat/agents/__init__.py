@@ -21,7 +21,7 @@ from .memory import (
     spent_on,
 )
 from .models import AGENT_PROMPTS
-from .recorded import RecordedSource, open_recorded
+from .recorded import RecordedSource, open_recorded, recorded_dialogues
 from .resolve import load, names_own_code, resolve_source, source_of
 from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed, with_data
 from .source import (
@@ -36,6 +36,7 @@ from .source import (
     context_of,
     session_id,
 )
+from .span_dialogues import span_trajectory
 
 if TYPE_CHECKING:
     from .tool_server import ToolServer, serve_stdio, serve_tools
@@ -75,6 +76,7 @@ __all__ = [
     "open_memory",
     "open_recorded",
     "recollection",
+    "recorded_dialogues",
     "resolve_source",
     "scrubbed",
     "serve_stdio",
@@ -82,6 +84,7 @@ __all__ = [
     "session_id",
     "shutdown",
     "source_of",
+    "span_trajectory",
     "spans_heard",
     "spent_on",
     "told_by_spans",

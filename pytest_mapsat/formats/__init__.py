@@ -30,6 +30,7 @@ from .journal import Journal, Place, is_journal, read_journal
 from .located import DataPath, Lines, Located, dotted, validate
 from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
 from .otlp import Span
+from .personal import PersonalData, PersonalDatum
 from .plain_data import (
     TableRow,
     check_columns,
@@ -54,6 +55,8 @@ __all__ = [
     "Layout",
     "Lines",
     "Located",
+    "PersonalData",
+    "PersonalDatum",
     "Place",
     "Placed",
     "PublishedCall",

@@ -12,7 +12,7 @@ from .own_sandbox import (
     recorded_steps,
     unanswered_steps,
 )
-from .own_tools import NoAnswerError, OwnTools, with_things
+from .own_tools import NoAnswerError, OwnTools, changes_something, with_things
 
 __all__ = [
     "RECORDED",
@@ -26,6 +26,7 @@ __all__ = [
     "RecordingWarning",
     "SimulatingSandbox",
     "Simulator",
+    "changes_something",
     "describe_tools",
     "keep_recordings",
     "offers_of",
