@@ -90,7 +90,7 @@ class Maker:
 
     def landmarks(self) -> dict[str, tuple[int, str]]:
         """Make the places that stand once in a town, and return for each sort where it stands among the districts, and its id."""
-        ids = {}
+        ids: dict[str, tuple[int, str]] = {}
         for sort, told in document()["landmarks"].items():
             draws = Draws(self._seed, "landmark", self._number, sort)
             kind, *names = told[self._town.language]
