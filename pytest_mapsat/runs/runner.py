@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
-from pytest_mapsat.formats import without_secrets
+from pytest_mapsat.formats import shown_path, without_secrets
 from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
@@ -29,6 +29,7 @@ from pytest_mapsat.model import (
     Scorecard,
     Tool,
     Trajectory,
+    UsageError,
     canonical_json,
     noun_digest,
     trajectory_digest,
@@ -156,7 +157,10 @@ class Runner:
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
+            UsageError: the case is a draft.
         """
+        if case.truth.proposals:
+            raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
         if key is None or self.source.kind != "agent":
             return self._play(suite, case, trial=trial)
