@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.reply import Reply
 
+from .baselines import BaselineSource, Dialogue
 from .callables import EventLoop, shutdown
 from .live_spans import EpisodeSpans, spans_heard, told_by_spans
 from .memory import (
@@ -52,7 +53,9 @@ __all__ = [
     "SERVICE_SCHEMES",
     "AgentFault",
     "AgentSource",
+    "BaselineSource",
     "Conversation",
+    "Dialogue",
     "EpisodeSpans",
     "EventLoop",
     "KeptAgent",

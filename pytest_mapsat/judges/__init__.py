@@ -9,6 +9,7 @@ from pytest_mapsat.interpreter import fetched
 from .calibration import calibrate, colour
 from .claims import Judged
 from .context import Context
+from .evidence import KnownFigure
 from .findings import Finding, match_in_words
 from .judge import (
     ChecksJudge,
@@ -49,6 +50,7 @@ __all__ = [
     "Finding",
     "Judge",
     "Judged",
+    "KnownFigure",
     "LabelsOfPeople",
     "ModelJudge",
     "PeopleFirst",
