@@ -23,8 +23,17 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.drafts import case_id_of, choose, conversation_of, draft_of, read_logs, without_personal, write_draft
-    from pytest_mapsat.formats import PersonalData, shown_path
+    from pytest_mapsat.drafts import (
+        case_id_of,
+        choose,
+        conversation_of,
+        draft_of,
+        personal_data_of,
+        read_logs,
+        without_personal,
+        write_draft,
+    )
+    from pytest_mapsat.formats import shown_path
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import open_suite
 
@@ -34,9 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     suite = open_suite(root) if (root / "suite.yaml").is_file() else None
     logs = read_logs(source)
     log = choose(logs, options.which or (options.id if any(log.id == options.id for log in logs) else ""), source)
-    personal = PersonalData()
-    for place, value in log.parts():
-        personal.look(value, place)
+    personal = personal_data_of(log)
     if personal.found and not options.redact:
         return _refuse(personal, as_json=options.json)
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
@@ -44,10 +51,22 @@ def _run(options: argparse.Namespace) -> int:
     files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
     proposals = len(draft.case.truth.proposals)
     if options.json:
-        write_json({"case": draft.case.id, "files": files, "proposals": proposals, "notes": list(draft.notes), "redacted": len(personal.found)})
+        write_json(
+            {
+                "case": draft.case.id,
+                "files": files,
+                "proposals": proposals,
+                "notes": list(draft.notes),
+                "redacted": len(personal.found),
+            }
+        )
         return OK
     write(f"{path}: new" for path in files)
-    write([f"case {draft.case.id}: a draft with {proposals} proposal{'s' * (proposals != 1)}; look at it with: mapsat review {root}"])
+    write(
+        [
+            f"case {draft.case.id}: a draft with {proposals} proposal{'s' * (proposals != 1)}; look at it with: mapsat review {root}"
+        ]
+    )
     if personal.found:
         tell(f"{len(personal.found)} places with personal data have aliases now")
     for note in draft.notes:
@@ -63,7 +82,9 @@ def _refuse(personal: object, *, as_json: bool) -> int:
     else:
         for line in listed:
             tell(line)
-    tell(f"nothing is written: the log has personal data in {len(listed)} places; --redact puts an alias in the place of each")
+    tell(
+        f"nothing is written: the log has personal data in {len(listed)} places; --redact puts an alias in the place of each"
+    )
     return FINDINGS
 
 

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from .candidates import Candidate, requirement_of
-from .conversations import Conversation, Line
+from .case import Draft, case_id_of, draft_of, write_draft
+from .conversations import Conversation, Line, Log, choose, conversation_of
+from .readers import personal_data_of, read_logs, without_personal
 
-__all__ = ["Candidate", "Conversation", "Line", "requirement_of"]
+__all__ = [
+    "Candidate",
+    "Conversation",
+    "Draft",
+    "Line",
+    "Log",
+    "case_id_of",
+    "choose",
+    "conversation_of",
+    "draft_of",
+    "personal_data_of",
+    "read_logs",
+    "requirement_of",
+    "without_personal",
+    "write_draft",
+]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ from pytest_mapsat.model import (
     Problem,
     Recording,
     Requirement,
+    ScriptedAnswer,
     Step,
     SuiteError,
     SuiteManifest,
@@ -46,7 +48,6 @@ from pytest_mapsat.suite import (
 )
 
 from .conversations import Conversation, Line
-from .differences import Proposals, proposals_of
 from .tools import tool_for
 
 #: Files of a suite that others write: no case is called so.
@@ -59,8 +60,23 @@ _EMPTY = frozenset({
     "will", "with", "would", "you", "your",
 })  # fmt: skip
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-_CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (("EUR", r"€|\bEUR\b|\beuros?\b"), ("GBP", r"£|\bGBP\b"), ("USD", r"\$|\bUSD\b|\bdollars?\b"))  # fmt: skip
+_CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (
+    ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
+    ("GBP", r"£|(?<![a-z])gbp(?![a-z])"),
+    ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
+)
 _LONGEST = 500
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What a conversation proposes for its case; all of it drafts."""
+
+    requirements: tuple[Requirement, ...] = ()
+    answers: tuple[ScriptedAnswer, ...] = ()
+    notes: tuple[str, ...] = ()
+    logged: Mapping[str, Mark] = field(default_factory=dict)
+    agreed: Mapping[str, Mark] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,7 +114,7 @@ def draft_of(conversation: Conversation, case_id: str, suite: Suite | None) -> D
     notes = list(conversation.notes)
     tools = _tools_lacking(conversation, {} if suite is None else suite.tools, notes)
     known = {**({} if suite is None else suite.tools), **tools}
-    proposals = proposals_of(conversation, known)
+    proposals = Proposals()
     case = _case(conversation, case_id, known, proposals)
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)
@@ -112,12 +128,16 @@ def case_id_of(words: str) -> str:
 
 def _refuse_id(case_id: str, suite: Suite | None) -> None:
     if not re.fullmatch(CASE_ID_PATTERN, case_id) or case_id[0] in ".-" or re.search(r"-t\d+$", case_id):
-        raise UsageError(f"--id: found {shown(case_id)}, expected 1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end")
+        raise UsageError(
+            f"--id: found {shown(case_id)}, expected 1 to 80 of A-Z a-z 0-9 _ . -, not . or - first, and no -t and digits at the end"
+        )
     if case_id.lower() in _TAKEN:
         raise UsageError(f"--id: {case_id!r} is what other files of a suite are called; choose another one")
     taken = () if suite is None else (entry for file in suite.files() for entry in suite.entries(file))
     if (entry := next((entry for entry in taken if entry.id == case_id), None)) is not None:
-        raise UsageError(f"--id: the suite has a case {case_id!r} ({shown_path(entry.path)}:{entry.line}); nothing is overwritten: choose another id")
+        raise UsageError(
+            f"--id: the suite has a case {case_id!r} ({shown_path(entry.path)}:{entry.line}); nothing is overwritten: choose another id"
+        )
 
 
 # -- the case
@@ -171,8 +191,10 @@ def _messages(conversation: Conversation) -> Iterator[JsonObject]:
 
 def _scripted(conversation: Conversation) -> Iterator[JsonObject]:
     """Give what the user answered to questions before the reply that is judged, each with the words that ask for it."""
-    lines = [line for line in conversation.lines[conversation.query_at : conversation.reply_at] if line.role != "system"]
-    for question, answer in zip(lines, lines[1:], strict=False):
+    lines = [
+        line for line in conversation.lines[conversation.query_at : conversation.reply_at] if line.role != "system"
+    ]
+    for question, answer in pairwise(lines):
         if question.role == "agent" and question.text and answer.role == "user":
             asked = asked_for(question.text, conversation.language)
             if asked:
@@ -182,7 +204,9 @@ def _scripted(conversation: Conversation) -> Iterator[JsonObject]:
 def asked_for(reply: str, language: str) -> list[str]:
     """Return the words that name what a reply asks the user for; none where it asks nothing."""
     document = read_names(open_page(reply, language=language), lexicon_of(()))
-    asked = [document.words(question.span) for question in document.questions] or re.findall(r"[^.!?。！？\n]*[?？]", reply)
+    asked = [document.words(question.span) for question in document.questions] or re.findall(
+        r"[^.!?。！？\n]*[?？]", reply
+    )
     if language == "zh":
         return [word for sentence in asked for word in re.findall(r"[\u4e00-\u9fff]{2,8}|[A-Za-z]{3,}", sentence)][:12]
     words = (word for sentence in asked for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
@@ -194,7 +218,7 @@ def _oracle(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]
     planned: list[JsonObject] = []
     for step in _calls(best, tools):
         call = {"tool": tool_name(tools, step.tool), "arguments": dict(step.arguments)}
-        planned += [call] if call not in planned and not step.unknown else []
+        planned += [call] if call not in planned and _is_told(step) else []
     yield {"calls": planned, "say": best.replies[-1].text}
 
 
@@ -202,14 +226,24 @@ def _expected(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObjec
     """Give the tools that were called, each once, with the required parameters that all of its calls gave."""
     calls = list(_calls(best, tools))
     for name in dict.fromkeys(tool_name(tools, step.tool) for step in calls):
-        given = [step.arguments for step in calls if tool_name(tools, step.tool) == name and "arguments" not in step.unknown]
+        given = [
+            step.arguments for step in calls if tool_name(tools, step.tool) == name and "arguments" not in step.unknown
+        ]
         required = tools[name].parameters.get("required", ())
         if tools[name].for_agent:
-            yield {"name": name, "required": [key for key in required if given and all(key in arguments for arguments in given)]}
+            yield {
+                "name": name,
+                "required": [key for key in required if given and all(key in arguments for arguments in given)],
+            }
 
 
 def _calls(trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterator[Step]:
     return (step for step in trajectory.calls if tool_name(tools, step.tool) in tools)
+
+
+def _is_told(step: Step) -> bool:
+    """Return whether a log tells the arguments and the result of a call."""
+    return not {"arguments", "result"} & {*step.unknown}
 
 
 # -- tools, recordings, labelled answers
@@ -234,14 +268,21 @@ def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], 
     return tools
 
 
-def _recordings(conversation: Conversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]) -> Iterator[Recording]:
+def _recordings(
+    conversation: Conversation, case_id: str, tools: Mapping[str, Tool], notes: list[str]
+) -> Iterator[Recording]:
     """Give the calls of the whole log with their results: of two results of one call the first."""
     secrets = Secrets()
     kept: dict[tuple[str, str], Json] = {}
     for line in conversation.lines:
         for step in line.calls:
             name = tool_name(tools, step.tool)
-            if step.kind != "call" or step.unknown or name not in tools or step.status in ("miss", "unknown", "over_limit"):
+            if (
+                step.kind != "call"
+                or not _is_told(step)
+                or name not in tools
+                or step.status in ("miss", "unknown", "over_limit")
+            ):
                 continue
             recording = Recording(case=case_id, tool=name, arguments=step.arguments, result=step.result)
             recording = secrets.clean(recording, tools[name])
@@ -251,7 +292,9 @@ def _recordings(conversation: Conversation, case_id: str, tools: Mapping[str, To
             try:
                 key = name, recording_key(tools[name], recording)
             except ValueError as error:
-                notes.append(f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it")
+                notes.append(
+                    f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
+                )
                 continue
             if key not in kept:
                 kept[key] = recording.result
@@ -260,7 +303,9 @@ def _recordings(conversation: Conversation, case_id: str, tools: Mapping[str, To
                 notes.append(f"{line.place}: {name} gives another result for the same call: the first one is kept")
 
 
-def _answers(conversation: Conversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals) -> Iterator[PeopleLabels]:
+def _answers(
+    conversation: Conversation, case: Case, tools: Mapping[str, Tool], proposals: Proposals
+) -> Iterator[PeopleLabels]:
     """Give the logged reply and the accepted one, each with the labels that follow from what the user did next."""
     accepted, logged = conversation.accepted, conversation.trajectory
     refused = accepted is None or accepted != logged
@@ -279,7 +324,9 @@ def _labels(case: Case, told: Mapping[str, Mark], asked: Mark, other: Mark) -> d
     return {**required, **told}
 
 
-def _answer(case: Case, name: str, trajectory: Trajectory, tools: Mapping[str, Tool], labels: Mapping[str, Mark]) -> PeopleLabels:
+def _answer(
+    case: Case, name: str, trajectory: Trajectory, tools: Mapping[str, Tool], labels: Mapping[str, Mark]
+) -> PeopleLabels:
     secrets = Secrets()
     turns = []
     for turn in trajectory.turns:
@@ -287,8 +334,20 @@ def _answer(case: Case, name: str, trajectory: Trajectory, tools: Mapping[str, T
         for step in turn.steps:
             if step.kind != "call" or (tool := tools.get(tool_name(tools, step.tool))) is None:
                 continue
-            told = secrets.clean(Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result), tool)
-            steps.append(step.model_copy(update={"tool": tool.name, "arguments": told.arguments, "result": told.result, "changed": (), "writes": ""}))
+            told = secrets.clean(
+                Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result), tool
+            )
+            steps.append(
+                step.model_copy(
+                    update={
+                        "tool": tool.name,
+                        "arguments": told.arguments,
+                        "result": told.result,
+                        "changed": (),
+                        "writes": "",
+                    }
+                )
+            )
         turns.append(turn.model_copy(update={"steps": tuple(steps), "timing": None}))
     note = "the reply that the user accepted" if name == "accepted" else "the reply that was logged"
     return PeopleLabels(case=case.id, id=name, by="log", turns=tuple(turns), labels=dict(labels), note=note)
@@ -324,7 +383,9 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Con
         return [root / "suite.yaml", *(root / name for name in files)]
     suite.refuse_odd_files()
     if (there := next((root / name for name in files if (root / name).exists()), None)) is not None:
-        raise UsageError(f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file")
+        raise UsageError(
+            f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file"
+        )
     made: list[Path] = []
     try:
         for name, data in files.items():
@@ -357,7 +418,9 @@ def _files(draft: Draft) -> dict[str, bytes]:
 
 
 def _manifest(root: Path, draft: Draft, conversation: Conversation) -> SuiteManifest:
-    text = " ".join(line.text for line in conversation.lines) + canonical_json([recording.result for recording in draft.recordings])
+    text = " ".join(line.text for line in conversation.lines) + canonical_json(
+        [recording.result for recording in draft.recordings]
+    )
     currency = next((code for code, signs in _CURRENCIES if re.search(signs, text, re.IGNORECASE)), "CNY")
     try:
         return SuiteManifest(

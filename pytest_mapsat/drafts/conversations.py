@@ -45,6 +45,7 @@ class Log:
         tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
         around: what the log tells besides messages and tools: metadata, times, the user.
         notes: what is odd about it, each with its place.
+        sources: what the lines were read from, each part with a place of its own, where the file tells more of them than lines have.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Log:
     tools: Mapping[str, JsonObject] = field(default_factory=dict)
     around: JsonObject = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sources: tuple[tuple[str, Json], ...] = ()
 
     @property
     def begun(self) -> tuple[tuple[str, str], ...]:
@@ -321,7 +323,7 @@ _SAID_NOW = re.compile(
     r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?[T ,，]*(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?"
 )
 _SAID_POINT = re.compile(
-    r"(?:location|position|located|coordinates|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
+    r"(?:location|position|located|coordinates|\buser is|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
     re.IGNORECASE,
 )
 _SAID_CITY = re.compile(r"(?:\bcity|城市)\s*(?:is|[:：=为是])\s*([^\s,.;，。；\n]{2,40})", re.IGNORECASE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -13,18 +14,21 @@ from typing import Literal
 
 from pytest_mapsat.agents import as_json, recorded_dialogues, span_trajectory
 from pytest_mapsat.formats import (
+    Message,
     PersonalData,
     SpanDialogue,
+    Unknown,
+    data_of,
     json_elements,
     layout_of,
     limits,
     parse_json_line,
     printable,
     read_lines,
+    read_messages,
     read_spans,
     require_file,
 )
-from pytest_mapsat.formats.messages import Message, Unknown, data_of, read_messages
 from pytest_mapsat.model import Json, JsonObject, Problem, Provenance, Step, SuiteError, Trajectory, shown
 
 from .conversations import Line, Log, moment_of
@@ -78,6 +82,16 @@ def _is_dialogue(line: str) -> bool:
     return isinstance(data, dict) and "turns" in data and "case_id" in data
 
 
+def personal_data_of(log: Log) -> PersonalData:
+    """Return what is personal in a conversation, each with the most telling of its places."""
+    personal = PersonalData()
+    for place, value in log.sources:
+        personal.look(value, place)
+    for place, value in log.parts():
+        personal.look(value, place, again=not log.sources)
+    return personal
+
+
 def without_personal(log: Log, personal: PersonalData) -> Log:
     """Return a conversation with an alias in the place of each value that is personal."""
     lines = tuple(
@@ -97,7 +111,8 @@ def without_personal(log: Log, personal: PersonalData) -> Log:
     )
     tools = _object(personal.clean(dict(log.tools)))
     notes = tuple(str(personal.clean(note)) for note in log.notes)
-    return Log(str(personal.clean(log.id)), log.place, lines, tools, _object(personal.clean(log.around)), notes)
+    around = _object(personal.clean(log.around))
+    return replace(log, id=str(personal.clean(log.id)), lines=lines, tools=tools, around=around, notes=notes)
 
 
 def _object(value: Json) -> JsonObject:
@@ -124,7 +139,15 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
     if dialogue.begun:
         around["now"] = dialogue.begun // 1_000_000
-    return talk.log(dialogue.session or dialogue.case, place, _tools(list(dialogue.tools)), around)
+    sources = [
+        (f"{name}: span {shown(call.span)} (line {call.line}): {part} of {call.name}", value)
+        for turn in dialogue.turns
+        for call in turn.calls
+        for part, value in (("arguments", call.arguments), ("result", call.result))
+    ]
+    sources += [(f"{name}: span {shown(turn.span)} (line {turn.line}): text", turn.text) for turn in dialogue.turns]
+    log = talk.log(dialogue.session or dialogue.case, place, _tools(list(dialogue.tools)), around)
+    return replace(log, sources=tuple(sources))
 
 
 def _of_trajectory(trajectory: Trajectory, line: int, name: str) -> Log:
@@ -235,7 +258,7 @@ def _message_lines(text: str, key: str, messages: list[Json]) -> list[int]:
     return []
 
 
-def _chat(messages: Iterable[tuple[str, Json]], around: JsonObject, place: str, name: str) -> Log:
+def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str, name: str) -> Log:
     talk = _Talk(name)
     for where, data in messages:
         if not isinstance(data, (dict, str)):
@@ -246,7 +269,8 @@ def _chat(messages: Iterable[tuple[str, Json]], around: JsonObject, place: str, 
             talk.hear(message, where, moment_of(time))
     listed: list[Json] = next((around[key] for key in _TOOLS if isinstance(around.get(key), list)), [])
     of = next((str(around[key]) for key in _IDS if isinstance(around.get(key), (str, int)) and around[key]), "")
-    return talk.log(of, place, _tools(listed), {key: around[key] for key in _AROUND if key in around})
+    log = talk.log(of, place, _tools(listed), {key: around[key] for key in _AROUND if key in around})
+    return replace(log, sources=tuple(messages))
 
 
 def _tools(listed: list[Json]) -> dict[str, JsonObject]:

@@ -112,9 +112,7 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
 def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
     """Return the JSON Schema of the parameters: the log's own, with what calls gave besides; loosened where a call does not keep it."""
     schema = (told or {}).get("parameters")
-    known = (
-        isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
-    )
+    known = isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping)
     base: JsonObject = (
         {**schema, "type": "object"} if known and isinstance(schema, Mapping) else {"type": "object", "properties": {}}
     )

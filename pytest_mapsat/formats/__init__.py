@@ -28,6 +28,7 @@ from .files import (
 )
 from .journal import Journal, Place, is_journal, read_journal
 from .located import DataPath, Lines, Located, dotted, validate
+from .messages import Message, Unknown, data_of, read_messages
 from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
 from .otlp import Span
 from .personal import PersonalData, PersonalDatum
@@ -55,6 +56,7 @@ __all__ = [
     "Layout",
     "Lines",
     "Located",
+    "Message",
     "PersonalData",
     "PersonalDatum",
     "Place",
@@ -69,10 +71,12 @@ __all__ = [
     "SpanDialogue",
     "SpanTurn",
     "TableRow",
+    "Unknown",
     "append_lines",
     "check_columns",
     "content_digest",
     "conversation_of",
+    "data_of",
     "document_of",
     "dotted",
     "is_complete_run",
@@ -97,6 +101,7 @@ __all__ = [
     "read_dialogues",
     "read_journal",
     "read_lines",
+    "read_messages",
     "read_nouns",
     "read_run",
     "read_spans",

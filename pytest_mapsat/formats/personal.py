@@ -1,7 +1,7 @@
 """Personal data in conversations: found with their places, and replaced by aliases, the same for the same value.
 
 Telephone numbers, e-mail addresses, number plates, card numbers, and points that are called home. Rather too much is found than too little: an
-alias that stands for an order number harms nobody, and a telephone number that comes through does.
+alias that stands for an order number does no harm, and a telephone number that comes through does.
 """
 
 from __future__ import annotations
@@ -153,14 +153,18 @@ class PersonalData:
         self._homes: list[tuple[float, float]] = []
         self._pattern: re.Pattern[str] | None = None
 
-    def look(self, value: Json, place: str) -> None:
+    def look(self, value: Json, place: str, *, again: bool = True) -> None:
         """Take in the personal data in a value.
 
         Args:
             value: a text, or JSON data.
             place: where it stands; fields further in are added to it.
+            again: whether a value that is known already is told again, with this place.
         """
+        before, known = len(self.found), (len(self._aliases), len(self._homes))
         self._look(value, place, "", home=False, depth=0)
+        if not again and known == (len(self._aliases), len(self._homes)):
+            del self.found[before:]
 
     def clean(self, value: Json) -> Json:
         """Return a value with an alias in the place of each value that was found, wherever it stands: in texts, keys, numbers, and JSON in texts."""
@@ -186,10 +190,11 @@ class PersonalData:
             for number, member in enumerate(value):
                 self._look(member, f"{place}[{number}]", field, home=home, depth=depth + 1)
         elif isinstance(value, str):
-            self._look_at_text(value, place, field, home=home)
             inside = _json_in(value) if depth < limits.DEPTH else None
             if inside is not None:
                 self._look(inside, place, field, home=home, depth=depth + 1)
+            else:
+                self._look_at_text(value, place, field, home=home)
         elif isinstance(value, int) and not isinstance(value, bool):
             self._look_at_text(str(value), place, field, home=False)
 
@@ -215,7 +220,8 @@ class PersonalData:
         self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
 
     def _learn_home(self, first: float, second: float, place: str) -> None:
-        self._homes.append((first, second))
+        if (first, second) not in self._homes:
+            self._homes.append((first, second))
         self.found.append(PersonalDatum("home position", place, f"{int(first)}."))
 
     # -- replacing
