@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.reply import Reply as Reply
 
+from .baselines import BaselineSource as BaselineSource
+from .baselines import Dialogue as Dialogue
 from .callables import EventLoop as EventLoop
 from .callables import shutdown as shutdown
 from .live_spans import EpisodeSpans as EpisodeSpans

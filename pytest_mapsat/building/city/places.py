@@ -18,18 +18,10 @@ _OFF = 12
 _WORSE = 3
 #: The columns of a place in their order, as the starter suite has them.
 _COLUMNS = (
-    *("id", "name", "kind", "sorts", "city", "address", "lon", "lat", "hours", "rating", "price_yuan", "phone"),
-    *("indoor", "step_free", "dogs", "parking", "themes", "features", "suits", "services", "connectors", "payment"),
-    *(
-        "largest_table",
-        "wait_days",
-        "queue_min",
-        "headroom_m",
-        "fee_yuan_per_h",
-        "free_spaces",
-        "free_stalls",
-        "power_kw",
-    ),
+    *("id", "name", "alias", "kind", "sorts", "city", "address", "lon", "lat", "hours", "rating", "price_yuan"),
+    *("phone", "indoor", "step_free", "dogs", "open_air", "parking", "themes", "features", "suits", "allergens"),
+    *("services", "connectors", "payment", "notice", "largest_table", "wait_days", "queue_min", "headroom_m"),
+    *("fee_yuan_per_h", "free_spaces", "free_stalls", "power_kw"),
 )
 #: The ratings, in tenths, of a place that has all traits of its group, of those that lack one, and of the others: at first sight those are better.
 _RATINGS = ((41, 45), (43, 49), (37, 47))
@@ -98,13 +90,14 @@ class Maker:
 
     def landmarks(self) -> dict[str, tuple[int, str]]:
         """Make the places that stand once in a town, and return for each sort where it stands among the districts, and its id."""
-        ids = {}
+        ids: dict[str, tuple[int, str]] = {}
         for sort, told in document()["landmarks"].items():
             draws = Draws(self._seed, "landmark", self._number, sort)
-            kind, trade = told[self._town.language]
+            kind, *names = told[self._town.language]
             at = draws.below(len(self._town.districts))
-            name = self._joined(self._town.name.removesuffix("市"), trade)
+            name, alias = (self._joined(self._town.name.removesuffix("市"), trade) for trade in names)
             row = self._place(at, draws, key=sort, name=name, kind=kind)
+            row |= {"alias": [alias], "tour": len(ids) + 1}
             ids[sort] = (at, row["id"])
         return ids
 
@@ -126,6 +119,7 @@ class Maker:
             for trait in traits:
                 trait.lay(row, own, has=trait not in lacking)
             row["hours"] = _hours(row["hours"])
+            self._remark(row, sort, own)
             self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
             ids.append(row["id"])
             if len(lacking) == 1:
@@ -156,6 +150,17 @@ class Maker:
             row["price_yuan"] = draws.between(sort.price[0], sort.price[2])
         row["indoor"] = draws.chance(50) if sort.indoor is None else sort.indoor
         row |= {"step_free": draws.chance(60), "dogs": draws.chance(30), "parking": draws.chance(40)}
+
+    def _remark(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
+        """Tell of a place what follows from its traits, and now and then something that matters to no need."""
+        data, language = document(), self._town.language
+        if sort.indoor is None:
+            row["open_air"] = not row["indoor"]
+        if free := sort.traits.get("nut_free"):
+            nuts, *others = data["allergens"][language]
+            row["allergens"] = draws.sample(others, draws.between(1, 2)) + ([] if free.holds(row) else [nuts])
+        if draws.chance(4):
+            row["notice"] = draws.choice(data["notices"][language])
 
     def _place(self, at: int, draws: Draws, *, key: str, name: str, kind: str, cell: int | None = None) -> JsonObject:
         free = self._free[at]
