@@ -33,7 +33,7 @@ class Proposals:
 
     Attributes:
         requirements: needs that could have been known before the reply, with their evidence.
-        answers: needs that nobody could have known: what the user says when asked.
+        answers: needs that nothing told before: what the user says when asked.
         notes: what a person should know before deciding.
         refused: the names of the things that the judged reply recommended and the user refused.
         accepted: the names of the things that the user took in their place.
