@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from .candidates import Candidate, requirement_of
-from .case import Draft, case_id_of, draft_of, write_draft
-from .conversations import Conversation, Line, Log, choose, conversation_of
-from .readers import personal_data_of, read_logs, without_personal
+from .conversations import Conversation, Line
+from .differences import Proposals, proposals_of
 
-__all__ = [
-    "Candidate",
-    "Conversation",
-    "Draft",
-    "Line",
-    "Log",
-    "case_id_of",
-    "choose",
-    "conversation_of",
-    "draft_of",
-    "personal_data_of",
-    "read_logs",
-    "requirement_of",
-    "without_personal",
-    "write_draft",
-]
+__all__ = ["Candidate", "Conversation", "Line", "Proposals", "proposals_of", "requirement_of"]
+from .case import Draft as Draft
+from .case import case_id_of as case_id_of
+from .case import draft_of as draft_of
+from .case import write_draft as write_draft
+from .conversations import Log as Log
+from .conversations import choose as choose
+from .conversations import conversation_of as conversation_of
+from .readers import personal_data_of as personal_data_of
+from .readers import read_logs as read_logs
+from .readers import without_personal as without_personal

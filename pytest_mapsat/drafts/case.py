@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,6 @@ from pytest_mapsat.model import (
     Problem,
     Recording,
     Requirement,
-    ScriptedAnswer,
     Step,
     SuiteError,
     SuiteManifest,
@@ -48,6 +47,7 @@ from pytest_mapsat.suite import (
 )
 
 from .conversations import Conversation, Line
+from .differences import Proposals, proposals_of
 from .tools import tool_for
 
 #: Files of a suite that others write: no case is called so.
@@ -66,17 +66,6 @@ _CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (
     ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
 )
 _LONGEST = 500
-
-
-@dataclass(frozen=True)
-class Proposals:
-    """What a conversation proposes for its case; all of it drafts."""
-
-    requirements: tuple[Requirement, ...] = ()
-    answers: tuple[ScriptedAnswer, ...] = ()
-    notes: tuple[str, ...] = ()
-    logged: Mapping[str, Mark] = field(default_factory=dict)
-    agreed: Mapping[str, Mark] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,7 +103,7 @@ def draft_of(conversation: Conversation, case_id: str, suite: Suite | None) -> D
     notes = list(conversation.notes)
     tools = _tools_lacking(conversation, {} if suite is None else suite.tools, notes)
     known = {**({} if suite is None else suite.tools), **tools}
-    proposals = Proposals()
+    proposals = proposals_of(conversation, known)
     case = _case(conversation, case_id, known, proposals)
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)

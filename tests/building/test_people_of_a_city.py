@@ -23,7 +23,7 @@ def home(world):
 def habits_of(world, home):
     traits = world.group(home, "restaurant").traits
     vegan, step_free = traits["vegan"], traits["step_free"]
-    usual = world.group(home, "barber").right
+    usual = world.group(home, "barber").ids[0]
     return [
         Habit("restaurants", vegan.label, 9, 12, early=3, late=6, sort="restaurant", where=vegan.where),
         Habit("restaurants", step_free.label, 8, 12, sort="restaurant", where=step_free.where),
@@ -45,7 +45,7 @@ def test_a_chain_follows_each_habit_as_often_as_it_says_early_and_late(world, ho
             if habit.halves:
                 assert (counted["early"], counted["late"]) == habit.halves
         usual = row["visits"][0]
-        assert usual["name"] == world.place(world.group(home, "barber").right)["name"]
+        assert usual["name"] == world.place(world.group(home, "barber").ids[0])["name"]
         assert (usual["times"], usual["early"], usual["late"]) == (9, 8, 1)
 
 
