@@ -135,9 +135,8 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 def _case(conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals) -> Case:
     query = conversation.lines[conversation.query_at]
     best = conversation.accepted or conversation.trajectory
-    requirements = list(proposals.requirements)
-    if not any(requirement.kind == "asked" for requirement in requirements):
-        requirements.insert(0, _asked(conversation, {requirement.id for requirement in requirements}))
+    # What the query asks for has no check: it would leave every reply open where a proposal decides.
+    requirements = proposals.requirements or (_asked(conversation),)
     spoken = list(_scripted(conversation))
     answers = [*spoken, *(answer.to_json() for answer in proposals.answers)]
     oracle = list(_oracle(best, tools)) if conversation.accepted is not None else []
@@ -165,11 +164,10 @@ def _case(conversation: Conversation, case_id: str, tools: Mapping[str, Tool], p
     return case
 
 
-def _asked(conversation: Conversation, taken: set[str]) -> Requirement:
+def _asked(conversation: Conversation) -> Requirement:
     query = conversation.lines[conversation.query_at].text[:_LONGEST]
     words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
-    name = next(name for name in ("e1", "asked", "asked-1") if name not in taken)
-    return Requirement(id=name, kind="asked", text=f"{words}{query}", draft=True)
+    return Requirement(id="e1", kind="asked", text=f"{words}{query}", draft=True)
 
 
 def _messages(conversation: Conversation) -> Iterator[JsonObject]:
