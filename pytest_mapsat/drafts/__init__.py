@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
+from .differences import Proposals, proposals_of
 
-__all__ = ["Candidate", "Conversation", "Line", "requirement_of"]
+__all__ = ["Candidate", "Conversation", "Line", "Proposals", "proposals_of", "requirement_of"]
