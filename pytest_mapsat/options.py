@@ -108,8 +108,8 @@ _TABLE = (
     Option(
         "agent",
         "SPEC",
-        "the agent under test: module:attr (a callable, or an agent of a framework), FRAMEWORK:module:attr, recorded:PATH, baseline:silent, baseline:constant, baseline:oracle, "
-        "react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
+        "the agent under test: module:attr (a callable, or an agent of a framework), FRAMEWORK:module:attr, recorded:PATH, "
+        "baseline:silent, constant, surface, profile or oracle, react:MODEL or plan:MODEL (a model with our prompts), cmd:COMMAND (a program), http://HOST/PATH (a service), fixture (the mapsat_agent fixture), or off. Without it no case is collected",
         ini=True,
         changes="episode",
     ),

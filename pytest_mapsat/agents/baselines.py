@@ -1,12 +1,15 @@
-"""Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything."""
+"""Agents that need no intelligence: what any real agent must do better than, and the oracle, which knows everything.
+
+``surface`` and ``profile`` know the checks of a part of the truth. What they say is found by playing and judging (``proof/surface.py``), so a run hands it to them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Case, InfrastructureError, UsageError, did_you_mean
+from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, did_you_mean
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -15,11 +18,19 @@ from .source import AgentContext, Conversation, Session, Spec
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
 
+class Dialogue(NamedTuple):
+    """What a baseline calls and says in one case, and the structured output of its last reply."""
+
+    turns: tuple[OracleTurn, ...]
+    output: JsonObject
+
+
 @dataclass(frozen=True)
 class BaselineSource:
-    """One of the built-in baselines."""
+    """One of the built-in baselines. ``dialogue``: what it says in the case that it is opened for; the oracle's stands in the case."""
 
-    name: Literal["silent", "constant", "oracle"]
+    name: Literal["silent", "constant", "surface", "profile", "oracle"]
+    dialogue: Dialogue | None = None
     kind: Literal["agent"] = "agent"
     shared: bool = False
     waits: bool = False
@@ -28,6 +39,11 @@ class BaselineSource:
     def spec(self) -> str:
         """The text it is resolved from."""
         return f"baseline:{self.name}"
+
+    @property
+    def needs_dialogue(self) -> bool:
+        """Whether a run must hand it what it says in a case."""
+        return self.name in ("surface", "profile")
 
     @property
     def agent(self) -> object:
@@ -42,10 +58,21 @@ class BaselineSource:
         session: Session,  # noqa: ARG002
     ) -> _Prepared:
         """Return the baseline for one episode."""
-        return _Prepared(_by_heart(case, toolbox) if self.name == "oracle" else _fixed(self.name))
+        if self.name in ("silent", "constant"):
+            return _Prepared(_fixed(self.name))
+        dialogue = self.dialogue
+        if self.name == "oracle":
+            dialogue = Dialogue(case.truth.oracle, case.truth.output)
+        return _Prepared(_by_heart(case, self.name, dialogue, toolbox))
 
 
-_BASELINES = [BaselineSource("silent"), BaselineSource("constant"), BaselineSource("oracle")]
+_BASELINES = [
+    BaselineSource("silent"),
+    BaselineSource("constant"),
+    BaselineSource("surface"),
+    BaselineSource("profile"),
+    BaselineSource("oracle"),
+]
 NAMES = ", ".join(source.spec for source in _BASELINES)
 
 
@@ -79,15 +106,19 @@ def _fixed(name: str) -> Iterator[Reply]:
         yield Reply(_SAME_FOR_ALL if name == "constant" else "")
 
 
-def _by_heart(case: Case, toolbox: Toolbox) -> Iterator[Reply]:
-    """Play the oracle dialogue of a case: in each reply its calls, then its text, and with the last one the right output."""
-    turns, output = case.truth.oracle, case.truth.output
+def _by_heart(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:
+    """Play a dialogue: in each reply its calls, then its text, and with the last one the output."""
+    if dialogue is None:
+        raise InfrastructureError(f"baseline:{name} plays in runs and in mapsat lint --baselines only")
+    turns, output = dialogue
     if not turns:
         raise InfrastructureError(f"case {case.id} has no oracle dialogue (truth.oracle)")
     for number, turn in enumerate(turns, start=1):
         for call in turn.calls:
             toolbox.call(call.tool, dict(call.arguments))
         yield Reply(turn.say, output=dict(output) if output and number == len(turns) else None)
+    while name != "oracle":
+        yield Reply(turns[-1].say)
     raise InfrastructureError(
         f"case {case.id}: the user goes on after all {len(turns)} replies of the oracle dialogue (truth.oracle)"
     )

@@ -47,7 +47,7 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
     """Return the source that a spec names.
 
     Args:
-        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent``, ``baseline:constant``, ``baseline:oracle``, ``react:MODEL``,
+        spec: ``module:attr``, ``FRAMEWORK:module:attr``, ``recorded:PATH``, ``baseline:silent`` and the other baselines, ``react:MODEL``,
             ``plan:MODEL``, ``cmd:COMMAND``, ``http://HOST/PATH``, ``FORM:http://HOST/PATH`` or ``http:FILE.yaml``.
         root: the directory pytest was started in; modules and relative paths are looked for there first.
         client: the way to models.

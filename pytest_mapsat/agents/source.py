@@ -199,7 +199,7 @@ class AgentSource(Protocol):
 
     Attributes:
         kind: always ``agent``.
-        name: what stands in ``Trajectory.source``: ``agent``, ``oracle``, ``silent``, ``constant``.
+        name: what stands in ``Trajectory.source``: ``agent``, or the name of a baseline.
         spec: the text it was resolved from.
         agent: the object itself.
         shared: whether all episodes talk to the one object.

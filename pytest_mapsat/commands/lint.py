@@ -159,6 +159,9 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
 
     suite = _opened(options.suite, sandboxes)
     answers = read_answers(suite)
+    if options.calibrate or options.save is not None:  # what is kept rests on accepted cases alone
+        drafts = {entry.id for entry in suite.readable() if entry.draft}
+        answers = tuple(answer for answer in answers if answer.noun.case not in drafts)
     judged, dialogues = judge_answers(suite, answers)
     if not answers and (options.calibrate or options.save is not None):
         option = "--save" if options.save is not None else "--calibrate"

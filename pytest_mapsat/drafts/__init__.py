@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .candidates import Candidate, requirement_of
+from .conversations import Conversation, Line
 
-__all__ = ["Candidate", "requirement_of"]
+__all__ = ["Candidate", "Conversation", "Line", "requirement_of"]

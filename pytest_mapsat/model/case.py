@@ -199,7 +199,7 @@ class Requirement(Noun):
     weight: float | None = Field(default=None, ge=0)
     evidence: tuple[Evidence, ...] = ()
     levels: tuple[LevelRule, ...] = ()
-    draft: bool = False
+    draft: bool = Field(default=False, strict=True)
 
     @field_validator("source", "weight", "evidence", "levels")
     @classmethod
@@ -321,7 +321,7 @@ class ScriptedAnswer(Noun):
     calls: tuple[ScriptedCall, ...] = Field(default=(), max_length=50)
     say: Text
     otherwise: str = Field(default="", alias="else")
-    draft: bool = False
+    draft: bool = Field(default=False, strict=True)
 
     @model_validator(mode="after")
     def _quotes_its_calls(self) -> Self:

@@ -335,11 +335,12 @@ class Lost(Noun):
 
 
 class Accounting(Noun):
-    """Where every collected item went: to a scorecard, or it was deselected, or it is lost."""
+    """Where every collected item went: to a scorecard, or it was deselected, or it is lost. ``drafts``: cases that no person has accepted yet, left out before they became items."""
 
     collected: int = Field(default=0, ge=0, strict=True)
     deselected: int = Field(default=0, ge=0, strict=True)
     lost: tuple[Lost, ...] = ()
+    drafts: tuple[Identifier, ...] = ()
 
 
 class RunTiming(Noun):

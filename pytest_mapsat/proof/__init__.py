@@ -19,6 +19,7 @@ from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
 from .retrieval import OtherRanker, Retrieval, measure_retrieval
+from .surface import dialogue_of
 
 __all__ = [
     "CERTIFICATE",
@@ -36,6 +37,7 @@ __all__ = [
     "answer_table",
     "certificate_of",
     "certificate_table",
+    "dialogue_of",
     "judging_of",
     "lacking",
     "lint_recordings",

@@ -88,7 +88,7 @@ _DAY = 24 * 60
 _FALSE_ENDING = "9768"
 #: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
-_MONEY = {
+MONEY_WORDS = {
     "CNY": ("yuan", "元"), "EUR": ("euros", "欧元"), "USD": ("dollars", "美元"), "GBP": ("pounds", "英镑"), "JPY": ("yen", "日元"),
 }  # fmt: skip
 _ENGLISH_UNITS = {"percent": "%", "celsius": "°C", "star": "stars", "count": ""}
@@ -169,7 +169,7 @@ def number_made_up(run: OracleRun) -> Iterator[Mutant]:
 def _units(run: OracleRun, check: Number) -> tuple[str, str]:
     """Return the word for a unit in English and in Chinese."""
     if check.unit == "money":
-        return _MONEY[run.vocabulary.currency if run.vocabulary else "CNY"]
+        return MONEY_WORDS[run.vocabulary.currency if run.vocabulary else "CNY"]
     return _ENGLISH_UNITS.get(check.unit, check.unit), _CHINESE_UNITS[check.unit]
 
 

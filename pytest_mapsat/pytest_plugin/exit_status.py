@@ -41,13 +41,16 @@ class ExitStatus:
         """Note the session of a run that comes to a result: without one it cannot end green."""
         self._session = session
 
-    def decide(self, *, ours: bool, red: bool, ignored: bool = False, may_be_empty: bool = False) -> None:
+    def decide(
+        self, *, ours: bool, red: bool, ignored: bool = False, only_drafts: bool = False, may_be_empty: bool = False
+    ) -> None:
         """Decide the status; a graver one of pytest's own stays.
 
         Args:
             ours: any of it was ours to run: else others may change the status as they like.
             red: something of ours is against the run.
             ignored: an agent was named, and nothing has run with it.
+            only_drafts: there were cases, and all of them are drafts: a usage error.
             may_be_empty: a run without tests is green.
         """
         session = self._session
@@ -57,7 +60,9 @@ class ExitStatus:
             session.exitstatus = pytest.ExitCode.OK
         is_green = session.exitstatus == pytest.ExitCode.OK
         is_empty = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
-        if (is_green and (red or ignored)) or (is_empty and ignored):
+        if only_drafts and (is_green or is_empty):
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif (is_green and (red or ignored)) or (is_empty and ignored):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self._status = session.exitstatus if ours else pytest.ExitCode.OK
 

@@ -284,6 +284,7 @@ class Reporter:
             ours=self._run is not None or bool(self._faults),
             red=bool(self._faults or self._hidden) or not holds,
             ignored=self._is_ignored(),
+            only_drafts=self._has_only_drafts(),
             may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
         )
 
@@ -300,7 +301,7 @@ class Reporter:
         names = self.suites.names(options.trials)
         accounting = self._ledger.close(names, self._why)
         self._cards = self._ledger.in_order()
-        if not (accounting.collected or self._cards or self._broken or self.settings.agent_named):
+        if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
@@ -322,6 +323,20 @@ class Reporter:
         if not self.settings.agent_named or self._ledger.any_deselected or getattr(self.config.option, "lf", False):
             return False
         return not (self._ledger.collected or self._ledger.has_episodes or self._broken)
+
+    def _has_only_drafts(self) -> bool:
+        """Say whether all cases that there were are drafts, so that nothing has run with the agent."""
+        return bool(self._ledger.drafts) and not (
+            self._ledger.collected or self._ledger.has_episodes or self._broken or self._ledger.any_deselected
+        )
+
+    def _why_nothing_ran(self) -> str:
+        """Say why nothing has run with the agent; empty where something has."""
+        if self._has_only_drafts():
+            return f"usage error: every case that was collected is a draft: {self.suites.drafts_told()}"
+        if self._is_ignored():
+            return f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}"
+        return ""
 
     def _save(self, run: Run) -> None:
         path = self.settings.save
@@ -368,10 +383,8 @@ class Reporter:
         if not brief:
             terminal.section("mapsat")
         width = max(self.config.get_terminal_writer().fullwidth, 60)
-        if self._is_ignored():
-            terminal.write_line(
-                f"no case was collected, and no test used mapsat_run; {self.suites.why_none()}", red=True
-            )
+        if nothing := self._why_nothing_ran():
+            terminal.write_line(nothing, red=True)
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             saved = "RUN" if self.settings.save is None or not self._saved else shown_path(self.settings.save)
@@ -407,6 +420,8 @@ class Reporter:
         alone = ahead is None and not self.settings.concurrency and not self._workers
         if alone and self._run is not None and agent_spec(self.config) != "fixture":
             yield from worth_a_word(self._run)
+        if self._ledger.drafts and not self._has_only_drafts():
+            yield f"drafts   {self.suites.drafts_told()}"
         if self._hidden:
             yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {some(list(map(printable, self._hidden)))}"
         for told_of in self._own_answers:

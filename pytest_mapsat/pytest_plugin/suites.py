@@ -138,6 +138,8 @@ class Suites:
 
     def why_none(self) -> str:
         """Say why no case may have been collected."""
+        if self.ledger.drafts:
+            return self.drafts_told()
         if self.samples:
             return "no case of the sample is among what was to be collected"
         if unknown := list(self._named_in_vain()):
@@ -145,6 +147,16 @@ class Suites:
         places = (*self.settings.cases, *self.argument_paths(), self.config.rootpath / "benchmark_cases")
         return (
             f"looked for a suite in: {looked_for(places, self.config.invocation_params.dir)} (mapsat init writes one)"
+        )
+
+    def drafts_told(self) -> str:
+        """Say how many drafts were left out, and how they are reviewed; empty where there were none."""
+        by_root: dict[str, list[str]] = {}
+        for case, root in sorted(self.ledger.drafts.items()):
+            by_root.setdefault(root, []).append(case)
+        return "; ".join(
+            f"{len(cases)} draft{'' if len(cases) == 1 else 's'} left out: mapsat review {shown_path(Path(root))}"
+            for root, cases in by_root.items()
         )
 
     def _named_in_vain(self) -> Iterator[str]:
@@ -282,7 +294,7 @@ class Suites:
     def pytest_report_collectionfinish(self) -> list[str]:
         """Say of which sample the run is."""
         return [
-            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.readable())} cases {suite.manifest.sample}"
+            f"mapsat: a sample of {printable(suite.manifest.name)}: {len(self.samples[suite.root])} of {sum(1 for _ in suite.accepted())} cases {suite.manifest.sample}"
             for suite in self.used()
             if suite.root in self.samples
         ]
@@ -308,14 +320,15 @@ class Suites:
         ]
 
     def _taken(self, suite: Suite, entries: tuple[CaseEntry, ...]) -> tuple[CaseEntry, ...]:
-        """Return those cases that the run is of. Their ids are no other suite's: a run file, a baseline and a report know a case by its id alone.
+        """Return those cases that the run is of, without drafts, which are noted. Their ids are no other suite's: a run file, a baseline and a report know a case by its id alone.
 
         Raises:
             SuiteError: another suite of this run has a case of the same id, or a sequence of its cases is broken.
         """
         suite.refuse_broken_sequences(entries)
         sample = self.samples.get(suite.root)
-        taken = entries if sample is None else tuple(entry for entry in entries if entry.id in sample)
+        self.ledger.drafts |= {entry.id: str(suite.root) for entry in entries if entry.draft}
+        taken = tuple(entry for entry in entries if not entry.draft and (sample is None or entry.id in sample))
         for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):
             theirs = self.samples.get(other.root)
             for entry in taken:

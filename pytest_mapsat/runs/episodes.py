@@ -222,11 +222,13 @@ class Ledger:
 
     Attributes:
         any_deselected: whether any test at all was deselected.
+        drafts: the folders of suites, by the ids of the drafts that were left out of what was collected from them.
         tally: what the episodes come to so far, where somebody tells it while the run goes.
     """
 
     def __init__(self) -> None:
         self.any_deselected = False
+        self.drafts: dict[str, str] = {}
         self.tally: Tally | None = None
         self._items: dict[str, _Item] = defaultdict(_Item)
         self._ended: dict[tuple[str, int, str, int, int], Ended] = {}
@@ -272,6 +274,7 @@ class Ledger:
         """Return the items that a worker does not run; the controller knows the others."""
         return {
             "any_deselected": self.any_deselected,
+            "drafts": {**self.drafts},
             "deselected": [nodeid for nodeid, item in self._items.items() if item.copies and item.deselected],
             "removed": [nodeid for nodeid, item in self._items.items() if item.reason == _REMOVED],
         }
@@ -279,6 +282,7 @@ class Ledger:
     def leave_out(self, told: Mapping[str, Any]) -> None:
         """Take over what a worker returned from ``left_out``."""
         self.any_deselected = self.any_deselected or told["any_deselected"]
+        self.drafts |= told["drafts"]
         self.expect([*told["deselected"], *told["removed"]])
         self.deselect(told["deselected"])
         for nodeid in told["removed"]:
@@ -313,7 +317,9 @@ class Ledger:
                 unheard = f"{state}: {why}" if why and why != state else state
                 lost += [Lost(id=case, trial=trial, reason=item.reason or unheard)] * missing
         lost.sort(key=lambda loss: (loss.id, loss.trial, loss.reason))
-        return Accounting(collected=self.collected, deselected=self.deselected, lost=tuple(lost))
+        return Accounting(
+            collected=self.collected, deselected=self.deselected, lost=tuple(lost), drafts=tuple(sorted(self.drafts))
+        )
 
     # -- episodes --------------------------------------------------------------------------
 

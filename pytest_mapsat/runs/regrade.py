@@ -188,11 +188,14 @@ def places_of(run: Run, suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseE
     """Return where the cases of some suites stand, by id.
 
     Raises:
-        UsageError: a case of the run is in none of the suites, or two of them have it.
+        UsageError: a case of the run is in none of the suites, or two of them have it, or it is a draft.
         SuiteError: a suite cannot be read.
     """
     places = places_in(suites)
     _refuse_unknown(run, places)
+    if drafts := [card.id for card in run.cases if places[card.id][1].draft]:
+        suite, _ = places[drafts[0]]
+        raise UsageError(f"the case {drafts[0]!r} of the run is a draft now: mapsat review {shown_path(suite.root)}")
     return places
 
 
@@ -368,7 +371,8 @@ def merge(
         _refuse_holes(cards, lost, suites, request.options)
     broken = sorted({place for run in parts.values() for place in run.manifest.broken})
     episodes = {(card.id, card.trial, card.agent) for card in cards}
-    accounting = Accounting(collected=len(episodes) + len(lost), lost=tuple(lost))
+    drafts = sorted({draft for run in parts.values() for draft in run.accounting.drafts})
+    accounting = Accounting(collected=len(episodes) + len(lost), lost=tuple(lost), drafts=tuple(drafts))
     outcome = Outcome(accounting, partial, tuple(broken))
     return assemble(
         cards,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.agents import KeptAgent, Source
+from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
-from pytest_mapsat.formats import without_secrets
+from pytest_mapsat.formats import shown_path, without_secrets
 from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
@@ -28,6 +29,7 @@ from pytest_mapsat.model import (
     Scorecard,
     Tool,
     Trajectory,
+    UsageError,
     canonical_json,
     noun_digest,
     trajectory_digest,
@@ -155,7 +157,10 @@ class Runner:
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
+            UsageError: the case is a draft.
         """
+        if case.truth.proposals:
+            raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
         if key is None or self.source.kind != "agent":
             return self._play(suite, case, trial=trial)
@@ -176,7 +181,8 @@ class Runner:
             return Played(case, trajectory, seconds)
 
         histories = () if options.agent_memory == "none" else self._before(suite, case, trial)
-        if self.elsewhere is not None and self.source.kind == "agent":
+        source = self._source_in(suite, case)
+        if self.elsewhere is not None and self.source.kind == "agent" and source is self.source:
             return played(self.elsewhere.play(case, suite, self.source, histories, trial=trial))
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
@@ -187,8 +193,19 @@ class Runner:
             limits, form = Limits.of(options), options.form
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             return played(
-                run_episode(case, self.source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
+                run_episode(case, source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
             )
+
+    def _source_in(self, suite: Suite, case: Case) -> Source:
+        """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""
+        source = self.source
+        if not isinstance(source, BaselineSource) or not source.needs_dialogue:
+            return source
+        from pytest_mapsat.proof import dialogue_of  # noqa: PLC0415 (only for these)
+
+        with suppress(InfrastructureError):  # a sandbox that cannot be made is told of where the episode is played
+            return replace(source, dialogue=dialogue_of(case, suite, source.name))
+        return source
 
     def _before(self, suite: Suite, case: Case, trial: int) -> tuple[History, ...]:
         """Return what has passed before a case, by task: its suite's interactions and, where they are carried, the agent's own dialogues."""

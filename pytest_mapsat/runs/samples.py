@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import zip_longest
 
+from pytest_mapsat.formats import shown_path
 from pytest_mapsat.model import RunOptions, UsageError, did_you_mean
 from pytest_mapsat.suite import CaseEntry, Suite
 
@@ -15,18 +16,22 @@ _FIELDS = ("domain", "difficulty", "language", "group")
 
 
 def entries_of(suite: Suite, options: RunOptions) -> tuple[CaseEntry, ...]:
-    """Return the cases of a suite that a run is of: its sample, or all of those that can be read.
+    """Return the cases of a suite that a run is of: its sample, or all of those that can be read. Drafts are none of them.
 
     Raises:
         UsageError: the sample is larger than the suite, or is spread over what its cases do not have.
     """
-    entries = tuple(suite.readable())
+    entries = tuple(suite.accepted())
     if not options.sample:
         return entries
     _refuse_unknown(suite.manifest.sample.by, entries, suite)
     # Of a suite with a broken file, which is told where it is collected, the size is unknown.
-    if options.sample > len(entries) and len(suite.inventory.cases) == len({entry.path for entry in entries}):
-        told = f"the suite {suite.manifest.name} has {len(entries)} cases, and a sample is drawn from each suite"
+    if options.sample > len(entries) and suite.all_listed:
+        drafts = sum(entry.draft for entry in suite.readable())
+        besides = f" besides {drafts} drafts (mapsat review {shown_path(suite.root)})" if drafts else ""
+        told = (
+            f"the suite {suite.manifest.name} has {len(entries)} cases{besides}, and a sample is drawn from each suite"
+        )
         raise UsageError(f"--mapsat-sample={options.sample}: {told}")
     return tuple(ordered(entries, suite.manifest.sample.by, suite.manifest.sample.seed)[: options.sample])
 

@@ -318,6 +318,9 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
             yield _error("unknown-domain", ("domains", index), message, hint)
     if case.truth.end == "oracle" and not case.truth.oracle:
         yield _error("no-reference", ("truth", "end"), "found 'oracle', but the case has no oracle dialogue")
+    if case.truth.proposals and case.group is not None:
+        message = "a draft stands in no sequence: no run plays it, and later tasks would lack it"
+        yield _error("sequence", ("group",), message, "accept its proposals first: mapsat review")
     yield from _of_interactions(case, carries=manifest.carry is not None)
     schema = case.visible.output_schema
     asked = schema.get("properties", {})

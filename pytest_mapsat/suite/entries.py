@@ -6,6 +6,7 @@ scanned: 100,000 cases are listed without parsing one. Every other line is parse
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,7 @@ class CaseEntry:
         language: BCP 47.
         attributes: further grouping.
         group: the sequence of cases that it stands in; None where it stands alone.
+        draft: whether any of it is a proposal that no person has accepted yet: no run counts it.
         offset: its first byte in a JSONL file; of a case in YAML, how many stand before it.
         length: its bytes in a JSONL file.
     """
@@ -74,6 +76,7 @@ class CaseEntry:
     language: str = "en"
     attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
     group: Membership | None = None
+    draft: bool = False
     offset: int = field(default=0, repr=False, compare=False)
     length: int = field(default=0, repr=False, compare=False)
 
@@ -118,6 +121,7 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
                 common.manifest.language if language is None else language,
                 attributes or _NO_ATTRIBUTES,
                 group,
+                _holds_proposals(line.data),
                 line.offset,
                 len(line.data),
             )
@@ -127,6 +131,19 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
     if problems:
         raise SuiteError(*problems)
     return tuple(entries)
+
+
+def _holds_proposals(raw: bytes) -> bool:
+    """Return whether a line of JSONL that is a case has a proposal in its truth. Only a line with the word is parsed."""
+    if b'"draft"' not in raw:
+        return False
+    try:
+        truth = json.loads(raw)["truth"]
+        user = truth.get("user", {})
+        parts = [*truth.get("requirements", ()), *(user if isinstance(user, list) else user.get("answers", ()))]
+        return any(part.get("draft") is True for part in parts)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False  # loading tells what is wrong
 
 
 def id_problem(case_id: str, path: str, line: int) -> Problem | None:
@@ -233,4 +250,5 @@ def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | No
 def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> CaseEntry:
     """Return the entry of a case from a YAML file; ``index`` counts the cases of the file."""
     header = {name: getattr(case, name) for name in HEADER}
-    return CaseEntry(path=path, line=document.lines.line, offset=index, **header)
+    draft = bool(case.truth.proposals)
+    return CaseEntry(path=path, line=document.lines.line, draft=draft, offset=index, **header)

@@ -136,7 +136,7 @@ class _Linter:
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"
-        gaps = [*_gaps(case, silent=silent), *_unasserted(case, manifest.asserted)]
+        gaps = [*_drafts(case), *_gaps(case, silent=silent), *_unasserted(case, manifest.asserted)]
         if case.visible.context.location is not None and manifest.coordinates is None:
             message = "it stands at a place, and suite.yaml does not say in which coordinates"
             place = ("visible", "context", "location")
@@ -311,6 +311,19 @@ def _gaps(case: Case, *, silent: bool) -> Iterator[_Gap]:
         yield "note", "no-oracle", ("truth",), "has no oracle dialogue: baseline:oracle cannot run it", ""
     if not truth.user.answers and truth.user.confirms is None and not silent:
         yield "note", "no-script", ("truth",), "has no scripted answers: the scripted user has no preferences", ""
+
+
+def _drafts(case: Case) -> Iterator[_Gap]:
+    """Give what of a case is proposed and accepted by no person yet."""
+    hint = "mapsat review SUITE shows it beside its evidence; until then no run counts the case"
+    for index, requirement in enumerate(case.truth.requirements):
+        if requirement.draft:
+            message = f"proposes {requirement.id} ({requirement.kind}): {shown(requirement.text)}"
+            yield "note", "draft", ("truth", "requirements", index), message, hint
+    for index, answer in enumerate(case.truth.user.answers):
+        if answer.draft:
+            message = f"proposes that the user answers {shown(answer.say)} when asked for {shown(answer.asked[0])}"
+            yield "note", "draft", ("truth", "user", "answers", index), message, hint
 
 
 def _unasserted(case: Case, asserted: Sequence[Asserted] | None) -> Iterator[_Gap]:

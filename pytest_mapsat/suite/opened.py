@@ -209,9 +209,13 @@ class Suite:
             with suppress(SuiteError):
                 yield from self.entries(path)
 
+    def accepted(self) -> Iterator[CaseEntry]:
+        """Yield the cases of all files that runs count: those that are no drafts."""
+        return (entry for entry in self.readable() if not entry.draft)
+
     def miscounted(self) -> Problem | None:
-        """Return that the suite has another number of cases than its manifest says; None where it has as many, or the manifest says none."""
-        number = sum(1 for _ in self.readable())
+        """Return that the suite has another number of cases, drafts apart, than its manifest says; None where it has as many, or the manifest says none."""
+        number = sum(1 for _ in self.accepted())
         if self.manifest.cases in (None, number):
             return None
         path, line = self.manifest_place("cases")
@@ -284,6 +288,9 @@ class Suite:
             found, listed = shown(getattr(case, differs)), shown(getattr(entry, differs))
             message = f"{differs}: found {found}, but the case was listed with {listed}"
             raise SuiteError(Problem(shown_path(entry.path), entry.line, message, "the file changed while it was used"))
+        if entry.draft != bool(case.truth.proposals):
+            message = f"it was listed as {'a draft' if entry.draft else 'no draft'}, and is another"
+            raise SuiteError(Problem(shown_path(entry.path), entry.line, message, 'write the plain "draft": true'))
         if errors := list(self._errors_of(case)):
             lines = self.lines_of(entry)
             raise SuiteError(*(placed(remark, entry.path, lines) for remark in errors[: limits.PROBLEMS]))

@@ -109,7 +109,7 @@ class TestSpecsOfOurOwn:
     def test_an_unknown_baseline_gets_a_suggestion(self, tmp_path):
         assert "did you mean 'silent'?" in refusal("baseline:silnt", tmp_path)
 
-    @pytest.mark.parametrize("name", ["silent", "constant", "oracle"])
+    @pytest.mark.parametrize("name", ["silent", "constant", "surface", "profile", "oracle"])
     def test_baselines_have_names(self, name, tmp_path):
         source = resolve_source(f"baseline:{name}", root=tmp_path)
         assert (source.kind, source.name, source.spec) == ("agent", name, f"baseline:{name}")

@@ -1,0 +1,443 @@
+"""The dialogues of the baselines ``surface`` and ``profile``: the oracle's search is played, and the first thing that does what is asked is proposed.
+
+``surface`` looks at what the query asks for alone, ``profile`` at what the profile says, too. Both are told the checks of these requirements, as the oracle is told all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, islice, product
+from typing import Any, NamedTuple
+
+from pytest_mapsat.agents import Dialogue
+from pytest_mapsat.judges import ChecksJudge, Context
+from pytest_mapsat.metrics import weight_of
+from pytest_mapsat.model import (
+    Case,
+    Entities,
+    Json,
+    JsonObject,
+    OracleTurn,
+    PlannedCall,
+    Requirement,
+    Step,
+    Tool,
+    Trajectory,
+    Turn,
+    canonical_json,
+    values_at,
+)
+from pytest_mapsat.reading import fold_phrase
+from pytest_mapsat.sandbox import distance_m, make_sandbox, named_items, point_of, tokens
+from pytest_mapsat.suite import Suite
+
+from .plain import play_oracle
+from .plain_answer import Told, joined, sentences_about
+
+#: The most choices of a case that are tried, and the most ways to make its calls.
+_MOST, _MOST_SETTINGS = 60, 24
+#: Two points are one place within so many metres.
+_SAME_M = 5.0
+_MOST_CHOSEN = 5
+
+
+def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
+    """Return what a baseline says and calls in a case.
+
+    Args:
+        case: the case.
+        suite: its suite.
+        kind: ``surface`` or ``profile``.
+
+    Raises:
+        MapsatError: the sandbox of the case cannot be made.
+    """
+    wanted = [requirement for requirement in case.truth.asked if requirement.leaves]
+    if not wanted or not case.truth.oracle:
+        return Dialogue((OracleTurn(say=case.visible.query),), {})
+    if kind == "profile":
+        wanted += [
+            requirement for requirement in case.truth.implicit if requirement.source == "profile" and requirement.leaves
+        ]
+    oracle = play_oracle(case, suite)
+    reply = _Search(case, suite, kind, wanted, oracle).best()
+    return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output)
+
+
+class _Thing:
+    """Something that a tool returned, by which later calls may name it."""
+
+    def __init__(self, declared: Entities, record: Mapping[str, Json]) -> None:
+        self.record = dict(record)
+        self.name = str(record.get(declared.name) or "")
+        self.id = str(record.get(declared.id) or "") if declared.id else ""
+        self.items = declared.items
+        kinds = {meaning.kind: path for path, meaning in declared.fields.items()}
+        ids = [path for path, meaning in declared.fields.items() if meaning.kind == "id"]
+        self.texts = {path: record.get(path) for path in filter(None, (declared.id, declared.name, *ids))}
+        lon, lat = record.get(kinds.get("lon", "")), record.get(kinds.get("lat", ""))
+        self.point = point_of(record.get(kinds["point"])) if "point" in kinds else point_of([lon, lat])
+
+    @property
+    def key(self) -> str:
+        """What it is known again by in other results."""
+        return self.id or fold_phrase(self.name)
+
+
+def _things_in(tool: Tool, result: Json) -> list[_Thing]:
+    return [
+        _Thing(declared, item)
+        for declared in tool.entities
+        if declared.sort != "leg"
+        for item in named_items(values_at(result, declared.items), declared.id or declared.name)
+    ]
+
+
+@dataclass
+class _Planned:
+    """A call of the oracle: ``uses``: the things of earlier calls that its arguments name; ``own``: those of its result that the oracle goes on with, the first ``count`` of them being proposed."""
+
+    call: PlannedCall
+    tool: Tool
+    result: Json
+    uses: list[_Thing] = field(default_factory=list)
+    own: list[_Thing] = field(default_factory=list)
+    count: int = 1
+
+
+class _Reply(NamedTuple):
+    calls: tuple[PlannedCall, ...]
+    steps: tuple[Step, ...]
+    things: tuple[_Thing, ...]
+    sentences: tuple[str, ...]
+    text: str
+    output: JsonObject
+    met: frozenset[str]
+
+
+#: How a setting makes calls: whether it makes those that search nothing, and the values of parameters, by tool and name; None: not given.
+_Setting = tuple[bool, dict[tuple[str, str], Json]]
+
+
+class _Search:
+    """The search for the first thing that meets some requirements."""
+
+    def __init__(self, case: Case, suite: Suite, kind: str, wanted: Sequence[Requirement], oracle: Trajectory) -> None:
+        self._case, self._suite, self._kind, self._wanted = case, suite, kind, wanted
+        truth = case.truth.model_copy(update={"requirements": tuple(wanted)})
+        self._narrow = case.model_copy(update={"truth": truth})
+        self._judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+        self._played: dict[str, tuple[Step, ...]] = {}
+        self._plan = _plan_of(case, suite, oracle)
+
+    def best(self) -> _Reply:
+        """Return the reply that proposes the first thing which meets all that the oracle's own thing meets in plain words, and says no more than that takes."""
+        setting, goal = self._settled()
+        reply = next((reply for reply in islice(self._replies(setting), _MOST) if reply.met >= goal.met), goal)
+        return self._shortened(reply, goal.met)
+
+    def _shortened(self, reply: _Reply, goal: frozenset[str]) -> _Reply:
+        """Return a reply without the sentences that the goal does not need, the greatest parts that can go first."""
+        size = len(reply.sentences) // 2
+        while size:
+            at = 0
+            while at < len(reply.sentences) > 1:
+                rest = (*reply.sentences[:at], *reply.sentences[at + size :])
+                shorter = self._said(reply, rest) if rest else None
+                if shorter is not None and shorter.met >= goal:
+                    reply = shorter
+                else:
+                    at += size
+            size //= 2
+        return reply
+
+    def _settled(self) -> tuple[_Setting, _Reply]:
+        """Return the plainest way to make the calls in which the oracle's own thing does best, and that reply."""
+        best: tuple[_Setting, _Reply] | None = None
+        for setting in islice(self._settings(), _MOST_SETTINGS):
+            for reply in islice(self._replies(setting, own=True), 1):
+                if best is None or self._worth(reply) > self._worth(best[1]):
+                    best = setting, reply
+            if best is not None and len(best[1].met) == len(self._wanted):
+                break
+        if best is None:
+            return (True, {}), self._said(_Reply((), (), (), (), "", {}, frozenset()), [self._case.visible.query])
+        return best
+
+    def _worth(self, reply: _Reply) -> tuple[int, float]:
+        """Return how many asked requirements a reply meets, and how much of the others."""
+        asked = sum(requirement.id in reply.met for requirement in self._case.truth.asked)
+        others = [requirement for requirement in self._wanted if requirement.kind != "asked"]
+        return asked, sum(weight_of(requirement) for requirement in others if requirement.id in reply.met)
+
+    def _settings(self) -> Iterator[_Setting]:
+        """Yield ways to make the calls, the plainest first: what the query does not say is left out, or is the first that the tool knows; last as the oracle makes them."""
+        dials: dict[tuple[str, str], list[Json]] = {}
+        for planned in self._plan:
+            for name, value in planned.call.arguments.items():
+                schema = planned.tool.parameters["properties"].get(name, {})
+                options = [] if name in planned.tool.parameters.get("required", ()) else [None]
+                options += self._in_order(planned.tool, name, schema.get("enum", [] if not options else [value]))
+                if options and (schema.get("enum") or schema.get("type") == "boolean"):
+                    dials.setdefault((planned.tool.name, name), options)
+        for *values, all_calls in product(*dials.values(), (False, True)):
+            yield bool(all_calls), dict(zip(dials, values, strict=True))
+        yield True, {}
+
+    def _in_order(self, tool: Tool, name: str, options: Sequence[Json]) -> list[Json]:
+        """Return the values of a parameter, those that the query has words for first."""
+        match = tool.match.get(name)
+        query = self._case.visible.query
+
+        def unsaid(option: Json) -> bool:
+            words = (str(option), *(match.synonyms.get(str(option), ()) if match else ()))
+            return not any(_stands_in(word, query) for word in words)
+
+        return sorted(options, key=unsaid)
+
+    def _replies(self, setting: _Setting, *, own: bool = False) -> Iterator[_Reply]:
+        """Yield the replies that propose the things of the results in their order; with ``own`` those of the oracle alone."""
+        for calls, chosen in self._walk(setting, 0, (), {}, own=own):
+            things = tuple(thing for at in chosen for thing in chosen[at] if thing.name)
+            steps = self._steps(calls)
+            reply = _Reply(calls, steps, things, (), "", self._output(calls, steps, chosen), frozenset())
+            told = [Told(thing.name, self._record(thing, steps)) for thing in things]
+            context = self._context(reply)
+            sentences = sentences_about(context, told, self._wanted, self._suite.vocabulary)
+            yield self._said(reply, sentences or [self._case.visible.query])
+
+    def _walk(
+        self,
+        setting: _Setting,
+        at: int,
+        calls: tuple[PlannedCall, ...],
+        chosen: dict[int, tuple[_Thing, ...]],
+        *,
+        own: bool,
+    ) -> Iterator[tuple[tuple[PlannedCall, ...], dict[int, tuple[_Thing, ...]]]]:
+        """Yield the calls for each choice among what they return, depth first."""
+        for index in range(at, len(self._plan)):
+            planned = self._plan[index]
+            call = self._call(planned, setting, chosen)
+            if call is None or call in calls:
+                continue
+            calls = (*calls, call)
+            if not planned.own:
+                continue
+            taken = {thing.key for things in chosen.values() for thing in things}
+            things = [
+                thing
+                for thing in _things_in(planned.tool, self._steps(calls)[-1].result)
+                if thing.items == planned.own[0].items and thing.key not in taken
+            ]
+            right = [thing.key for thing in planned.own[: planned.count]]
+            if own:  # in another way of travelling there may be other roads
+                things = sorted(things, key=lambda thing: right.index(thing.key) if thing.key in right else len(right))
+            choices: Iterator[tuple[_Thing, ...]] = combinations(things, min(planned.count, len(things)))
+            if own:
+                choices = islice(choices, 1)
+            for choice in choices:
+                yield from self._walk(setting, index + 1, calls, {**chosen, index: choice}, own=own)
+            return
+        yield calls, chosen
+
+    def _call(
+        self, planned: _Planned, setting: _Setting, chosen: Mapping[int, tuple[_Thing, ...]]
+    ) -> PlannedCall | None:
+        """Return a call of the oracle, made for what was chosen; None where it is not made."""
+        all_calls, dials = setting
+        reads_profile = planned.tool.profile
+        if reads_profile and self._kind == "surface":
+            return None
+        if not (all_calls or reads_profile or planned.own or planned.uses):
+            return None
+        swap: dict[str, _Thing | None] = {}
+        for index, things in chosen.items():
+            own = self._plan[index].own
+            swap |= dict(zip((thing.key for thing in own), (*things, *[None] * len(own)), strict=False))
+        if any(swap.get(thing.key, thing) is None for thing in planned.uses):
+            return None
+        pairs = [(thing, new) for thing in planned.uses if (new := swap.get(thing.key)) is not None]
+        arguments = {
+            name: dials.get((planned.tool.name, name), _swapped(value, pairs))
+            for name, value in _with_points(planned.call.arguments, planned.tool, pairs).items()
+        }
+        arguments = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or (planned.tool.name, name) not in dials
+        }
+        return PlannedCall(tool=planned.call.tool, arguments=arguments)
+
+    def _steps(self, calls: Sequence[PlannedCall]) -> tuple[Step, ...]:
+        """Return the steps of calls in a fresh sandbox."""
+        name = canonical_json([[call.tool, call.arguments] for call in calls])
+        if name not in self._played:
+            sandbox = make_sandbox(self._case, self._suite)
+            self._played[name] = tuple(
+                sandbox.call(call.tool, call.arguments).step(call.tool, call.arguments, f"call_{number}")
+                for number, call in enumerate(calls, start=1)
+            )
+        return self._played[name]
+
+    def _record(self, thing: _Thing, steps: Sequence[Step]) -> dict[str, Json]:
+        """Return all that the results say of a thing, by field."""
+        record: dict[str, Json] = {}
+        for step in steps:
+            for other in (
+                _things_in(self._suite.tools[step.tool], step.result) if step.tool in self._suite.tools else ()
+            ):
+                if other.key == thing.key:
+                    record |= other.record
+        return record
+
+    def _output(
+        self, calls: Sequence[PlannedCall], steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]
+    ) -> JsonObject:
+        """Return the oracle's structured output with the values of what was chosen in place of those of the oracle's own."""
+        del calls
+        pairs = [pair for index, things in chosen.items() for pair in zip(self._plan[index].own, things, strict=False)]
+        full = [(self._own_record(old), self._record(new, steps)) for old, new in pairs]
+
+        def valued(key: str, value: Json) -> Json:
+            for old, new in full:
+                fields = [key, *old] if key in old else [*old]
+                field_of = next((name for name in fields if old[name] == value and name in new), None)
+                if field_of is not None:
+                    return new[field_of]
+            return _swapped(value, pairs)
+
+        def filled(value: Json, key: str = "") -> Json:
+            if isinstance(value, dict):
+                return {name: filled(part, name) for name, part in value.items()}
+            return [filled(part, key) for part in value] if isinstance(value, list) else valued(key, value)
+
+        output = filled(self._case.truth.output)
+        return output if isinstance(output, dict) else {}
+
+    def _own_record(self, thing: _Thing) -> dict[str, Json]:
+        record: dict[str, Json] = {}
+        for planned in self._plan:
+            for other in _things_in(planned.tool, planned.result):
+                if other.key == thing.key:
+                    record |= other.record
+        return record
+
+    def _trajectory(self, reply: _Reply) -> Trajectory:
+        turns = (
+            Turn(role="user", text=self._case.visible.query),
+            Turn(role="agent", text=reply.text, steps=reply.steps, output=reply.output or None),
+        )
+        return Trajectory(case=self._case.id, turns=turns, setup=self._setup)
+
+    @cached_property
+    def _setup(self) -> Any:
+        return make_sandbox(self._case, self._suite).setup
+
+    def _context(self, reply: _Reply) -> Context:
+        return self._judge.context(self._narrow, self._trajectory(reply))
+
+    def _said(self, reply: _Reply, sentences: Sequence[str]) -> _Reply:
+        """Return a reply in other sentences, with what it meets."""
+        reply = reply._replace(sentences=tuple(sentences), text=joined(sentences, self._case))
+        labels = self._judge.judge(self._narrow, self._trajectory(reply)).labels
+        return reply._replace(met=frozenset(label.requirement for label in labels if label.value == 1))
+
+
+def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
+    """Return the calls of an oracle dialogue, with what each finds and uses of what was found before."""
+    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+    standings = judge.context(case, oracle).standings("last")
+    order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
+    plan: list[_Planned] = []
+    known: dict[str, tuple[_Thing, _Planned]] = {}
+    for step in oracle.calls:
+        if step.tool not in suite.tools:
+            continue
+        call = PlannedCall(tool=step.tool, arguments=step.arguments)
+        planned = _Planned(call, suite.tools[step.tool], step.result if step.status == "ok" else None)
+        for thing, owner in known.values():
+            if _names(step.arguments, planned.tool, thing, case):
+                planned.uses.append(thing)
+                owner.own.append(thing)
+        for thing in _things_in(planned.tool, planned.result):
+            if thing.key and thing.key not in known:
+                known[thing.key] = (thing, planned)
+        plan.append(planned)
+    for thing, owner in known.values():
+        if fold_phrase(thing.name) in order:
+            owner.own.append(thing)
+    for planned in plan:
+        together = [sum(thing in other.uses for thing in planned.own) for other in plan]
+        names = {fold_phrase(thing.name): thing for thing in reversed(planned.own) if fold_phrase(thing.name) in order}
+        named = sorted(names.values(), key=lambda thing: order[fold_phrase(thing.name)])
+        planned.own = list({id(thing): thing for thing in (*named, *planned.own)}.values())
+        planned.count = min(_MOST_CHOSEN, len(named) or max([1, *together]))
+    return plan
+
+
+def _names(arguments: JsonObject, tool: Tool, thing: _Thing, case: Case) -> bool:
+    """Return whether arguments name a thing, by id, name or place, that is not just where the user is."""
+    here = case.visible.context.location
+    pairs = [(thing, thing)]
+    if thing.point and here and distance_m(*thing.point, here.lon, here.lat) <= _SAME_M:
+        pairs = []
+    texts = {value for value in thing.texts.values() if isinstance(value, str)}
+    return any(value in texts for value in _scalars(arguments)) or any(
+        _is_at(value, old)
+        for old, _ in pairs
+        for value in (*_scalars(arguments), *_point_pairs(arguments, tool).values())
+    )
+
+
+def _scalars(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(part)
+    else:
+        yield value
+
+
+def _point_pairs(arguments: JsonObject, tool: Tool) -> dict[tuple[str, str], list[Json]]:
+    """Return the points that two parameters of a call make together, by their names."""
+    pairs = [(name, match.pair) for name, match in tool.match.items() if match.pair]
+    return {(lon, lat): [arguments[lon], arguments[lat]] for lon, lat in pairs if lon in arguments and lat in arguments}
+
+
+def _is_at(value: Json, thing: _Thing) -> bool:
+    if thing.point is None or not isinstance(value, list | str) or (isinstance(value, str) and "," not in value):
+        return False
+    point = point_of(value)
+    return point is not None and distance_m(*point, *thing.point) <= _SAME_M
+
+
+def _with_points(arguments: JsonObject, tool: Tool, pairs: Sequence[tuple[_Thing, _Thing]]) -> JsonObject:
+    """Return arguments in which two parameters that make the point of an old thing make that of the new one."""
+    moved = dict(arguments)
+    for (lon, lat), point in _point_pairs(arguments, tool).items():
+        new = next((new for old, new in pairs if _is_at(point, old) and new.point), None)
+        if new is not None and new.point is not None:
+            moved[lon], moved[lat] = new.point
+    return moved
+
+
+def _swapped(value: Json, pairs: Sequence[tuple[_Thing, _Thing]]) -> Json:
+    """Return data in which ids, names and points of old things are those of the new ones."""
+    if isinstance(value, dict):
+        return {key: _swapped(part, pairs) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_swapped(part, pairs) for part in value]
+    for old, new in pairs if isinstance(value, str) else ():
+        path = next((path for path, text in old.texts.items() if text == value), None)
+        if path is not None:
+            return new.texts.get(path, value)
+        if _is_at(value, old) and new.point is not None:
+            return f"{new.point[0]},{new.point[1]}"
+    return value
+
+
+def _stands_in(word: str, text: str) -> bool:
+    """Return whether a text has a word, or each word of several; a Chinese one wherever it stands."""
+    return {*tokens(word)} <= {*tokens(text)} if word.isascii() else word in text
