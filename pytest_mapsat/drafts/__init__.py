@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
+from .log_suite import LogReport, build_from_logs
+from .logs import missing_files
 
-__all__ = ["Candidate", "Conversation", "Line", "requirement_of"]
+__all__ = ["Candidate", "Conversation", "Line", "LogReport", "build_from_logs", "missing_files", "requirement_of"]

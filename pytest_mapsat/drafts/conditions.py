@@ -15,7 +15,26 @@ from .logs import Place
 
 #: What is listed of a place and is no attribute: what tells it from all others, and what the query decides.
 _NO_ATTRIBUTES = frozenset(
-    "id name kind city lon lat point address phone tel telephone email url website description summary alias aliases".split()
+    {
+        "id",
+        "name",
+        "kind",
+        "city",
+        "lon",
+        "lat",
+        "point",
+        "address",
+        "phone",
+        "tel",
+        "telephone",
+        "email",
+        "url",
+        "website",
+        "description",
+        "summary",
+        "alias",
+        "aliases",
+    }
 )
 _LONGEST_TEXT = 60
 _LATE = ("21:30", "23:30")
@@ -82,22 +101,23 @@ class Condition:
     def fits(self, place: Place, choice: Choice) -> bool:
         """Return whether a place fits it in the circumstances of a choice."""
         value = place.row.get(self.field)
-        match self.sort:
-            case "is":
-                return type(value) is type(self.value) and value == self.value
-            case "has":
-                return isinstance(value, list) and self.value in value
-            case "least":
-                return is_figure(value) and value >= self.value  # type: ignore[operator]
-            case "most":
-                return is_figure(value) and value <= self.value  # type: ignore[operator]
-            case "open_at" | "open_then":
-                return _open(value, str(self.value) if self.sort == "open_at" else choice.clock)
-            case "within_m":
-                apart = metres(choice, place)
-                return apart is not None and apart <= float(self.value or 0)
-            case "mode":
-                return choice.mode == self.value
+        if self.sort in ("open_at", "open_then"):
+            return _open(value, str(self.value) if self.sort == "open_at" else choice.clock)
+        if self.sort == "within_m":
+            apart = metres(choice, place)
+            return apart is not None and apart <= float(self.value or 0)
+        if self.sort == "mode":
+            return choice.mode == self.value
+        if self.sort == "has":
+            return isinstance(value, list) and self.value in value
+        if self.sort == "is":
+            return type(value) is type(self.value) and value == self.value
+        return self._bounds(value)
+
+    def _bounds(self, value: Json) -> bool:
+        if not is_figure(value):
+            return False
+        return bool(value >= self.value if self.sort == "least" else value <= self.value)
 
     def where(self, clock: str, point: tuple[float, float] | None) -> JsonObject:
         """Return it as the matches of a check, by field, for a case at a time of day and a point."""

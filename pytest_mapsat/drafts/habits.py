@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
@@ -93,8 +93,8 @@ class Habit:
         rate = (early + 1) / (half + 2)
         likelier = 0.0
         for kept, share in zip(self.kept[-half:], self.shares[-half:], strict=True):
-            share = min(max(share, 0.01), 0.99)
-            likelier += log(share / rate) if kept else log((1 - share) / (1 - rate))
+            by_chance = min(max(share, 0.01), 0.99)
+            likelier += log(by_chance / rate) if kept else log((1 - by_chance) / (1 - rate))
         return not late or likelier > _ENDED
 
 

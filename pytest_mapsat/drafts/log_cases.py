@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from pytest_mapsat.model import (
     Case,
@@ -51,6 +52,15 @@ class MadeCase:
     case: Case
     left_out: tuple[LeftOut, ...]
     later_only: tuple[Condition, ...]
+
+
+class _Root(NamedTuple):
+    """The query of a case: its session, its event, its language, and the id of the case."""
+
+    session: Session
+    query: Event
+    language: str
+    id: str
 
 
 @dataclass
@@ -135,7 +145,10 @@ class CaseMaker:
             if not made and doubtful is not None:
                 made.append(doubtful)
                 number += 1
-            yield from made or [why]
+            if made:
+                yield from made
+            else:
+                yield why
 
     # -- identify
 
@@ -178,7 +191,8 @@ class CaseMaker:
             candidate = self._candidate(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
             requirements.append(_requirement(habit.condition, candidate, draft=not fits))
-        case = self._written(user, session, query, requirements, right, number, language)
+        root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
+        case = self._written(user, root, requirements, right)
         return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits))
 
     def _later_only(self, session: Session, user: UserSessions, habits: Sequence[Habit]) -> tuple[Condition, ...]:
@@ -296,16 +310,8 @@ class CaseMaker:
 
     # -- write
 
-    def _written(
-        self,
-        user: UserSessions,
-        session: Session,
-        query: Event,
-        requirements: Sequence[Requirement],
-        right: Place,
-        number: int,
-        language: str,
-    ) -> Case:
+    def _written(self, user: UserSessions, root: _Root, requirements: Sequence[Requirement], right: Place) -> Case:
+        session, query, language, id_ = root
         uid = user.log.uid
         history = tuple(_in_words(event, self._places, language) for event in session.events[: session.query_at])
         filters = tuple(_in_words(event, self._places, language) for event in session.filters if event.at >= query.at)
@@ -326,7 +332,7 @@ class CaseMaker:
             locale="zh-CN" if language == "zh" else "en",
         )
         return Case(
-            id=f"{_safe(uid)}-{number}",
+            id=id_,
             language=language,
             attributes={"kind": session.kind},
             visible=Visible(query=query.text, context=context),

@@ -20,7 +20,28 @@ from .logs import Log, Place, open_log
 
 _SHOWN_AT_MOST = 20
 #: Words of a search that may be missing in what is found.
-_ABSENT = "a an the me find some any near nearby nearest around here please 附近 附近的 找 一家 一个 有没有 的".split()
+_ABSENT = [
+    "a",
+    "an",
+    "the",
+    "me",
+    "find",
+    "some",
+    "any",
+    "near",
+    "nearby",
+    "nearest",
+    "around",
+    "here",
+    "please",
+    "附近",
+    "附近的",
+    "找",
+    "一家",
+    "一个",
+    "有没有",
+    "的",
+]
 #: What a column of a catalogue means where its name says so; others are told apart by their values.
 _BY_NAME: dict[str, JsonObject | str] = {
     "rating": "rating",
@@ -148,6 +169,7 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int | Non
             version="1",
             license="LicenseRef-own-logs",
             schema_version=SUITE_SCHEMA,
+            coordinates="wgs84",
             description="Cases out of logs of behaviour.",
         )
         write_manifest(suite / "suite.yaml", manifest)
@@ -174,8 +196,8 @@ def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) ->
     words = [{"sort": kind, "words": [kind.replace("_", " ")]} for kind in kinds if "_" in kind]
     _write_rows(folder / "places.jsonl", map(_row, log.places.values()))
     _write_rows(folder / "words.jsonl", [*words, {"absent": _ABSENT}])
-    # What users did stands in the cases, each as far as its query.
-    _write_rows(folder / "activities.jsonl", [])
+    # What users did stands in the cases, each as far as its query: the table itself only has the columns.
+    _write_rows(folder / "activities.jsonl", [{"uid": "", "visits": [], "searches": []}])
     if profiles:
         _write_rows(folder / "users.jsonl", (profiles[uid] for uid in sorted(profiles)))
 

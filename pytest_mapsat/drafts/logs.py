@@ -294,10 +294,9 @@ def _moment(line: Problem, value: Json) -> tuple[float, str]:
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value.strip())
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            time = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
         else:
-            raise TypeError
+            seconds = float("nan") if value is None or isinstance(value, bool) else float(value)
+            time = datetime.fromtimestamp(seconds / 1000 if seconds > _MILLISECONDS else seconds, UTC)
         at = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError, OSError):
         raise _wrong(line, f"at is {shown(value)}, expected a time such as 2026-03-01T18:22:00+08:00") from None

@@ -99,7 +99,7 @@ def made_logs(
         language = languages[number % len(languages)]
         uid = f"u-{number}"
         made.habits[uid] = habits = list(_habits(rng, number, language, habits_each))
-        made.events += _chain(rng, uid, habits, rows[language], language, choices, shown=shown)
+        made.events += _chain(rng, uid, habits, rows[language], language, choices=choices, shown=shown)
     _write(folder / "places.jsonl", made.places.values())
     _write(folder / "users.jsonl", ({"uid": uid, "home": "somewhere"} for uid in made.habits))
     write_events(folder, made.events)
@@ -134,8 +134,8 @@ def _chain(
     habits: Sequence[Habit],
     places: Sequence[dict],
     language: str,
-    choices: int,
     *,
+    choices: int,
     shown: bool,
 ) -> Iterator[dict]:
     """Give the events of one user: a search, some views, and what is taken, ``choices`` times for each kind that has habits of its own."""
@@ -146,7 +146,7 @@ def _chain(
         visits = [(KINDS[language][turn % len(KINDS[language])], turn / choices) for turn in range(choices)]
     now = datetime(2026, 1, 3, 9, tzinfo=_ZONE)
     for kind, when in visits:
-        now += timedelta(hours=rng.uniform(5, 40))
+        now += timedelta(minutes=rng.randrange(300, 2400))
         active = [habit for habit in habits if habit.kind in ("", kind) and habit.first <= when < habit.last]
         of_kind = [place for place in places if place["kind"] == kind]
         offer = rng.sample(of_kind, 12) if shown else of_kind
