@@ -5,88 +5,54 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
-from pytest_mapsat.reply import Reply
+from pytest_mapsat.reply import Reply as Reply
 
-from .baselines import BaselineSource, Dialogue
-from .callables import EventLoop, shutdown
-from .live_spans import EpisodeSpans, spans_heard, told_by_spans
-from .memory import (
-    MEMORY_METHODS,
-    MEMORY_PROMPTS,
-    Memory,
-    MemorySource,
-    memory_asks_model,
-    memory_fault,
-    open_memory,
-    recollection,
-    spent_on,
-)
-from .models import AGENT_PROMPTS
-from .recorded import RecordedSource, open_recorded
-from .resolve import load, names_own_code, resolve_source, source_of
-from .returned import FORM_PROMPT, AgentFault, as_json, describe, form_of, form_request, scrubbed, with_data
-from .source import (
-    MODEL_KINDS,
-    SERVICE_SCHEMES,
-    AgentSource,
-    Conversation,
-    KeptAgent,
-    Session,
-    Source,
-    SourceElsewhere,
-    context_of,
-    session_id,
-)
+from .baselines import BaselineSource as BaselineSource
+from .baselines import Dialogue as Dialogue
+from .callables import EventLoop as EventLoop
+from .callables import shutdown as shutdown
+from .live_spans import EpisodeSpans as EpisodeSpans
+from .live_spans import spans_heard as spans_heard
+from .live_spans import told_by_spans as told_by_spans
+from .memory import MEMORY_METHODS as MEMORY_METHODS
+from .memory import MEMORY_PROMPTS as MEMORY_PROMPTS
+from .memory import Memory as Memory
+from .memory import MemorySource as MemorySource
+from .memory import memory_asks_model as memory_asks_model
+from .memory import memory_fault as memory_fault
+from .memory import open_memory as open_memory
+from .memory import recollection as recollection
+from .memory import spent_on as spent_on
+from .models import AGENT_PROMPTS as AGENT_PROMPTS
+from .recorded import RecordedSource as RecordedSource
+from .recorded import open_recorded as open_recorded
+from .recorded import recorded_dialogues as recorded_dialogues
+from .resolve import load as load
+from .resolve import names_own_code as names_own_code
+from .resolve import resolve_source as resolve_source
+from .resolve import source_of as source_of
+from .returned import FORM_PROMPT as FORM_PROMPT
+from .returned import AgentFault as AgentFault
+from .returned import as_json as as_json
+from .returned import describe as describe
+from .returned import form_of as form_of
+from .returned import form_request as form_request
+from .returned import scrubbed as scrubbed
+from .returned import with_data as with_data
+from .source import MODEL_KINDS as MODEL_KINDS
+from .source import SERVICE_SCHEMES as SERVICE_SCHEMES
+from .source import AgentSource as AgentSource
+from .source import Conversation as Conversation
+from .source import KeptAgent as KeptAgent
+from .source import Session as Session
+from .source import Source as Source
+from .source import SourceElsewhere as SourceElsewhere
+from .source import context_of as context_of
+from .source import session_id as session_id
+from .span_dialogues import span_trajectory as span_trajectory
 
 if TYPE_CHECKING:
-    from .tool_server import ToolServer, serve_stdio, serve_tools
+    from .tool_server import ToolServer as ToolServer
+    from .tool_server import serve_stdio as serve_stdio
 else:
-    __getattr__ = fetched(__name__, {"tool_server": ("ToolServer", "serve_stdio", "serve_tools")})
-
-__all__ = [
-    "AGENT_PROMPTS",
-    "FORM_PROMPT",
-    "MEMORY_METHODS",
-    "MEMORY_PROMPTS",
-    "MODEL_KINDS",
-    "SERVICE_SCHEMES",
-    "AgentFault",
-    "AgentSource",
-    "BaselineSource",
-    "Conversation",
-    "Dialogue",
-    "EpisodeSpans",
-    "EventLoop",
-    "KeptAgent",
-    "Memory",
-    "MemorySource",
-    "RecordedSource",
-    "Reply",
-    "Session",
-    "Source",
-    "SourceElsewhere",
-    "ToolServer",
-    "as_json",
-    "context_of",
-    "describe",
-    "form_of",
-    "form_request",
-    "load",
-    "memory_asks_model",
-    "memory_fault",
-    "names_own_code",
-    "open_memory",
-    "open_recorded",
-    "recollection",
-    "resolve_source",
-    "scrubbed",
-    "serve_stdio",
-    "serve_tools",
-    "session_id",
-    "shutdown",
-    "source_of",
-    "spans_heard",
-    "spent_on",
-    "told_by_spans",
-    "with_data",
-]
+    __getattr__ = fetched(__name__, {"tool_server": ("ToolServer", "serve_stdio")})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .channel import Limits, Remembering
-from .dialogue import run_episode, without_sandbox
-from .threads import leave_behind, shutdown
-
-__all__ = ["Limits", "Remembering", "leave_behind", "run_episode", "shutdown", "without_sandbox"]
+from .channel import Limits as Limits
+from .dialogue import run_episode as run_episode
+from .dialogue import without_sandbox as without_sandbox
+from .threads import leave_behind as leave_behind
+from .threads import shutdown as shutdown

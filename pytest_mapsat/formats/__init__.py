@@ -2,113 +2,72 @@
 
 from __future__ import annotations
 
-from . import limits
-from .dialogues import (
-    Layout,
-    PublishedCall,
-    PublishedDialogue,
-    PublishedMessage,
-    layout_of,
-    layouts,
-    read_dialogues,
-)
-from .files import (
-    READ_ERRORS,
-    RawLine,
-    content_digest,
-    open_bytes,
-    printable,
-    read_bytes,
-    read_lines,
-    replacing,
-    require_file,
-    shown_path,
-    umask,
-    unreadable,
-)
-from .journal import Journal, Place, is_journal, read_journal
-from .located import DataPath, Lines, Located, dotted, validate
-from .nouns import Placed, append_lines, document_of, noun_of, read_calibration, read_nouns, signed
-from .otlp import Span
-from .plain_data import (
-    TableRow,
-    check_columns,
-    json_elements,
-    located_json,
-    parse_json,
-    parse_json_line,
-    parse_literal,
-    parse_yaml,
-    read_csv,
-    scalar,
-)
-from .redaction import MARK, Secrets, is_obvious, redacted, without_secrets
-from .run_file import is_complete_run, read_cards, read_run, save_run, scorecard_line, with_attempt, write_run
-from .spans import SpanCall, SpanDialogue, SpanTurn, conversation_of, read_spans
-
-__all__ = [
-    "MARK",
-    "READ_ERRORS",
-    "DataPath",
-    "Journal",
-    "Layout",
-    "Lines",
-    "Located",
-    "Place",
-    "Placed",
-    "PublishedCall",
-    "PublishedDialogue",
-    "PublishedMessage",
-    "RawLine",
-    "Secrets",
-    "Span",
-    "SpanCall",
-    "SpanDialogue",
-    "SpanTurn",
-    "TableRow",
-    "append_lines",
-    "check_columns",
-    "content_digest",
-    "conversation_of",
-    "document_of",
-    "dotted",
-    "is_complete_run",
-    "is_journal",
-    "is_obvious",
-    "json_elements",
-    "layout_of",
-    "layouts",
-    "limits",
-    "located_json",
-    "noun_of",
-    "open_bytes",
-    "parse_json",
-    "parse_json_line",
-    "parse_literal",
-    "parse_yaml",
-    "printable",
-    "read_bytes",
-    "read_calibration",
-    "read_cards",
-    "read_csv",
-    "read_dialogues",
-    "read_journal",
-    "read_lines",
-    "read_nouns",
-    "read_run",
-    "read_spans",
-    "redacted",
-    "replacing",
-    "require_file",
-    "save_run",
-    "scalar",
-    "scorecard_line",
-    "shown_path",
-    "signed",
-    "umask",
-    "unreadable",
-    "validate",
-    "with_attempt",
-    "without_secrets",
-    "write_run",
-]
+from . import limits as limits
+from .dialogues import PublishedCall as PublishedCall
+from .dialogues import PublishedDialogue as PublishedDialogue
+from .dialogues import PublishedMessage as PublishedMessage
+from .dialogues import layout_of as layout_of
+from .dialogues import layouts as layouts
+from .dialogues import read_dialogues as read_dialogues
+from .files import READ_ERRORS as READ_ERRORS
+from .files import RawLine as RawLine
+from .files import content_digest as content_digest
+from .files import open_bytes as open_bytes
+from .files import printable as printable
+from .files import read_bytes as read_bytes
+from .files import read_lines as read_lines
+from .files import replacing as replacing
+from .files import require_file as require_file
+from .files import shown_path as shown_path
+from .files import umask as umask
+from .files import unreadable as unreadable
+from .journal import Journal as Journal
+from .journal import Place as Place
+from .journal import is_journal as is_journal
+from .journal import read_journal as read_journal
+from .located import DataPath as DataPath
+from .located import Lines as Lines
+from .located import Located as Located
+from .located import dotted as dotted
+from .located import validate as validate
+from .messages import Message as Message
+from .messages import Unknown as Unknown
+from .messages import data_of as data_of
+from .messages import read_messages as read_messages
+from .nouns import Placed as Placed
+from .nouns import append_lines as append_lines
+from .nouns import document_of as document_of
+from .nouns import noun_of as noun_of
+from .nouns import read_calibration as read_calibration
+from .nouns import read_nouns as read_nouns
+from .nouns import signed as signed
+from .otlp import Span as Span
+from .personal import PersonalData as PersonalData
+from .personal import PersonalDatum as PersonalDatum
+from .plain_data import TableRow as TableRow
+from .plain_data import check_columns as check_columns
+from .plain_data import json_elements as json_elements
+from .plain_data import located_json as located_json
+from .plain_data import parse_json as parse_json
+from .plain_data import parse_json_line as parse_json_line
+from .plain_data import parse_literal as parse_literal
+from .plain_data import parse_yaml as parse_yaml
+from .plain_data import read_csv as read_csv
+from .plain_data import scalar as scalar
+from .redaction import MARK as MARK
+from .redaction import Secrets as Secrets
+from .redaction import is_obvious as is_obvious
+from .redaction import redacted as redacted
+from .redaction import without_secrets as without_secrets
+from .run_file import is_complete_run as is_complete_run
+from .run_file import read_cards as read_cards
+from .run_file import read_run as read_run
+from .run_file import save_run as save_run
+from .run_file import scorecard_line as scorecard_line
+from .run_file import with_attempt as with_attempt
+from .run_file import write_run as write_run
+from .spans import SpanCall as SpanCall
+from .spans import SpanDialogue as SpanDialogue
+from .spans import SpanTurn as SpanTurn
+from .spans import conversation_of as conversation_of
+from .spans import read_spans as read_spans

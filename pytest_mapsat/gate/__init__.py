@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from .compare import compare, false_alarms
-from .decide import Coverage, decide, parse_allowance
-from .likeness import Side, likeness, slim, without_turns
-from .rules import EACH_CASE, Ceiling, Drop, Threshold, gated, parse_drops, parse_thresholds
-
-__all__ = [
-    "EACH_CASE",
-    "Ceiling",
-    "Coverage",
-    "Drop",
-    "Side",
-    "Threshold",
-    "compare",
-    "decide",
-    "false_alarms",
-    "gated",
-    "likeness",
-    "parse_allowance",
-    "parse_drops",
-    "parse_thresholds",
-    "slim",
-    "without_turns",
-]
+from .compare import compare as compare
+from .compare import false_alarms as false_alarms
+from .decide import Coverage as Coverage
+from .decide import decide as decide
+from .decide import parse_allowance as parse_allowance
+from .likeness import Side as Side
+from .likeness import likeness as likeness
+from .likeness import slim as slim
+from .likeness import without_turns as without_turns
+from .rules import EACH_CASE as EACH_CASE
+from .rules import Ceiling as Ceiling
+from .rules import Drop as Drop
+from .rules import Threshold as Threshold
+from .rules import gated as gated
+from .rules import parse_drops as parse_drops
+from .rules import parse_thresholds as parse_thresholds

@@ -6,29 +6,33 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .calibration import calibrate, colour
-from .claims import Judged
-from .context import Context
-from .evidence import KnownFigure
-from .findings import Finding, match_in_words
-from .judge import (
-    ChecksJudge,
-    DialogueKey,
-    Judge,
-    LabelsOfPeople,
-    PeopleFirst,
-    asks_model,
-    default_votes,
-    make_judge,
-    people_first,
-)
-from .labels import all_unevaluated, evaluate, is_level, unevaluated, unjudgeable
-from .python_check import Call, Episode
+from .calibration import calibrate as calibrate
+from .calibration import colour as colour
+from .claims import Judged as Judged
+from .context import Context as Context
+from .evidence import KnownFigure as KnownFigure
+from .findings import Finding as Finding
+from .findings import match_in_words as match_in_words
+from .judge import ChecksJudge as ChecksJudge
+from .judge import DialogueKey as DialogueKey
+from .judge import Judge as Judge
+from .judge import LabelsOfPeople as LabelsOfPeople
+from .judge import asks_model as asks_model
+from .judge import default_votes as default_votes
+from .judge import make_judge as make_judge
+from .judge import people_first as people_first
+from .labels import all_unevaluated as all_unevaluated
+from .labels import evaluate as evaluate
+from .labels import is_level as is_level
+from .labels import unevaluated as unevaluated
+from .labels import unjudgeable as unjudgeable
+from .python_check import Call as Call
+from .python_check import Episode as Episode
 
 if TYPE_CHECKING:
-    from .llm_judge import ModelJudge
-    from .llm_request import BESIDE_PROMPTS, PROMPTS
-    from .recorded import RecordedJudge
+    from .llm_request import BESIDE_PROMPTS as BESIDE_PROMPTS
+    from .llm_request import PROMPTS as PROMPTS
+    from .recorded import RecordedJudge as RecordedJudge
 else:
     __getattr__ = fetched(
         __name__,
@@ -38,33 +42,3 @@ else:
             "recorded": ("RecordedJudge",),
         },
     )
-
-__all__ = [
-    "BESIDE_PROMPTS",
-    "PROMPTS",
-    "Call",
-    "ChecksJudge",
-    "Context",
-    "DialogueKey",
-    "Episode",
-    "Finding",
-    "Judge",
-    "Judged",
-    "KnownFigure",
-    "LabelsOfPeople",
-    "ModelJudge",
-    "PeopleFirst",
-    "RecordedJudge",
-    "all_unevaluated",
-    "asks_model",
-    "calibrate",
-    "colour",
-    "default_votes",
-    "evaluate",
-    "is_level",
-    "make_judge",
-    "match_in_words",
-    "people_first",
-    "unevaluated",
-    "unjudgeable",
-]

@@ -5,105 +5,53 @@ Pure functions; nothing here knows what a place is, reads a file or asks a model
 
 from __future__ import annotations
 
-from .aggregate import (
-    CaseRow,
-    PassRule,
-    case_rows,
-    cluster_of,
-    group,
-    memberships,
-    pass_all,
-    pass_at,
-    span_of,
-    summarise,
-    trial_outcome,
-)
-from .measures import (
-    Measure,
-    Reading,
-    any_of,
-    between,
-    index_labels,
-    not_applicable,
-    product,
-    read_label,
-    read_labels,
-    share_of,
-    weighted_share,
-)
-from .metric_set import MSB, Given, MetricInput, MetricSet, gather_metric_sets, metric_sets_named
-from .satisfaction import (
-    DEFAULT_WEIGHTS,
-    WeightTable,
-    cost_efficiency,
-    explicit_completion,
-    faithfulness,
-    implicit_satisfaction,
-    interaction_efficiency,
-    tool_selection,
-    weight_of,
-)
-from .scoring import PASS_RATE, SOURCE_ATTRIBUTE, achieved, item_outcome, score
-from .statistics import (
-    LEVEL,
-    bootstrap_interval,
-    bootstrap_intervals,
-    clustered,
-    cohen_kappa,
-    kappa_interval,
-    votes_agree,
-    wilson_interval,
-)
-
-__all__ = [
-    "DEFAULT_WEIGHTS",
-    "LEVEL",
-    "MSB",
-    "PASS_RATE",
-    "SOURCE_ATTRIBUTE",
-    "CaseRow",
-    "Given",
-    "Measure",
-    "MetricInput",
-    "MetricSet",
-    "PassRule",
-    "Reading",
-    "WeightTable",
-    "achieved",
-    "any_of",
-    "between",
-    "bootstrap_interval",
-    "bootstrap_intervals",
-    "case_rows",
-    "cluster_of",
-    "clustered",
-    "cohen_kappa",
-    "cost_efficiency",
-    "explicit_completion",
-    "faithfulness",
-    "gather_metric_sets",
-    "group",
-    "implicit_satisfaction",
-    "index_labels",
-    "interaction_efficiency",
-    "item_outcome",
-    "kappa_interval",
-    "memberships",
-    "metric_sets_named",
-    "not_applicable",
-    "pass_all",
-    "pass_at",
-    "product",
-    "read_label",
-    "read_labels",
-    "score",
-    "share_of",
-    "span_of",
-    "summarise",
-    "tool_selection",
-    "trial_outcome",
-    "votes_agree",
-    "weight_of",
-    "weighted_share",
-    "wilson_interval",
-]
+from .aggregate import CaseRow as CaseRow
+from .aggregate import PassRule as PassRule
+from .aggregate import case_rows as case_rows
+from .aggregate import cluster_of as cluster_of
+from .aggregate import group as group
+from .aggregate import memberships as memberships
+from .aggregate import pass_all as pass_all
+from .aggregate import pass_at as pass_at
+from .aggregate import span_of as span_of
+from .aggregate import summarise as summarise
+from .aggregate import trial_outcome as trial_outcome
+from .measures import Measure as Measure
+from .measures import Reading as Reading
+from .measures import any_of as any_of
+from .measures import between as between
+from .measures import index_labels as index_labels
+from .measures import not_applicable as not_applicable
+from .measures import product as product
+from .measures import read_label as read_label
+from .measures import read_labels as read_labels
+from .measures import share_of as share_of
+from .measures import weighted_share as weighted_share
+from .metric_set import MSB as MSB
+from .metric_set import Given as Given
+from .metric_set import MetricInput as MetricInput
+from .metric_set import MetricSet as MetricSet
+from .metric_set import gather_metric_sets as gather_metric_sets
+from .metric_set import metric_sets_named as metric_sets_named
+from .satisfaction import DEFAULT_WEIGHTS as DEFAULT_WEIGHTS
+from .satisfaction import WeightTable as WeightTable
+from .satisfaction import cost_efficiency as cost_efficiency
+from .satisfaction import explicit_completion as explicit_completion
+from .satisfaction import faithfulness as faithfulness
+from .satisfaction import implicit_satisfaction as implicit_satisfaction
+from .satisfaction import interaction_efficiency as interaction_efficiency
+from .satisfaction import tool_selection as tool_selection
+from .satisfaction import weight_of as weight_of
+from .scoring import PASS_RATE as PASS_RATE
+from .scoring import SOURCE_ATTRIBUTE as SOURCE_ATTRIBUTE
+from .scoring import achieved as achieved
+from .scoring import item_outcome as item_outcome
+from .scoring import score as score
+from .statistics import LEVEL as LEVEL
+from .statistics import bootstrap_interval as bootstrap_interval
+from .statistics import bootstrap_intervals as bootstrap_intervals
+from .statistics import clustered as clustered
+from .statistics import cohen_kappa as cohen_kappa
+from .statistics import kappa_interval as kappa_interval
+from .statistics import votes_agree as votes_agree
+from .statistics import wilson_interval as wilson_interval

@@ -122,7 +122,7 @@ class Folded:
         return min(inside, following)
 
 
-def fold(text: str) -> Folded:
+def fold_text(text: str) -> Folded:
     """Return ``text`` folded, in linear time."""
     same = text.translate(_TABLE)
     if len(same) != len(text):
@@ -180,7 +180,7 @@ def _fold_short(phrase: str) -> str:
 def _fold_phrase(phrase: str) -> str:
     if _PLAIN.fullmatch(phrase):
         return phrase
-    return fold(" ".join(phrase.split())).text.replace("\n", " ").strip()
+    return fold_text(" ".join(phrase.split())).text.replace("\n", " ").strip()
 
 
 #: What a reply does with a thing that it names: ``described`` says what it is like, and nothing for or against it.

@@ -14,7 +14,7 @@ from typing import TypeVar
 from pytest_mapsat.interpreter import cached
 
 from .clock import Number
-from .document import Block, BlockKind, Cell, Folded, Span, fold, fold_phrase, is_han
+from .document import Block, BlockKind, Cell, Folded, Span, fold_phrase, fold_text, is_han
 from .figures import FoundIdentifier, find_identifiers, may_link
 from .pack import Cue, Pack, Vocabulary, languages, pack_of
 
@@ -274,7 +274,7 @@ def _opened(text: str, language: str, vocabulary: Vocabulary, written: str) -> P
 @lru_cache(maxsize=128)
 def _laid_out(text: str) -> tuple[Folded, tuple[Block, ...], tuple[tuple[int, int], ...]]:
     """Return a text folded, its blocks and their bounds. Kept for itself: the user knows nothing of the words of a suite's domain."""
-    folded, blocks = fold(text), lay_out(text)
+    folded, blocks = fold_text(text), lay_out(text)
     return folded, blocks, tuple((folded.at(block.span.start), folded.at(block.span.end)) for block in blocks)
 
 

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from .keep import RECORDED, Keeping, Offer, RecordingWarning, describe_tools, keep_recordings, offers_of, recording
-from .own_sandbox import (
-    SIMULATION_PROMPTS,
-    Kept,
-    RecordingSandbox,
-    SimulatingSandbox,
-    Simulator,
-    recorded_steps,
-    unanswered_steps,
-)
-from .own_tools import NoAnswerError, OwnTools, with_things
-
-__all__ = [
-    "RECORDED",
-    "SIMULATION_PROMPTS",
-    "Keeping",
-    "Kept",
-    "NoAnswerError",
-    "Offer",
-    "OwnTools",
-    "RecordingSandbox",
-    "RecordingWarning",
-    "SimulatingSandbox",
-    "Simulator",
-    "describe_tools",
-    "keep_recordings",
-    "offers_of",
-    "recorded_steps",
-    "recording",
-    "unanswered_steps",
-    "with_things",
-]
+from .keep import Keeping as Keeping
+from .keep import Offer as Offer
+from .keep import RecordingWarning as RecordingWarning
+from .keep import describe_tools as describe_tools
+from .keep import keep_recordings as keep_recordings
+from .keep import offers_of as offers_of
+from .keep import recording as recording
+from .own_sandbox import SIMULATION_PROMPTS as SIMULATION_PROMPTS
+from .own_sandbox import Kept as Kept
+from .own_sandbox import RecordingSandbox as RecordingSandbox
+from .own_sandbox import SimulatingSandbox as SimulatingSandbox
+from .own_sandbox import Simulator as Simulator
+from .own_sandbox import recorded_steps as recorded_steps
+from .own_sandbox import unanswered_steps as unanswered_steps
+from .own_tools import NoAnswerError as NoAnswerError
+from .own_tools import OwnTools as OwnTools
+from .own_tools import changes_something as changes_something
+from .own_tools import with_things as with_things

@@ -7,25 +7,40 @@ from typing import TYPE_CHECKING
 from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
-    from .changes import change_lines
-    from .data import Report, properties
-    from .dialogue import dialogue_data, dialogue_lines
-    from .failure import again_command, failure_text
-    from .html import opening
-    from .live import Tally, UnderWay, live_line
-    from .markdown import code
-    from .memories import memory_lines, memory_rows
-    from .targets import (
-        REPORTS,
-        ReportTarget,
-        parse_reports,
-        reports_of_packages,
-        write_report_of_package,
-        write_reports,
-    )
-    from .terminal import group_lines, summary_lines
-    from .text import Line, call_text, cell_width, columns, cut, harmless, labelled, printable, wrap
-    from .view import answered_by, call_notes, metric_title, shown_metrics
+    from .changes import change_lines as change_lines
+    from .data import Report as Report
+    from .data import properties as properties
+    from .dialogue import dialogue_data as dialogue_data
+    from .dialogue import dialogue_lines as dialogue_lines
+    from .failure import again_command as again_command
+    from .failure import failure_text as failure_text
+    from .html import opening as opening
+    from .live import Tally as Tally
+    from .live import UnderWay as UnderWay
+    from .live import live_line as live_line
+    from .markdown import code as code
+    from .memories import memory_lines as memory_lines
+    from .memories import memory_rows as memory_rows
+    from .targets import REPORTS as REPORTS
+    from .targets import ReportTarget as ReportTarget
+    from .targets import parse_reports as parse_reports
+    from .targets import reports_of_packages as reports_of_packages
+    from .targets import write_report_of_package as write_report_of_package
+    from .targets import write_reports as write_reports
+    from .terminal import group_lines as group_lines
+    from .terminal import summary_lines as summary_lines
+    from .text import call_text as call_text
+    from .text import cell_width as cell_width
+    from .text import columns as columns
+    from .text import cut as cut
+    from .text import harmless as harmless
+    from .text import labelled as labelled
+    from .text import printable as printable
+    from .text import wrap as wrap
+    from .view import answered_by as answered_by
+    from .view import call_notes as call_notes
+    from .view import metric_title as metric_title
+    from .view import shown_metrics as shown_metrics
 else:
     __getattr__ = fetched(
         __name__,
@@ -47,45 +62,7 @@ else:
                 "write_reports",
             ),
             "terminal": ("group_lines", "summary_lines"),
-            "text": ("Line", "call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
+            "text": ("call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
             "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
         },
     )
-
-__all__ = [
-    "REPORTS",
-    "Line",
-    "Report",
-    "ReportTarget",
-    "Tally",
-    "UnderWay",
-    "again_command",
-    "answered_by",
-    "call_notes",
-    "call_text",
-    "cell_width",
-    "change_lines",
-    "code",
-    "columns",
-    "cut",
-    "dialogue_data",
-    "dialogue_lines",
-    "failure_text",
-    "group_lines",
-    "harmless",
-    "labelled",
-    "live_line",
-    "memory_lines",
-    "memory_rows",
-    "metric_title",
-    "opening",
-    "parse_reports",
-    "printable",
-    "properties",
-    "reports_of_packages",
-    "shown_metrics",
-    "summary_lines",
-    "wrap",
-    "write_report_of_package",
-    "write_reports",
-]

@@ -6,52 +6,72 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
-from .canonical import (
-    DAY_WORDS,
-    UnfitError,
-    canonical,
-    day_of,
-    distance_m,
-    normalise,
-    number,
-    opening_hours,
-    text_similarity,
-    tokens,
-)
-from .canonical import point as point_of
-from .end import (
-    End,
-    EndError,
-    differences,
-    end_state,
-    maybe_writing,
-    play_reference,
-    reference_digest,
-    tables_of,
-)
-from .hops import ReturnedRow, holds_evidence, hop_calls, id_text, named_items, returned_rows
-from .layers import (
-    RecordedSandbox,
-    Refused,
-    Sandbox,
-    SandboxFactory,
-    SandboxHook,
-    SandboxSuite,
-    in_time,
-    installed_sandboxes,
-    make_sandbox,
-    unknown_tool,
-)
-from .resolver import MISS_RESULT, Answer, recording_key
-from .satisfy import FoundValues, fits, same_value, satisfies
-from .spec import argument_problems, rule_of
-from .state import Row, Rows, State, Table, View, as_seen, frozen, net_changes, rows_meant, unknown_table, unmet
-from .toolbox import Toolbox, ToolsClosed
+from .canonical import DAY_WORDS as DAY_WORDS
+from .canonical import UnfitError as UnfitError
+from .canonical import canonical as canonical
+from .canonical import day_of as day_of
+from .canonical import distance_m as distance_m
+from .canonical import normalise as normalise
+from .canonical import number as number
+from .canonical import opening_hours as opening_hours
+from .canonical import point_of as point_of
+from .canonical import text_similarity as text_similarity
+from .canonical import tokens as tokens
+from .end import End as End
+from .end import EndError as EndError
+from .end import differences as differences
+from .end import end_state as end_state
+from .end import maybe_writing as maybe_writing
+from .end import play_reference as play_reference
+from .end import reference_digest as reference_digest
+from .end import tables_of as tables_of
+from .hops import ReturnedRow as ReturnedRow
+from .hops import holds_evidence as holds_evidence
+from .hops import hop_calls as hop_calls
+from .hops import id_text as id_text
+from .hops import named_items as named_items
+from .hops import returned_rows as returned_rows
+from .layers import RecordedSandbox as RecordedSandbox
+from .layers import Refused as Refused
+from .layers import Sandbox as Sandbox
+from .layers import SandboxFactory as SandboxFactory
+from .layers import SandboxHook as SandboxHook
+from .layers import SandboxSuite as SandboxSuite
+from .layers import in_time as in_time
+from .layers import installed_sandboxes as installed_sandboxes
+from .layers import make_sandbox as make_sandbox
+from .layers import unknown_tool as unknown_tool
+from .resolver import MISS_RESULT as MISS_RESULT
+from .resolver import Answer as Answer
+from .resolver import recording_key as recording_key
+from .satisfy import FoundValues as FoundValues
+from .satisfy import fits as fits
+from .satisfy import same_value as same_value
+from .satisfy import satisfies as satisfies
+from .spec import argument_problems as argument_problems
+from .spec import rule_of as rule_of
+from .state import Row as Row
+from .state import Rows as Rows
+from .state import State as State
+from .state import Table as Table
+from .state import as_seen as as_seen
+from .state import frozen as frozen
+from .state import net_changes as net_changes
+from .state import rows_meant as rows_meant
+from .state import unknown_table as unknown_table
+from .state import unmet as unmet
+from .toolbox import Toolbox as Toolbox
+from .toolbox import ToolsClosed as ToolsClosed
 
 if TYPE_CHECKING:
-    from .large import LARGE_BYTES, FileRows, Keys, Parts, Spots
-    from .ranked import Ranker, ranker_of
-    from .rows import shape_of
+    from .large import LARGE_BYTES as LARGE_BYTES
+    from .large import FileRows as FileRows
+    from .large import Keys as Keys
+    from .large import Parts as Parts
+    from .large import Spots as Spots
+    from .ranked import Ranker as Ranker
+    from .ranked import ranker_of as ranker_of
+    from .rows import shape_of as shape_of
 else:
     _NAMES = {
         "large": ("LARGE_BYTES", "FileRows", "Keys", "Parts", "Spots"),
@@ -59,71 +79,3 @@ else:
         "rows": ("shape_of",),
     }
     __getattr__ = fetched(__name__, _NAMES)
-
-__all__ = [
-    "DAY_WORDS",
-    "LARGE_BYTES",
-    "MISS_RESULT",
-    "Answer",
-    "End",
-    "EndError",
-    "FileRows",
-    "FoundValues",
-    "Keys",
-    "Parts",
-    "Ranker",
-    "RecordedSandbox",
-    "Refused",
-    "ReturnedRow",
-    "Row",
-    "Rows",
-    "Sandbox",
-    "SandboxFactory",
-    "SandboxHook",
-    "SandboxSuite",
-    "Spots",
-    "State",
-    "Table",
-    "Toolbox",
-    "ToolsClosed",
-    "UnfitError",
-    "View",
-    "argument_problems",
-    "as_seen",
-    "canonical",
-    "day_of",
-    "differences",
-    "distance_m",
-    "end_state",
-    "fits",
-    "frozen",
-    "holds_evidence",
-    "hop_calls",
-    "id_text",
-    "in_time",
-    "installed_sandboxes",
-    "make_sandbox",
-    "maybe_writing",
-    "named_items",
-    "net_changes",
-    "normalise",
-    "number",
-    "opening_hours",
-    "play_reference",
-    "point_of",
-    "ranker_of",
-    "recording_key",
-    "reference_digest",
-    "returned_rows",
-    "rows_meant",
-    "rule_of",
-    "same_value",
-    "satisfies",
-    "shape_of",
-    "tables_of",
-    "text_similarity",
-    "tokens",
-    "unknown_table",
-    "unknown_tool",
-    "unmet",
-]

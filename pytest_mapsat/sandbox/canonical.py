@@ -346,7 +346,7 @@ def boolean(value: Json) -> bool | None:
     return True if word in _TRUE else False if word in _FALSE else None
 
 
-def point(value: Json) -> Point | None:
+def point_of(value: Json) -> Point | None:
     """Return (lon, lat) in degrees of ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"`` (a space will do), or None."""
     if isinstance(value, str):
         value = _parsed(value) if value.lstrip()[:1] in ("[", "{") else _BETWEEN.split(value.strip())
@@ -448,7 +448,7 @@ def _degrees(value: Json, bound: float) -> Canonical:
 
 
 def _point(value: Json) -> Canonical:
-    return _sure(point(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
+    return _sure(point_of(value), 'a point: "lon,lat", [lon, lat] or {"lon", "lat"}')
 
 
 def _points(value: Json, _trim: _Trim) -> Canonical:

@@ -36,7 +36,7 @@ from .canonical import (
     Point,
     distance_m,
     number,
-    point,
+    point_of,
     text_similarity,
 )
 from .spec import BadArgumentsError, Call, Parameter, Spec, spec_of
@@ -490,8 +490,8 @@ def _cut_to_circle(result: Json, rule: CutByDistance, circle: _Circle) -> tuple[
 def _is_inside(item: Json, rule: CutByDistance, circle: _Circle) -> bool:
     """Return whether an item is known to lie in the circle: by its own point, else by its distance at the worst."""
     told = number(_at(item, rule.distance)) if rule.distance else None
-    own = point(_at(item, rule.point)) if rule.point else None
-    own = point([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
+    own = point_of(_at(item, rule.point)) if rule.point else None
+    own = point_of([_at(item, rule.lon), _at(item, rule.lat)]) if rule.lon and rule.lat else own
     if own is None or circle.centre is None:
         return told is not None and told + circle.moved <= circle.radius
     by_own_point = distance_m(*own, *circle.centre) <= circle.radius

@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
     shown,
 )
 
-from .canonical import SAME_POINT_M, Point, boolean, distance_m, members, number, point
+from .canonical import SAME_POINT_M, Point, boolean, distance_m, members, number, point_of
 from .rows import Ground, PointIndex, RowsCall, place_of
 from .search import texts
 from .spec import Call, Spec, UnanswerableError
@@ -139,7 +139,7 @@ class Network:
             self._between.setdefault((way.origin, way.destination), []).append(at)
 
     def _directed(self, row: JsonObject, answer: RoutesAnswer) -> Iterator[Way]:
-        ends = point(row.get("from")), point(row.get("to"))
+        ends = point_of(row.get("from")), point_of(row.get("to"))
         metres, minutes = number(row.get(answer.metres)), number(row.get(answer.minutes))
         if ends[0] is None or ends[1] is None or metres is None or minutes is None:
             return
@@ -249,7 +249,7 @@ class Router:
 
     def end(self, value: Json, name: str) -> Point:
         """Return the point that a value means: one in any form, or that of a place by its id or name."""
-        spot = point(value)
+        spot = point_of(value)
         if spot is not None:
             return spot
         if self._answer.ends is None:

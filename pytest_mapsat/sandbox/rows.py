@@ -43,7 +43,7 @@ from .canonical import (
     normalise,
     number,
     open_at,
-    point,
+    point_of,
 )
 from .large import FileRows
 from .search import Columns, Hit, SearchIndex, Wordbook, texts
@@ -142,7 +142,7 @@ class Ground:
         view = self.view(reference.table)
         if isinstance(value, str) and (row := _by_id(view, reference.id, value.strip())):
             return [_place(row, reference)]
-        spot = self._here(value, reference) or point(value)
+        spot = self._here(value, reference) or point_of(value)
         if spot is not None:
             return _by_point(view, reference, spot)
         if not isinstance(value, str) or not reference.name:

@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.match import MAX_VALUES
 
-from .canonical import SAME_POINT_M, Point, distance_m, moment, normalise, number, open_at, point, text_similarity
+from .canonical import SAME_POINT_M, Point, distance_m, moment, normalise, number, open_at, point_of, text_similarity
 
 _NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
 
@@ -106,7 +106,7 @@ def same_value(wanted: Json, value: Json) -> bool:
 
     Lists and objects say the same where their members do, in order.
     """
-    here, there = point(wanted), point(value)
+    here, there = point_of(wanted), point_of(value)
     if here is not None and there is not None:
         return distance_m(*here, *there) <= SAME_POINT_M
     return bool(_loose(wanted, _read) == _loose(value, _read))
@@ -177,7 +177,7 @@ def _near(
         if arguments is None:
             return None
         value = [value, arguments.get(lat_from)]
-    place = point(value)
+    place = point_of(value)
     return place is not None and distance_m(*place, *here) <= metres
 
 
@@ -236,7 +236,7 @@ def _bound(
         held: bool | None = any(_is_close(source, value, match.tolerance) for source in sources)
     elif isinstance(match, WithinM):
         held = _some(
-            _near(here, match.metres, value, match.lat_from, arguments) for here in map(point, sources) if here
+            _near(here, match.metres, value, match.lat_from, arguments) for here in map(point_of, sources) if here
         )
     elif isinstance(match, Contains):
         held = _has_text(found.texts(bound.path), value)

@@ -8,31 +8,23 @@ from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.model import UsageError, did_you_mean
 
-from .reading import learn_to_read
-from .slips import audit
-from .user import Hands, ScriptedUser, SilentUser, User, UserBrokenError, UserMove
+from .reading import learn_to_read as learn_to_read
+from .slips import audit as audit
+from .user import Hands as Hands
+from .user import ScriptedUser as ScriptedUser
+from .user import SilentUser as SilentUser
+from .user import User as User
+from .user import UserBrokenError as UserBrokenError
+from .user import UserMove as UserMove
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Case
 
-    from .modelled import USER_PROMPTS
+    from .modelled import USER_PROMPTS as USER_PROMPTS
 else:
     __getattr__ = fetched(__name__, {"modelled": ("USER_PROMPTS",)})
 
-__all__ = [
-    "USER_PROMPTS",
-    "Hands",
-    "ScriptedUser",
-    "SilentUser",
-    "User",
-    "UserBrokenError",
-    "UserMove",
-    "audit",
-    "check_user_spec",
-    "learn_to_read",
-    "make_user",
-]
 
 _NAMES = ("scripted", "silent", "llm", "scripted+llm")
 _EXPECTED = "expected scripted, silent, llm:MODEL or scripted+llm:MODEL"

@@ -1,5 +1,8 @@
 """A made-up city: the tables that the tools of the starter suite answer from."""
 
+import itertools
+from collections import Counter
+
 import pytest
 
 from pytest_mapsat.building.city import metres_between, world_of
@@ -11,25 +14,23 @@ def world():
     return world_of(7)
 
 
-def test_about_every_centre_stand_eight_places_of_every_sort_within_two_kilometres(world):
+def test_about_every_centre_stand_sixteen_places_of_every_sort_within_two_kilometres(world):
     assert [town.language for town in world.towns] == ["zh", "en"]
     for town in world.towns:
         assert len(town.sorts) == 32
         for centre in town.centres:
             for sort in town.sorts:
                 rows = [world.place(place) for place in world.group(centre, sort).ids]
-                assert len(rows) >= 8
+                assert len(rows) == 16
                 assert max(metres_between((centre.lon, centre.lat), (row["lon"], row["lat"])) for row in rows) < 2000
 
 
-def test_of_a_group_one_place_has_all_traits_and_for_each_another_lacks_it_alone(world):
+def test_of_any_three_traits_of_a_group_every_combination_is_that_of_two_places(world):
     for group in world.groups.values():
-        assert all(trait.holds(world.place(group.right)) for trait in group.traits.values())
-        assert group.lacks.keys() == group.traits.keys()
-        for lacking, places in group.lacks.items():
-            for place in places:
-                row = world.place(place)
-                assert [name for name, trait in group.traits.items() if not trait.holds(row)] == [lacking]
+        rows = [world.place(place) for place in group.ids]
+        has = {name: [trait.holds(row) for row in rows] for name, trait in group.traits.items()}
+        for three in itertools.combinations(has.values(), 3):
+            assert sorted(Counter(zip(*three, strict=True)).values()) == [2] * 8
 
 
 def test_no_two_places_of_a_town_share_a_name_a_spot_or_a_number(world):

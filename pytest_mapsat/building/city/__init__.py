@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from .people import DAYS, Habit, activity_row, chain_of, user_row
 from .places import Group
 from .sorts import Sort, Trait, meets, sorts
 from .surroundings import metres_between
 from .world import Centre, City, World, world_of
 
-__all__ = ["Centre", "City", "Group", "Sort", "Trait", "World", "meets", "metres_between", "sorts", "world_of"]
+__all__ = [
+    "DAYS",
+    "Centre",
+    "City",
+    "Group",
+    "Habit",
+    "Sort",
+    "Trait",
+    "World",
+    "activity_row",
+    "chain_of",
+    "meets",
+    "metres_between",
+    "sorts",
+    "user_row",
+    "world_of",
+]

@@ -1,4 +1,4 @@
-"""The places of a made-up town: groups of one sort about each centre, in which every need of the sort has one right place and others that just miss it."""
+"""The places of a made-up town: groups of one sort about each centre, in which every plan of needs has its right place and others that just miss it."""
 
 from __future__ import annotations
 
@@ -14,50 +14,34 @@ from .sorts import Sort, Trait, document
 _ACROSS, _ALONG, _CELL = 60, 20, 60
 #: Where in its cell a place stands, at most so far from the middle.
 _OFF = 12
-#: Beside the one that has all, and those that lack one, so many places of a group lack two traits.
-_WORSE = 3
+#: So many places are in a group; they can tell apart half as many traits.
+_PLACES = 16
 #: The columns of a place in their order, as the starter suite has them.
 _COLUMNS = (
-    *("id", "name", "kind", "sorts", "city", "address", "lon", "lat", "hours", "rating", "price_yuan", "phone"),
-    *("indoor", "step_free", "dogs", "parking", "themes", "features", "suits", "services", "connectors", "payment"),
-    *(
-        "largest_table",
-        "wait_days",
-        "queue_min",
-        "headroom_m",
-        "fee_yuan_per_h",
-        "free_spaces",
-        "free_stalls",
-        "power_kw",
-    ),
+    *("id", "name", "alias", "kind", "sorts", "city", "address", "lon", "lat", "hours", "rating", "price_yuan"),
+    *("phone", "indoor", "step_free", "dogs", "open_air", "parking", "themes", "features", "suits", "allergens"),
+    *("services", "connectors", "payment", "notice", "largest_table", "wait_days", "queue_min", "headroom_m"),
+    *("fee_yuan_per_h", "free_spaces", "free_stalls", "power_kw"),
 )
-#: The ratings, in tenths, of a place that has all traits of its group, of those that lack one, and of the others: at first sight those are better.
-_RATINGS = ((41, 45), (43, 49), (37, 47))
 _ALWAYS = "24h"
 _DEALS = ((100, 0), (60, 1), (25, 2))
 
 
 class Group(NamedTuple):
-    """The places of one sort about a centre.
+    """The places of one sort about a centre: of any three traits, each combination of having and lacking them is that of exactly two places.
+
+    So any plan of two or three needs, of any of them either way, has its right place here and others that each miss one need alone, and having one
+    trait says nothing about having another.
 
     Attributes:
         sort: the name of the sort.
         traits: what a need can ask for here: the traits by name.
-        right: the id of the place that has all of them.
-        lacks: by the name of a trait, the ids of the places that lack this one, and have all others.
-        worse: the ids of the places that lack two.
+        ids: the ids of the sixteen places.
     """
 
     sort: str
     traits: Mapping[str, Trait]
-    right: str
-    lacks: Mapping[str, tuple[str, ...]]
-    worse: tuple[str, ...]
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """The ids of all."""
-        return (self.right, *(place for places in self.lacks.values() for place in places), *self.worse)
+    ids: tuple[str, ...]
 
 
 class Maker:
@@ -98,39 +82,34 @@ class Maker:
 
     def landmarks(self) -> dict[str, tuple[int, str]]:
         """Make the places that stand once in a town, and return for each sort where it stands among the districts, and its id."""
-        ids = {}
+        ids: dict[str, tuple[int, str]] = {}
         for sort, told in document()["landmarks"].items():
             draws = Draws(self._seed, "landmark", self._number, sort)
-            kind, trade = told[self._town.language]
+            kind, *names = told[self._town.language]
             at = draws.below(len(self._town.districts))
-            name = self._joined(self._town.name.removesuffix("市"), trade)
+            name, alias = (self._joined(self._town.name.removesuffix("市"), trade) for trade in names)
             row = self._place(at, draws, key=sort, name=name, kind=kind)
+            row |= {"alias": [alias], "tour": len(ids) + 1}
             ids[sort] = (at, row["id"])
         return ids
 
     def group(self, at: int, sort: Sort) -> Group:
-        """Make the places of a sort in a district."""
+        """Make the places of a sort in a district: an orthogonal array of strength three, the affine functions of three bits."""
         traits = [either[(at + self._number // 2) % len(either)] for either in sort.needs]
-        count = 1 + len(traits) + _WORSE
         draws = Draws(self._seed, "group", self._number, at, sort.name)
-        missing: list[tuple[Trait, ...]] = [(), *((trait,) for trait in traits)]
-        missing += [tuple(draws.sample(traits, 2)) for _ in range(_WORSE)]
-        numbers = draws.sample(range(count), count)
-        lacks: dict[str, tuple[str, ...]] = {}
+        columns = draws.sample(range(_PLACES // 2), len(traits))
         ids = []
-        for lacking, number in zip(missing, numbers, strict=True):
+        for number, function in enumerate(draws.sample(range(_PLACES), _PLACES)):
             own = Draws(self._seed, "place", self._number, at, sort.name, number)
             row = self._place(at, own, key=f"{at}{sort.name}{number}", name=self._name(sort, own), kind=sort.kind)
             self._furnish(row, sort, own)
-            row["rating"] = own.between(*_RATINGS[len(lacking)]) / 10
-            for trait in traits:
-                trait.lay(row, own, has=trait not in lacking)
+            for trait, column in zip(traits, columns, strict=True):
+                trait.lay(row, own, has=(function // 2 & column).bit_count() % 2 == function % 2)
             row["hours"] = _hours(row["hours"])
+            self._remark(row, sort, own)
             self.places[row["id"]] = {name: row[name] for name in _COLUMNS if name in row}
             ids.append(row["id"])
-            if len(lacking) == 1:
-                lacks[lacking[0].name] = (row["id"],)
-        return Group(sort.name, {trait.name: trait for trait in traits}, ids[0], lacks, tuple(ids[-_WORSE:]))
+        return Group(sort.name, {trait.name: trait for trait in traits}, tuple(ids))
 
     def deals(self) -> Iterator[JsonObject]:
         """Yield deals: six of ten places that have a price have one at least."""
@@ -157,6 +136,17 @@ class Maker:
         row["indoor"] = draws.chance(50) if sort.indoor is None else sort.indoor
         row |= {"step_free": draws.chance(60), "dogs": draws.chance(30), "parking": draws.chance(40)}
 
+    def _remark(self, row: JsonObject, sort: Sort, draws: Draws) -> None:
+        """Tell of a place what follows from its traits, and now and then something that matters to no need."""
+        data, language = document(), self._town.language
+        if sort.indoor is None:
+            row["open_air"] = not row["indoor"]
+        if free := sort.traits.get("nut_free"):
+            nuts, *others = data["allergens"][language]
+            row["allergens"] = draws.sample(others, draws.between(1, 2)) + ([] if free.holds(row) else [nuts])
+        if draws.chance(4):
+            row["notice"] = draws.choice(data["notices"][language])
+
     def _place(self, at: int, draws: Draws, *, key: str, name: str, kind: str, cell: int | None = None) -> JsonObject:
         free = self._free[at]
         if cell is None:
@@ -178,7 +168,7 @@ class Maker:
             "lon": lon / 100_000,
             "lat": lat / 100_000,
             "hours": _ALWAYS,
-            "rating": draws.between(38, 48) / 10,
+            "rating": draws.between(37, 49) / 10,
             "phone": "",
             "step_free": True,
         }

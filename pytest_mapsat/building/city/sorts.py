@@ -98,8 +98,8 @@ class Sort:
 
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
-    """Return whether a row fits matches, written as in checks."""
-    return fits(_matches(canonical_json(dict(where))), row) is True
+    """Return whether a row fits matches, written as in checks; no matches, any row does."""
+    return not where or fits(_matches(canonical_json(dict(where))), row) is True
 
 
 @cache

@@ -177,6 +177,7 @@ class Surroundings:
                     "fare_yuan": draws.between(*told["fare"]),
                     "step_free": free,
                     "walk_to_stop_min": draws.between(1, 9),
+                    "walk_m": draws.between(2, 18) * 10,
                 }
                 if sort == "metro" and not free:
                     row["notice"] = self._words["lift"].format(stop=end["name"])
@@ -201,6 +202,7 @@ class Surroundings:
                 "per_person": told.get("per_person", False),
                 "start_yuan": told["start"] + draws.below(3),
                 "yuan_per_km": (told["tenths"] + draws.below(5)) / 10,
+                "longer_min": told.get("longer", 0),
             }
 
     def _weather(self) -> Iterator[JsonObject]:

@@ -54,9 +54,8 @@ class City:
 class World:
     """A made-up world.
 
-    What it guarantees: about every centre there is a group of places of every sort, at most 2 km away, of at least eight; in it, one place has all
-    traits that the group was made for, and for each of these traits another place lacks this one alone. The rows may be added to; those
-    that stand are not to be changed.
+    What it guarantees: about every centre, at most 2 km away, there is a group of sixteen places of every sort (``Group`` says what they have); the
+    rows may be added to, those that stand are not to be changed.
 
     Attributes:
         seed: the seed that it was made from.
@@ -78,7 +77,7 @@ class World:
         return self._places[id]
 
     def group(self, centre: Centre, sort: str) -> Group:
-        """Return the places of one sort about a centre, with what each lacks."""
+        """Return the places of one sort about a centre. Raises KeyError."""
         return self.groups[centre.id, sort]
 
     def town_of(self, name: str) -> City:
