@@ -86,7 +86,9 @@ class Need:
 
     def filled(self, text: str) -> str:
         """Return a text with the user's own figure in it."""
-        return text.replace("{limit}", f"{self.limit}").replace("{time}", f"{self.limit}").replace("{early}", self._early)
+        return (
+            text.replace("{limit}", f"{self.limit}").replace("{time}", f"{self.limit}").replace("{early}", self._early)
+        )
 
     def of_user(self) -> JsonObject:
         """Return what the profile of the user says because of it."""
@@ -151,9 +153,10 @@ def _where(
     if "yes" in told:
         value = told["yes"]
         return {column: value[language] if isinstance(value, dict) else value}
-    if trait is not None and (limit is None or "op" not in (match := trait.where[column]) or match["op"] != "between"):  # type: ignore[index, operator, call-overload]
+    match: Any = trait.where[column] if trait else {}
+    if trait and (limit is None or not isinstance(match, dict) or match["op"] != "between"):
         return dict(trait.where)
-    least = "at_least" in told or (trait is not None and "min" in trait.where[column])  # type: ignore[operator]
+    least = "at_least" in told or "min" in match
     return {column: {"op": "between", "min" if least else "max": limit}}
 
 

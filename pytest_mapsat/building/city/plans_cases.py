@@ -55,7 +55,9 @@ class Writer:
     """
 
     def __init__(self, tables: Mapping[str, list[JsonObject]], manifest: SuiteManifest) -> None:
-        self._ground = _Ground(manifest, {name: rows for name, rows in tables.items() if name not in ("users", "activities")})
+        self._ground = _Ground(
+            manifest, {name: rows for name, rows in tables.items() if name not in ("users", "activities")}
+        )
         self._users, self._activities = tables["users"], tables["activities"]
 
     def case(self, scene: Scene, number: int, query: str, *, written: bool) -> JsonObject:
@@ -159,7 +161,9 @@ class _Truth:
     def _call(self, tool: str, **arguments: Json) -> Any:
         answer = self._sandbox.call(tool, arguments)
         if answer.status != "ok":
-            raise ValueError(f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}")
+            raise ValueError(
+                f"case {self._scene.id}: {tool}({arguments}) is answered with {answer.status}: {answer.result}"
+            )
         self.calls.append({"tool": tool, "arguments": arguments})
         return answer.result
 
@@ -186,7 +190,11 @@ class _Truth:
             place = self._call("place_details", place_id=row["id"])
             if row is scene.right:
                 self._figures |= {"closing": place["hours"][-5:], "phone": place["phone"]}
-                self._figures |= {"price": f"{place.get('price_yuan')}", "name": place["name"], "address": place["address"]}
+                self._figures |= {
+                    "price": f"{place.get('price_yuan')}",
+                    "name": place["name"],
+                    "address": place["address"],
+                }
         if scene.kind.tell == "deal":
             (deal, *_) = self._call("search_deals", place_id=scene.right["id"])["deals"]
             self._figures |= {"title": deal["title"], "deal": f"{deal['price_yuan']}"}
@@ -217,9 +225,9 @@ class _Truth:
 
     def _look_up_line(self) -> None:
         scene, goal = self._scene, self._goal()
-        lines = self._call(
-            "get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"]
-        )["lines"]
+        lines = self._call("get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"])[
+            "lines"
+        ]
         right = next(line for line in lines if line["line"] == scene.right["line"])
         self._figures |= {"name": right["line"], "spot": scene.spot, "goal": goal["name"], "next": right["next"][0]}
         self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
@@ -245,10 +253,19 @@ class _Truth:
         told = list(asked[scene.kind.family])
         if scene.kind.family == "place" and scene.kind.mode:
             told.append(asked["to"])
-        sorts = {name: scene.town.sorts[sort].kind for name, sort in zip(("kind", "second"), (scene.kind.sort, scene.kind.second), strict=True) if sort}
+        sorts = {
+            name: scene.town.sorts[sort].kind
+            for name, sort in zip(("kind", "second"), (scene.kind.sort, scene.kind.second), strict=True)
+            if sort
+        }
         for requirement in told:
             text, check = requirement[scene.language], requirement["check"]
-            yield {"id": requirement["id"], "kind": "asked", "text": _filled(text, sorts), "check": _filled(check, sorts)}
+            yield {
+                "id": requirement["id"],
+                "kind": "asked",
+                "text": _filled(text, sorts),
+                "check": _filled(check, sorts),
+            }
 
     def _hidden(self, need: Need, *, last: bool) -> JsonObject:
         family = self._scene.kind.family
@@ -280,7 +297,11 @@ class _Truth:
         if habit is None:
             return
         total = draws.between(10, 16)
-        counted = self._habit(habit, total * draws.between(5, 7) // 10, total) if soft else self._habit(habit, total - draws.below(2), total)
+        counted = (
+            self._habit(habit, total * draws.between(5, 7) // 10, total)
+            if soft
+            else self._habit(habit, total - draws.below(2), total)
+        )
         times = f"{total}次里{counted['count']}次" if self._zh else f"{counted['count']} times of {total}"
         yield {"text": f"{because}，{times}" if self._zh else f"{because}, {times}", **counted} | (
             {"recency": "habit", "need": "related"} if soft else {"recency": "recent", "need": "direct"}
@@ -291,7 +312,14 @@ class _Truth:
         early = count // 2 - self._scene.draws.below(2)
         counted: JsonObject = {"count": count, "total": total, "early": early, "late": count - early}
         self.habits.append(
-            {"dimension": habit[0], "choice": habit[1], "times": count, "of": total, "early": early, "late": count - early}
+            {
+                "dimension": habit[0],
+                "choice": habit[1],
+                "times": count,
+                "of": total,
+                "early": early,
+                "late": count - early,
+            }
         )
         return counted
 
@@ -300,7 +328,11 @@ class _Truth:
         tell, total = document()["tells"][scene.kind.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
         counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
-        times = f"{total}次里{counted['count']}次：{choice}" if self._zh else f"{choice}: {counted['count']} times of {total}"
+        times = (
+            f"{total}次里{counted['count']}次：{choice}"
+            if self._zh
+            else f"{choice}: {counted['count']} times of {total}"
+        )
         evidence = {"text": times, **counted, "recency": "habit", "need": "related"}
         return {
             "id": f"tells-{scene.kind.tell}",
@@ -313,7 +345,13 @@ class _Truth:
 
     def _facts(self) -> list[str]:
         kind = self._scene.kind
-        of = {"place": ["of-places"], "outing": ["of-places", "of-ways"], "way": ["of-ways"], "line": ["of-lines"], "ride": ["of-rides"]}
+        of = {
+            "place": ["of-places"],
+            "outing": ["of-places", "of-ways"],
+            "way": ["of-ways"],
+            "line": ["of-lines"],
+            "ride": ["of-rides"],
+        }
         return [*of[kind.family], *(["of-ways"] if kind.family == "place" and kind.mode else [])]
 
     def _tools(self) -> Iterator[JsonObject]:
@@ -344,10 +382,10 @@ class _Truth:
 
     def _say(self) -> str:
         scene, says = self._scene, document()["says"]
-        plain = [need.holds for need in scene.needs if "yuan" not in need.column]
+        plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
         holds = ("，" if self._zh else " and ").join(plain)
         tell = _filled(document()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
-        text = _filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
+        text: str = _filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
         if scene.kind.family == "place" and scene.kind.mode:
             text += _filled(says["to"][scene.language][scene.kind.mode], self._figures)
         return text
@@ -365,12 +403,18 @@ def manifest_of(seed: int, count: int) -> SuiteManifest:
         count: how many cases it has.
     """
     told = document()["manifest"]
-    return SuiteManifest.model_validate({"schema_version": SUITE_SCHEMA, "version": f"seed-{seed}", "cases": count, **told})
+    return SuiteManifest.model_validate(
+        {"schema_version": SUITE_SCHEMA, "version": f"seed-{seed}", "cases": count, **told}
+    )
 
 
 def _slot(minute: int) -> str:
     """Return the part of the day of a minute."""
-    return next(name for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night")) if minute < until * 60)
+    return next(
+        name
+        for until, name in ((12, "morning"), (17, "afternoon"), (21, "evening"), (24, "night"))
+        if minute < until * 60
+    )
 
 
 def _filled(value: Any, figures: Mapping[str, str]) -> Any:

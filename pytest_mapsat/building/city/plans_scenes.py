@@ -42,6 +42,7 @@ class Scene:
         draws: what is drawn for it.
         world: the world, whose tables it adds rows to.
         town: the town that it plays in.
+        district: the part of it.
         day: the day on which it plays.
         minute: the minute of the day at which the user asks.
         here: where the user is: longitude, latitude.
@@ -59,6 +60,7 @@ class Scene:
     draws: Draws
     world: World
     town: City
+    district: str
     day: date
     minute: int
     here: tuple[float, float]
@@ -110,10 +112,10 @@ class Scenes:
         here = _moved((corner[0], corner[1]), draws.between(0, 60), draws.choice(_WINDS))
         spot = draws.choice(town.streets)
         wet = any(reason == "rain" for _, reason in kind.needs)
-        day = self._day(town, minute, draws, wet=wet)
+        day = self._day(town, draws, wet=wet)
         name = f"{kind.name.replace('_', '-')}-{number + 1:02}"
-        scene = Scene(kind, name, language, draws, self._world, town, day, minute, here, spot)
-        _FAMILIES[kind.family](self, scene, centre)
+        scene = Scene(kind, name, language, draws, self._world, town, centre.district, day, minute, here, spot)
+        _FAMILIES[kind.family](self, scene)
         return scene
 
     def _spot(self, kind: Kind, town: City) -> tuple[Centre, tuple[float, float]]:
@@ -129,7 +131,7 @@ class Scenes:
         west = _moved((centre.lon, centre.lat), 1700, (-100, 0))
         return centre, _moved(_moved(west, across, (100, 0)), along - 700, (0, 100))
 
-    def _day(self, town: City, minute: int, draws: Draws, *, wet: bool) -> date:
+    def _day(self, town: City, draws: Draws, *, wet: bool) -> date:
         if not wet:
             return date(YEAR, 1, 1) + timedelta(days=draws.below(365))
         days = [
@@ -141,17 +143,17 @@ class Scenes:
 
     # Places
 
-    def place(self, scene: Scene, centre: Centre) -> None:
+    def place(self, scene: Scene) -> None:
         """Make the options of a plan that looks for one place."""
         scene.needs = [self._need(scene, at) for at in range(len(scene.kind.needs))]
-        scene.options = list(self._places(scene, scene.kind.sort, centre))
+        scene.options = list(self._places(scene, scene.kind.sort))
 
-    def outing(self, scene: Scene, centre: Centre) -> None:
+    def outing(self, scene: Scene) -> None:
         """Make the options of a plan that looks for a place of one sort and one of another."""
-        self.place(scene, centre)
+        self.place(scene)
         sort, metres = scene.town.sorts[scene.kind.second], scene.draws.between(*_NEAREST)
         for _ in range(2):
-            row = self._place(scene, sort, centre, metres)
+            row = self._place(scene, sort, metres)
             self._lay(scene, row, sort, "")
             scene.second.append(row)
             metres += scene.draws.between(*_FARTHER)
@@ -166,13 +168,13 @@ class Scenes:
             limit = clock(-(-(scene.minute + later[reason]) // 5) * 5)
         return need_of(scene.kind, at, scene.language, scene.draws, limit)
 
-    def _places(self, scene: Scene, sort: str, centre: Centre) -> Iterator[tuple[JsonObject, str]]:
+    def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, str]]:
         """Yield the options, the nearest first: one that fails the weightiest need, two more that fail others, the right one, and one behind it."""
         names = [need.name for need in scene.needs]
         failed = [names[0], *scene.draws.sample(names[1:], 2), "", scene.draws.choice(names)]
         metres = scene.draws.between(*_NEAREST)
         for fails in failed:
-            row = self._place(scene, scene.town.sorts[sort], centre, metres)
+            row = self._place(scene, scene.town.sorts[sort], metres)
             self._lay(scene, row, scene.town.sorts[sort], fails)
             row["rating"] = scene.draws.between(*_STARS[bool(fails)]) / 10
             self._world.tables["places"].append(row)
@@ -181,7 +183,7 @@ class Scenes:
             yield row, fails
             metres += scene.draws.between(*_FARTHER)
 
-    def _place(self, scene: Scene, sort: Sort, centre: Centre, metres: int) -> JsonObject:
+    def _place(self, scene: Scene, sort: Sort, metres: int) -> JsonObject:
         draws, number = scene.draws, len(self._world.tables["places"])
         lon, lat = _moved(scene.here, metres, draws.choice(_WINDS))
         street, house = draws.choice(scene.town.streets), draws.between(1, 180)
@@ -191,7 +193,9 @@ class Scenes:
             "kind": sort.kind,
             "sorts": list(sort.sorts),
             "city": scene.town.name,
-            "address": f"{house} {street}, {centre.district}" if scene.language == "en" else f"{centre.district}{street}{house}号",
+            "address": f"{house} {street}, {scene.district}"
+            if scene.language == "en"
+            else f"{scene.district}{street}{house}号",
             "lon": lon,
             "lat": lat,
             "hours": "24h",
@@ -235,11 +239,17 @@ class Scenes:
         zh = scene.language == "zh"
         title, valid = ("晚间洗剪", "每天") if zh else ("Evening cut", "daily")
         price = row["price_yuan"] * scene.draws.between(70, 85) // 100
-        return {"place_id": row["id"], "title": title, "price_yuan": price, "was_yuan": row["price_yuan"], "valid": valid}
+        return {
+            "place_id": row["id"],
+            "title": title,
+            "price_yuan": price,
+            "was_yuan": row["price_yuan"],
+            "valid": valid,
+        }
 
     # Ways, lines and rides
 
-    def way(self, scene: Scene, centre: Centre) -> None:
+    def way(self, scene: Scene) -> None:
         """Make four ways to a place that stands once in the town: the quickest fails the weightiest need; the slowest, which is the shortest, comes too late."""
         draws, walking = scene.draws, scene.kind.mode == "walking"
         scene.goal = self._goal(scene, far=not walking)
@@ -260,7 +270,10 @@ class Scenes:
         for fails, road, length, takes in zip(
             [scene.needs[0].name, others[0], "", "in_time"], roads, lengths, minutes, strict=True
         ):
-            row = {"from": f"{scene.here[0]},{scene.here[1]}", "to": f"{scene.goal['lon']},{scene.goal['lat']}"}
+            row: JsonObject = {
+                "from": f"{scene.here[0]},{scene.here[1]}",
+                "to": f"{scene.goal['lon']},{scene.goal['lat']}",
+            }
             row |= {"mode": scene.kind.mode, "via": road, "distance_m": length, "duration_min": takes, **rest}
             for need in scene.needs:
                 if "good" in need.told:
@@ -272,12 +285,16 @@ class Scenes:
     def _state(self, scene: Scene, road: str, *, closed: bool) -> JsonObject:
         until = clock(scene.minute + scene.draws.between(8, 20) * _QUARTER)
         zh = scene.language == "zh"
-        state = {"status": "封闭" if zh else "closed", "event": "施工封路" if zh else "closed for repairs", "until": until}
+        state = {
+            "status": "封闭" if zh else "closed",
+            "event": "施工封路" if zh else "closed for repairs",
+            "until": until,
+        }
         if not closed:
             state = {"status": "畅通" if zh else "clear", "event": "", "until": ""}
         return {"table": "roads", "where": {"city": scene.town.name, "road": road}, "set": state}
 
-    def line(self, scene: Scene, centre: Centre) -> None:
+    def line(self, scene: Scene) -> None:
         """Make four lines from a stop of the user's own to a place that stands once in the town."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
@@ -288,7 +305,7 @@ class Scenes:
             {"id": stop, "name": scene.spot, "lon": scene.here[0], "lat": scene.here[1], "city": scene.town.name}
         )
         limit = draws.between(26, 38)
-        limits = {"short_ride": limit, "still_runs": clock(scene.minute)}
+        limits: dict[str, int | str] = {"short_ride": limit, "still_runs": clock(scene.minute)}
         scene.needs = [
             need_of(scene.kind, at, scene.language, draws, limits.get(name))
             for at, (name, _) in enumerate(scene.kind.needs)
@@ -320,14 +337,16 @@ class Scenes:
             scene.options.append((row, fails))
             self._world.tables["lines"].append(row)
 
-    def ride(self, scene: Scene, centre: Centre) -> None:
+    def ride(self, scene: Scene) -> None:
         """Make what rides are on offer: the user's own figure for the fare is drawn once the fares are computed."""
         draws, zh = scene.draws, scene.language == "zh"
         scene.goal = self._goal(scene, far=True)
         scene.needs = [need_of(scene.kind, at, scene.language, draws) for at in range(2)]
         names = [need.name for need in scene.needs]
         calls = (
-            ["快车", "舒适车", "专车", "商务车", "豪华车"] if zh else ["Compact", "Comfort", "Estate", "Minibus", "Saloon"]
+            ["快车", "舒适车", "专车", "商务车", "豪华车"]
+            if zh
+            else ["Compact", "Comfort", "Estate", "Minibus", "Saloon"]
         )
         fares = [row["id"] for row in self._world.tables["fares"] if abs(row["lon"] - scene.here[0]) < 0.3]  # noqa: PLR2004  less than the towns lie apart
         scene.patches.append({"table": "fares", "where": {"id": fares}, "hide": True})
@@ -362,7 +381,7 @@ class Scenes:
         return scene.draws.choice(rows[2:]) if far else scene.draws.choice(rows[:2])
 
 
-_FAMILIES: dict[str, Callable[[Scenes, Scene, Centre], None]] = {
+_FAMILIES: dict[str, Callable[[Scenes, Scene], None]] = {
     "place": Scenes.place,
     "outing": Scenes.outing,
     "way": Scenes.way,

@@ -24,7 +24,10 @@ from .world import World, world_of
 _TOWNS, _MOST = 4, 1000
 #: How many places of a group of a world stand in the suite.
 _KEPT = 3
-_DAYS = {"en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"), "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日")}
+_DAYS = {
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
+}
 
 
 def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
@@ -111,7 +114,8 @@ def _situation(scene: Scene) -> str:
 
 
 def _wants(scene: Scene) -> str:
-    return _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
+    situation: str = wordings(scene.language)[scene.kind.name]["situation"]
+    return _named(situation, scene)
 
 
 def _named(text: str, scene: Scene) -> str:
@@ -140,7 +144,7 @@ class _Wordings:
         texts = texts[turn % len(texts) :] + texts[: turn % len(texts)]
         for opener in ("", *told["openers"]):
             for text in texts:
-                query = opener + _named(text, scene)
+                query: str = opener + _named(text, scene)
                 if query not in self._taken:
                     self._taken.add(query)
                     return query
