@@ -27,8 +27,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", metavar="N", type=int, default=0, help="the same seed gives the same bytes (default: 0)"
     )
-    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9)")
-    parser.add_argument("--each", metavar="N", type=int, help="how many merchants each town has (3000)")
+    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9, city: 2)")
+    parser.add_argument(
+        "--each", metavar="N", type=int, help="how many merchants each town has (3000), or people (city: 10)"
+    )
     parser.add_argument(
         "--language", choices=LANGUAGES, default="mixed", help="of the towns: %(choices)s, which alternates (default)"
     )
