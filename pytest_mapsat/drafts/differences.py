@@ -1,0 +1,393 @@
+"""What a user's next step shows: what was refused, what was taken in its place, and the needs that tell the two apart."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from pytest_mapsat.judges import Context as Reading
+from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Trajectory, Turn, Visible, shown
+from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
+
+from .candidates import Candidate, requirement_of
+from .conversations import Conversation, Line
+from .evidence import Support, support_for, told_before
+from .fields import Field, Thing, fields_apart, figures_in
+from .needs import any_spoken, leaves_of, listed, sentences, tells, words_of
+
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_CLOCK = re.compile(r"[T ](\d\d:\d\d)")
+_DAY = 24 * 60
+#: So many phrases of questions ask for an answer.
+_PHRASES = 12
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What a conversation proposes for its case; all of it drafts.
+
+    Attributes:
+        requirements: needs that could have been known before the reply, with their evidence.
+        answers: needs that nothing told before: what the user says when asked.
+        notes: what a person should know before deciding.
+        refused: the names of the things that the judged reply recommended and the user refused.
+        accepted: the names of the things that the user took in their place.
+        logged: the labels of the judged reply, by requirement: failed where what it recommends breaks it.
+        agreed: the labels of the accepted reply, where there is one.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    answers: tuple[ScriptedAnswer, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    logged: Mapping[str, Mark] = field(default_factory=dict)
+    agreed: Mapping[str, Mark] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Things that a reply recommended, and what the user said to it, with its place."""
+
+    things: tuple[Thing, ...]
+    words: str
+    place: str
+
+
+def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Proposals:
+    """Return the needs that the user's next step shows to have been missing.
+
+    A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
+    else those for which there is evidence before the reply; else all of them, and a note says so. A refusal makes a hard requirement, words of preference
+    or a silent choice a soft one; a need that the query states is asked.
+
+    Args:
+        conversation: the conversation.
+        tools: its tools by name: they say where things with names stand in results.
+    """
+    talk = _Talk(conversation, tools)
+    refusals, accepted = talk.refusals, talk.accepted
+    if not refusals:
+        return Proposals(notes=(talk.why_nothing(),), accepted=tuple(thing.name for thing in accepted))
+    told = told_before(conversation, tools, talk.listing)
+    chosen: dict[tuple[str, str], tuple[_Refusal, Support]] = {}
+    notes: list[str] = []
+    for refusal in refusals:
+        clock, known_at = talk.clock(refusal.words)
+        fields = fields_apart(refusal.things, accepted, refusal.words, clock)
+        supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
+        kept, note = _told_apart(supports, refusal, talk)
+        notes += [note] if note else []
+        for support in kept:
+            chosen.setdefault((support.field.path, str(support.field.match)), (refusal, support))
+    return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
+
+
+def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> tuple[list[Support], str]:
+    """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
+    names = ", ".join(thing.name for thing in refusal.things)
+    said = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
+    ranks = [support.field.named_in(refusal.words, talk.descriptions) for support in supports]
+    best = max(ranks, default=0)
+    if best:
+        least = min(best, 2)
+        return [support for support, rank in zip(supports, ranks, strict=True) if rank >= least], ""
+    if any_spoken(refusal.words, listed("manner")):
+        return [], f"{said}: this concerns the manner of the reply and no field of {names}: nothing is proposed of it"
+    if not supports or not talk.accepted:
+        return [], f"{said}: no field of {names} that differs or is named tells why it was refused: nothing is proposed"
+    fields = ", ".join(dict.fromkeys(support.field.path for support in supports))
+    taken = ", ".join(thing.name for thing in talk.accepted)
+    if proven := [support for support in supports if support.evidence]:
+        if len(proven) < len(supports):
+            kept = ", ".join(dict.fromkeys(support.field.path for support in proven))
+            return proven, f"{names} and {taken} differ in {fields}; only {kept} has evidence before the reply ({said})"
+        return proven, f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({said})"
+    return list(supports), f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({said})"
+
+
+def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+    """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
+    requirements: list[Requirement] = []
+    answers: list[ScriptedAnswer] = []
+    logged: dict[str, Mark] = {}
+    agreed: dict[str, Mark] = {}
+    names: dict[str, None] = {}
+    for refusal, support in chosen:
+        if not support.evidence:
+            answers.append(_answer(refusal, support.field, talk))
+            continue
+        name = _name(support.field, len(requirements) + 1)
+        name = name if name not in names else f"{name}-{len(requirements) + 1}"
+        names[name] = None
+        requirements.append(requirement_of(_candidate(name, refusal, support, talk), draft=True))
+        for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
+            held = [support.field.kept_by(thing) for thing in things]
+            if False in held:
+                labels[name] = "failed"
+            elif held and None not in held:
+                labels[name] = "passed"
+    refused = dict.fromkeys(thing.name for refusal in talk.refusals for thing in refusal.things)
+    return Proposals(
+        tuple(requirements),
+        tuple(_joined(answers)),
+        notes,
+        tuple(refused),
+        tuple(thing.name for thing in talk.accepted),
+        logged,
+        agreed,
+    )
+
+
+def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
+    """Yield answers, those that say the same made one that is asked for in all their ways."""
+    for say in dict.fromkeys(answer.say for answer in answers):
+        asked = dict.fromkeys(phrase for answer in answers if answer.say == say for phrase in answer.asked)
+        yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
+
+
+def _candidate(name: str, refusal: _Refusal, support: Support, talk: _Talk) -> Candidate:
+    condition = {support.field.path: support.field.match}
+    kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else _strength(refusal.words)
+    return Candidate(
+        id=name,
+        text=_in_words(support.field, chinese=talk.chinese),
+        where={} if support.field.forbids else condition,
+        none_where=condition if support.field.forbids else {},
+        kind=kind,
+        source=support.source,
+        evidence=support.evidence,
+    )
+
+
+def _strength(words: str) -> Literal["hard", "soft"]:
+    """Return whether words refuse, which makes a need hard, or prefer; a choice without words prefers."""
+    if any_spoken(words, listed("refuses")):
+        return "hard"
+    return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
+
+
+def _in_words(condition: Field, *, chinese: bool) -> str:
+    """Return a condition as the text of a requirement."""
+    raw = condition.match if isinstance(condition.match, dict) else {"op": "equal", "value": condition.match}
+    value = json.dumps(raw.get("value"), ensure_ascii=False)
+    low, high, text, time = raw.get("min"), raw.get("max"), raw.get("text"), raw.get("time")
+    if chinese:
+        bound = f"不低于 {low}" if high is None else f"不超过 {high}"
+        told = {"equal": f"为 {value}", "contains": f"含有{text}", "open_at": f"在 {time} 营业", "between": bound}
+        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.path} {told[str(raw['op'])]}"
+    bound = f"at least {low}" if high is None else f"at most {high}"
+    told = {"equal": value, "contains": f"contains {text}", "open_at": f"open at {time}", "between": bound}
+    what = "Nothing" if condition.forbids else "Everything"
+    return f"{what} that is recommended has {condition.path}: {told[str(raw['op'])]}"
+
+
+def _name(condition: Field, number: int) -> str:
+    words = [*words_of(condition.path), *(words_of(condition.value) if isinstance(condition.match, dict) else ())]
+    name = "-".join(word for word in words if word.isascii())[:60].strip("-")
+    need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
+    return name or need
+
+
+def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
+    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it."""
+    spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
+    say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
+    language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
+    phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
+    own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
+    asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
+    return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
+
+
+class _Talk:
+    """A conversation as its replies are read: which things they recommend, and what became of these."""
+
+    def __init__(self, conversation: Conversation, tools: Mapping[str, Tool]) -> None:
+        self.conversation = conversation
+        self._tools = tools
+        self._lines = conversation.lines
+        self.query = self._lines[conversation.query_at].text
+        self.chinese = bool(_HAN.search(self.query))
+
+    @cached_property
+    def _all(self) -> Reading:
+        return self._read(self._lines)
+
+    @cached_property
+    def listing(self) -> frozenset[str]:
+        """The tools that returned things with names, those that tell of people apart."""
+        return frozenset(entity.tool for entity in self._all.entities if entity.sort not in ("person", "leg"))
+
+    @cached_property
+    def things(self) -> Mapping[str, Thing]:
+        """What tools returned in the whole conversation, by key: the records of one thing joined."""
+        values: dict[str, dict[str, list[object]]] = {}
+        names: dict[str, str] = {}
+        for entity in self._all.entities:
+            if entity.sort in ("person", "leg"):
+                continue
+            names.setdefault(entity.key, entity.name)
+            own = values.setdefault(entity.key, {})
+            for path, value in leaves_of(entity.record):
+                if isinstance(value, str) and fold_phrase(value) in (entity.key, fold_phrase(entity.id)):
+                    continue  # its name and its id
+                if value not in own.setdefault(path, []):
+                    own[path].append(value)
+        return {
+            key: Thing(key, names[key], {path: tuple(parts) for path, parts in own.items()})
+            for key, own in values.items()
+        }
+
+    @cached_property
+    def descriptions(self) -> Mapping[str, Sequence[str]]:
+        """Words by which descriptions of the tools explain a field: that of a parameter of its name, or what stands behind its name in one."""
+        told: dict[str, list[str]] = {}
+        fields = {path.split(".")[-1] for thing in self.things.values() for path in thing.values}
+        for tool in self._tools.values():
+            parameters = tool.parameters.get("properties", {})
+            for name in fields:
+                own = parameters.get(name, {}) if isinstance(parameters, dict) else {}
+                texts = [str(own.get("description", ""))] if isinstance(own, dict) else []
+                clauses = re.split(r"[,;.，。；\n]", tool.description)
+                texts += [clause for clause in clauses if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", clause)]
+                told.setdefault(name, []).extend(word for text in texts for word in words_of(text) if tells(word))
+        return told
+
+    def _read(self, lines: Sequence[Line]) -> Reading:
+        turns = tuple(
+            Turn(role=line.role, text=line.text, steps=line.calls, output=line.output)
+            for line in lines
+            if line.role != "system"
+        )
+        trajectory = Trajectory(case=self.conversation.id, source="recorded", turns=turns)
+        visible = Visible(query=self.query or "?", context=self.conversation.context)
+        return Reading(trajectory, self._tools, visible, language="zh" if self.chinese else "en")
+
+    def _recommended(self, index: int) -> tuple[Thing, ...]:
+        """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
+        standings = self._read(self._lines[: index + 1]).standings("last")
+        ours = [standing for key, standing in standings.items() if key in self.things]
+        chosen = [standing for standing in ours if standing.proposed]
+        open_ = [standing for standing in ours if standing.proposed is None]
+        return tuple(self.things[standing.key] for standing in chosen or (open_ if len(open_) == 1 else ()))
+
+    def _named(self, text: str) -> list[Thing]:
+        """Return the things that words of the user name, each by a name that can mean it alone."""
+        hits = [hit for hit in self._all.lexicon.find(fold_phrase(text)) if len(hit.keys) == 1]
+        return list({hit.keys[0]: self.things[hit.keys[0]] for hit in hits if hit.keys[0] in self.things}.values())
+
+    @cached_property
+    def _accepted_at(self) -> int | None:
+        """The index of the reply that the user took; None where there is none behind the one that is judged."""
+        accepted = self.conversation.accepted
+        last = accepted.replies[-1].text if accepted is not None and accepted.replies else None
+        behind = range(len(self._lines) - 1, self.conversation.reply_at, -1)
+        agent = (index for index in behind if self._lines[index].role == "agent")
+        return next((index for index in agent if self._lines[index].text == last), None)
+
+    @cached_property
+    def judged(self) -> tuple[Thing, ...]:
+        """What the reply that is judged recommends."""
+        return self._recommended(self.conversation.reply_at)
+
+    @cached_property
+    def _replies(self) -> tuple[tuple[tuple[Thing, ...], str, str], ...]:
+        """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
+        start, end, accepted = self.conversation.reply_at, self._accepted_at, self.conversation.accepted
+        if end is None and accepted is not None:
+            return ()  # the user took what the reply that is judged says
+        told: list[tuple[tuple[Thing, ...], str, str]] = []
+        indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
+        for index, following in zip(indexes, [*indexes[1:], len(self._lines)], strict=True):
+            if index == end or (end is None and index != start):
+                break
+            said = [line for line in self._lines[index + 1 : following] if line.role == "user" and line.text.strip()]
+            place = said[0].place if said else self._lines[index].place
+            words = " ".join(line.text.strip() for line in said)
+            things = self._recommended(index)
+            if not things and (end is not None or any_spoken(words, listed("refuses"))):
+                things = tuple(self._named(words))  # the reply describes what the user knows by its name
+            told.append((things, words, place))
+        return tuple(told)
+
+    @cached_property
+    def accepted(self) -> tuple[Thing, ...]:
+        """What the user took: what was ordered, opened or navigated to by a call, else what their words name besides, else what the accepted reply recommends."""
+        behind = self._lines[self.conversation.reply_at + 1 :]
+        taken = [
+            thing for line in behind for step in line.calls if self._takes(line, step) for thing in self._meant(step)
+        ]
+        refused = {thing.key for things, _, _ in self._replies for thing in things}
+        if not taken:
+            words = [line.text for line in behind if line.role == "user"]
+            taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
+        if not taken and self._accepted_at is not None:
+            taken = [thing for thing in self._recommended(self._accepted_at) if thing.key not in refused]
+        return tuple({thing.key: thing for thing in taken}.values())
+
+    @property
+    def agreed(self) -> tuple[Thing, ...]:
+        """What the accepted reply recommends; what was taken where there is no such reply."""
+        return self.accepted if self._accepted_at is None else self._recommended(self._accepted_at)
+
+    def _takes(self, line: Line, step: Step) -> bool:
+        """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
+        writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
+        return step.kind == "call" and (
+            line.role == "user" or writes or not set(words_of(step.tool)).isdisjoint(listed("takes"))
+        )
+
+    def _meant(self, step: Step) -> Iterator[Thing]:
+        """Yield the things whose id or name is an argument of a call."""
+        ids = {entity.id: entity.key for entity in self._all.entities if entity.id}
+        for _, value in leaves_of(step.arguments):
+            for part in value if isinstance(value, list) else [value]:
+                key = ids.get(str(part), fold_phrase(str(part)))
+                if key in self.things:
+                    yield self.things[key]
+
+    @cached_property
+    def refusals(self) -> tuple[_Refusal, ...]:
+        """What was refused: what replies recommended, without what was taken; only what the user's words name, where they name some of it."""
+        taken = {thing.key for thing in self.accepted}
+        refusals: list[_Refusal] = []
+        for things, words, place in self._replies:
+            left = tuple(thing for thing in things if thing.key not in taken)
+            if not left or len(left) < len(things) or not (words or taken):
+                continue  # one of several that were offered was taken, or nothing is known
+            named = {thing.key for thing in self._named(words)}
+            only = tuple(thing for thing in left if thing.key in named)
+            refusals.append(_Refusal(only or left, words, place))
+        return tuple(refusals)
+
+    def why_nothing(self) -> str:
+        """Say why nothing was refused."""
+        place = self._lines[self.conversation.reply_at].place
+        if not self.judged:
+            return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
+        names = ", ".join(thing.name for thing in self.judged)
+        return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+
+    def clock(self, words: str) -> tuple[str, str]:
+        """Return the time that is asked about, and the place that told it before the reply.
+
+        It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
+        """
+        at_query = self._lines[self.conversation.query_at].place
+        for text, place in ((words, ""), (self.query, at_query)):
+            for opening in conditions_of(fold_text(text).text).openings:
+                if len(opening.minutes) == 1:
+                    return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
+        match = _CLOCK.search(self.conversation.context.now or "")
+        return (match[1], at_query) if match else ("", "")
+
+    def stated(self, condition: Field, words: str) -> Field:
+        """Return a condition with the bound that the user's words give, where they give one that parts the things."""
+        figures = figures_in(words, condition.bound) if condition.bound else iter(())
+        return next((bounded for figure in figures if (bounded := condition.with_figure(figure))), condition)
