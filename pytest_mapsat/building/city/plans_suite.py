@@ -44,7 +44,9 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
     """
     count = request.cases or 0
-    world, scenes = _scenes_of(request)
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; cases need a folder of their own")
+    world, scenes = scenes_of(request)
     queries = _queries(request.queries, {scene.id for scene in scenes})
     manifest = manifest_of(request.seed, count)
     writer = Writer(world.tables, manifest)
@@ -72,17 +74,27 @@ def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
         request: that of the suite.
         take: for how many of its cases, spread over all kinds and languages.
     """
-    _, scenes = _scenes_of(request)
-    for language in dict.fromkeys(scene.language for scene in scenes):
+    _, scenes = scenes_of(request)
+    left = take
+    languages = list(dict.fromkeys(scene.language for scene in scenes))
+    for at, language in enumerate(languages):
         spoken = [scene for scene in scenes if scene.language == language]
-        wanted = take * len(spoken) // len(scenes)
+        wanted = min(left // (len(languages) - at), len(spoken))
+        left -= wanted
         for number, scene in enumerate(spoken):
-            if (number + 1) * wanted // len(spoken) == number * wanted // len(spoken):
-                continue
-            yield {"case": scene.id, "language": scene.language, "situation": _situation(scene)}
+            if (number + 1) * wanted // len(spoken) > number * wanted // len(spoken):
+                yield {"case": scene.id, "language": language, "situation": _situation(scene)}
 
 
-def _scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
+def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
+    """Return the world of a suite, and the scenes of its cases, whose options stand in the tables.
+
+    Args:
+        request: that of the suite.
+
+    Raises:
+        UsageError: so many cases cannot be made.
+    """
     count = request.cases or 0
     if not 1 <= count <= _MOST:
         raise UsageError(f"--cases: found {count}, expected 1 to {_MOST}")
