@@ -5,5 +5,16 @@ from __future__ import annotations
 from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
 from .differences import Proposals, proposals_of
+from .review import Proposal, ProposalDecision, ProposalReview
 
-__all__ = ["Candidate", "Conversation", "Line", "Proposals", "proposals_of", "requirement_of"]
+__all__ = [
+    "Candidate",
+    "Conversation",
+    "Line",
+    "Proposal",
+    "ProposalDecision",
+    "ProposalReview",
+    "Proposals",
+    "proposals_of",
+    "requirement_of",
+]
