@@ -20,6 +20,7 @@ EXIT_ERROR = 2
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "doctor": "check how an agent is connected, before a benchmark is run",
+    "new": "make a draft of a case out of a logged conversation",
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
     "serve": "serve the tools of a case over MCP, to try them by hand",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
 _ORACLE = "baseline:oracle"
 _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (docs/how-to/build-a-sandbox.md)"
-#: How the name of a tool that changes something often begins.
-_WRITES = re.compile(
-    r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"
-    r"|remove|rename|rent|reorder|reschedule|reserve|return|save|schedule|send|set|submit|transfer|update|write)(?:_|[A-Z]|$)"
-)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,9 +149,11 @@ def _episode(case: Case, source: Source, sandbox: RecordingSandbox) -> list[str]
 
 def _of_writes(suite: Suite, recordings: Iterable[Recording]) -> list[str]:
     """Return what a recording cannot do for the tools that write, or seem to."""
+    from pytest_mapsat.recording import changes_something
+
     called = {recording.tool for recording in recordings}
     writing = sorted(name for name in called if suite.tools[name].effect == "write")
-    seeming = sorted(name for name in called - {*writing} if _WRITES.match(name))
+    seeming = sorted(name for name in called - {*writing} if changes_something(name))
     told = [f"{', '.join(writing)}: a recording answers, and changes nothing: {_SANDBOX}"] if writing else []
     if seeming:
         told.append(

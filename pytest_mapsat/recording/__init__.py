@@ -18,4 +18,5 @@ from .own_sandbox import recorded_steps as recorded_steps
 from .own_sandbox import unanswered_steps as unanswered_steps
 from .own_tools import NoAnswerError as NoAnswerError
 from .own_tools import OwnTools as OwnTools
+from .own_tools import changes_something as changes_something
 from .own_tools import with_things as with_things

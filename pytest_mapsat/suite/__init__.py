@@ -28,6 +28,7 @@ from .writing import ImportLog as ImportLog
 from .writing import ImportReport as ImportReport
 from .writing import Note as Note
 from .writing import bare_tool as bare_tool
+from .writing import case_json as case_json
 from .writing import import_formats as import_formats
 from .writing import importer_of as importer_of
 from .writing import is_bare as is_bare
