@@ -157,7 +157,8 @@ class ProposalReview:
             for path, content in files.items():
                 write_bytes(path, content)
             self.suite = self._opened()
-            self.suite.load(next(entry for entry in self.suite.readable() if entry.id == proposal.case.id))
+            entries = self.suite.entries(proposal.entry.path)
+            self.suite.load(next(entry for entry in entries if entry.id == proposal.case.id))
             kept = decision.model_copy(update={"by": decision.by or self._by, "was": proposal.part.to_json()})
             append_lines(self._root / LABELS / PROPOSALS, [kept.to_json()])
         except BaseException:
@@ -292,7 +293,12 @@ def _file_with(proposal: Proposal, data: JsonObject) -> bytes:
             raise proposal.problem(
                 f"the case has a comment by hand (line {line_number}), which would be lost: edit the case by hand, or move the comment out of it"
             )
-    block = to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
+    # Inside brackets a block would be no YAML; JSON is.
+    block = (
+        json.dumps(data, ensure_ascii=False)
+        if node.flow_style
+        else to_yaml(data).decode().rstrip("\n").replace("\n", "\n" + " " * node.start_mark.column)
+    )
     new = (text[:start] + block + text[end:]).encode()
     cases = _cases_of(raw, entry.path)
     cases[entry.offset] = data

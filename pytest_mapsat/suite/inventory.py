@@ -103,10 +103,12 @@ def take_inventory(root: Path) -> Inventory:
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
+        if relative.parts == (LABELS, PROPOSALS):
+            continue
         if role is None:
             if relative.parts[0] == DATA:
                 aside.append(path)
-            elif relative.parts[0] in _FOLDERS and relative.name != PROPOSALS and not path.name.startswith("."):
+            elif relative.parts[0] in _FOLDERS and not path.name.startswith("."):
                 strangers.append(path)
             elif _looks_like_cases(path):
                 message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
