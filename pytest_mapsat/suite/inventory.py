@@ -39,6 +39,8 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
 }
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"
+#: The folder in it with logs of what users did, as `mapsat build` writes and reads them ; they look like no cases.
+_LOGS = "logs"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
 
 
@@ -119,7 +121,7 @@ def take_inventory(root: Path) -> Inventory:
             by_role[role].append(path)
         else:
             problems.append(problem)
-    if count := sum(map(_looks_like_cases, aside)):
+    if count := sum(_looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] != _LOGS):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
     files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
