@@ -20,6 +20,7 @@ EXIT_ERROR = 2
 COMMANDS = {
     "init": "write a suite, an agent and a CI workflow to begin with",
     "doctor": "check how an agent is connected, before a benchmark is run",
+    "new": "make a draft of a case out of a logged conversation",
     "lint": "check a suite without an agent",
     "record": "call your own tools and keep their answers as recordings",
     "serve": "serve the tools of a case over MCP, to try them by hand",
@@ -30,7 +31,7 @@ COMMANDS = {
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
-    "review": "label what a judge left open or got wrong, or measure it",
+    "review": "label what a judge left open, decide on proposals, or measure a judge",
     "report": "write reports of a saved run",
 }
 #: Rarely used: ``python -m pytest_mapsat`` alone has them.

@@ -106,7 +106,7 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
     trajectories: dict[tuple[str, int], Trajectory] = {}
     lines: dict[tuple[str, int], int] = {}
     unplaced: list[Conversation] = []
-    for line, trajectory in _dialogues(file, name):
+    for line, trajectory in recorded_dialogues(file, name):
         if isinstance(trajectory, Conversation):
             unplaced.append(trajectory)
             continue
@@ -118,8 +118,8 @@ def open_recorded(path: str, *, root: Path) -> RecordedSource:
     return RecordedSource(f"recorded:{path}", printable(file.name), trajectories, Unplaced.of(unplaced))
 
 
-def _dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
-    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run."""
+def recorded_dialogues(file: Path, name: str) -> Iterator[tuple[int, Trajectory | Conversation]]:
+    """Yield the dialogues of a file with the lines on which they begin; 0 in a saved run. Raises SuiteError where it is broken; ``name``: how messages name it."""
     layout = layout_of(file, name)
     if layout == "run":
         yield from ((0, _as_recorded(card.trajectory)) for card in read_run(file, name).cases)

@@ -123,7 +123,7 @@ def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory |
         SuiteError: it cannot be read; with the line.
     """
     for dialogue in read_spans(file, name):
-        trajectory = _trajectory(dialogue, name)
+        trajectory = span_trajectory(dialogue, name)
         if dialogue.case:
             yield dialogue.line, trajectory
         else:
@@ -133,7 +133,16 @@ def span_trajectories(file: Path, name: str) -> Iterable[tuple[int, Trajectory |
             )
 
 
-def _trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
+def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
+    """Return a conversation in spans as a recorded trajectory, with a turn for each of its turns.
+
+    Args:
+        dialogue: the conversation.
+        name: how messages name the file.
+
+    Raises:
+        SuiteError: a field of ours holds what no trajectory can hold.
+    """
     turns = tuple(_turn(turn, name) for turn in dialogue.turns)
     case = dialogue.case or "-"
     data = {**dialogue.own, "case": case, "trial": dialogue.trial, "source": "recorded", "turns": ()}

@@ -7,13 +7,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from difflib import unified_diff
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .shared import FINDINGS, OK, Command, add_plugins, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
-    from pytest_mapsat.proof import AnswersProof, Proof
+    from pytest_mapsat.proof import AnswersProof, Proof, SuiteWorth
     from pytest_mapsat.recording import Offer
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Suite
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _SEVERITIES = ("error", "warning", "note")
 #: So many other places of a finding are named.
 _PLACES = 3
+#: So many changed lines of a card are told.
+_SHOWN_CHANGES = 10
 #: What of a finding's message says where it is, and a call of an oracle with its arguments.
 _WHERE = re.compile(r"^(?:case \S+: )?(?:\w[\w.-]*(?:\[\d+\][\w.-]*)+: )?")
 _CALL = re.compile(r"(calls \w+)\(.*\), which")
@@ -37,47 +41,71 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="RUN", type=Path, help=about)
     about = "with --answers: write the suite's calibration.json"
     parser.add_argument("--calibrate", action="store_true", help=about)
+    about = "also play the baselines, and print what the suite is worth; nothing of it changes the exit status"
+    parser.add_argument("--baselines", action="store_true", help=about)
+    about = "with --baselines: write the suite's data card, in Markdown"
+    parser.add_argument("--card", metavar="FILE", type=Path, help=about)
+    about = "with --card: write nothing; exit status 1 when the file is another one than would be written"
+    parser.add_argument("--check", action="store_true", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     add_plugins(parser)
 
 
+class _Part(NamedTuple):
+    """What is told besides the findings: as JSON and as lines, and whether it makes the exit status 1."""
+
+    name: str
+    data: Any
+    lines: Iterable[str]
+    wrong: bool = False
+
+
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.proof import answer_table, table
+
+    for name, other in (("save", "answers"), ("calibrate", "answers"), ("card", "baselines"), ("check", "card")):
+        if getattr(options, name) and not getattr(options, other):
+            raise UsageError(f"--{name} goes with --{other}")
+    sandboxes = load_added(options.plugins, [options.suite]).sandboxes
+    findings = _findings(options.suite, sandboxes)
+    sound = all(finding.severity != "error" for finding in findings)
+    parts = [*_parts(options, findings, sandboxes, sound=sound)]
+    if options.json:
+        listed = [finding.to_json() for finding in findings]
+        write_json({"findings": listed, **{part.name: part.data for part in parts}} if parts else listed)
+    else:
+        _write_findings(findings)
+        for part in parts:
+            write(["", *part.lines])
+    return OK if sound and not any(part.wrong for part in parts) else FINDINGS
+
+
+def _parts(
+    options: argparse.Namespace, findings: Sequence[LintFinding], sandboxes: Sequence[SandboxHook], *, sound: bool
+) -> Iterator[_Part]:
+    from pytest_mapsat.proof import answer_table, table, worth_table
     from pytest_mapsat.recording import offers_of
     from pytest_mapsat.runs.regrade import open_suites
     from pytest_mapsat.runs.saved import read_saved
 
-    for name in ("save", "calibrate"):
-        if getattr(options, name) and not options.answers:
-            raise UsageError(f"--{name} goes with --answers")
-    sandboxes = load_added(options.plugins, [options.suite]).sandboxes
-    findings = _findings(options.suite, sandboxes)
-    sound = all(finding.severity != "error" for finding in findings)
-    parts: list[tuple[str, Any, Iterable[str]]] = []  # what is told besides, as JSON and as lines
-    wrong = False
     if options.mutants:
         proof = _mutants(options.suite, findings, sandboxes)
-        parts.append(("mutants", proof.to_json(), table(proof)))
-    if options.answers:
-        answers = _judged_answers(options, sandboxes) if sound else None
-        wrong = bool(answers and answers.wrong)
-        told = ["answers: not judged, as the suite has errors"] if answers is None else answer_table(answers)
-        parts.append(("answers", answers and answers.to_json(), told))
+        yield _Part("mutants", proof.to_json(), table(proof))
+    if options.answers and sound:
+        answers = _judged_answers(options, sandboxes)
+        yield _Part("answers", answers.to_json(), answer_table(answers), bool(answers.wrong))
+    elif options.answers:
+        yield _Part("answers", None, ["answers: not judged, as the suite has errors"])
+    if options.baselines and sound:
+        worth = _worth(options, sandboxes)
+        wrong = options.card is not None and not _card(options, worth)
+        yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
+    elif options.baselines:
+        yield _Part("baselines", None, ["baselines: not played, as the suite has errors"])
     if options.misses is not None:
         offers = offers_of(read_saved(options.misses), open_suites([options.suite])) if sound else None
-        parts.append(
-            ("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
-        )
-    if options.json:
-        listed = [finding.to_json() for finding in findings]
-        write_json({"findings": listed, **{name: data for name, data, _ in parts}} if parts else listed)
-    else:
-        _write_findings(findings)
-        for _, _, lines in parts:
-            write(["", *lines])
-    return OK if sound and not wrong else FINDINGS
+        yield _Part("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
@@ -174,6 +202,51 @@ def _judged_answers(options: argparse.Namespace, sandboxes: Sequence[SandboxHook
     if options.calibrate:
         _calibrate(suite, proof)
     return proof
+
+
+def _reopened(path: Path, plugins: Sequence[str]) -> Suite:
+    """Return the suite as another process opens it."""
+    return _opened(path, load_added(plugins, [path]).sandboxes)
+
+
+def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> SuiteWorth:
+    """Return what the baselines make of a sound suite. Raises SuiteError."""
+    from pytest_mapsat.proof import SuiteWorth
+    from pytest_mapsat.runs.baselines import play_baselines
+
+    suite = _opened(options.suite, sandboxes)
+    entries = sorted(suite.accepted(), key=lambda entry: entry.id)
+    again = partial(_reopened, options.suite, options.plugins)
+    cards = play_baselines(suite, [entry.id for entry in entries], again)
+    drafts = sum(entry.draft for entry in suite.readable())
+    return SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
+
+
+def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:
+    """Write the data card of a suite; with ``--check`` return whether it stands there already. Raises UsageError."""
+    from pytest_mapsat.formats import replacing, shown_path
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.proof import card_text
+
+    path, text = options.card, card_text(worth)
+    try:
+        if not options.check:
+            with replacing(path) as file:
+                file.write(text.encode())
+            return True
+        there = path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{shown_path(path)}: {error}") from None
+    if there == text:
+        return True
+    old, new = there.splitlines(), text.splitlines()
+    changed = [
+        line for line in unified_diff(old, new, "there", "now", n=0, lineterm="") if line[:2] not in ("--", "++")
+    ]
+    tell(f"{shown_path(path)} is not the card of the suite as it is: leave out --check to write it anew")
+    for line in changed[:_SHOWN_CHANGES]:
+        tell(line)
+    return False
 
 
 def _calibrate(suite: Suite, proof: AnswersProof) -> None:

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from .candidates import Candidate, requirement_of
-from .conversations import Conversation, Line
-from .differences import Proposals, proposals_of
-
-__all__ = ["Candidate", "Conversation", "Line", "Proposals", "proposals_of", "requirement_of"]
+from .candidates import Candidate as Candidate
+from .candidates import requirement_of as requirement_of
+from .case import Draft as Draft
+from .case import case_id_of as case_id_of
+from .case import draft_of as draft_of
+from .case import write_draft as write_draft
+from .conversations import Conversation as Conversation
+from .conversations import Line as Line
+from .conversations import Log as Log
+from .conversations import choose as choose
+from .conversations import conversation_of as conversation_of
+from .differences import Proposals as Proposals
+from .differences import proposals_of as proposals_of
+from .log_suite import LogReport as LogReport
+from .log_suite import build_from_logs as build_from_logs
+from .logs import missing_files as missing_files
+from .readers import personal_data_of as personal_data_of
+from .readers import read_logs as read_logs
+from .readers import without_personal as without_personal
+from .review import Proposal as Proposal
+from .review import ProposalDecision as ProposalDecision
+from .review import ProposalReview as ProposalReview

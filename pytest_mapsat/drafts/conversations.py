@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
-from pytest_mapsat.model import Context, JsonObject, Step, Trajectory
+from pytest_mapsat.formats import limits
+from pytest_mapsat.model import Context, Json, JsonObject, Location, Problem, Step, SuiteError, Trajectory, Turn, shown
+from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
+from pytest_mapsat.sandbox import point_of
 
 
 @dataclass(frozen=True)
@@ -14,7 +20,7 @@ class Line:
     """One message of a conversation.
 
     Attributes:
-        place: where it stands: ``chat.json:14``, ``chat.json: messages.3`` or ``span 5b8e (line 2)``.
+        place: where it stands: ``chat.json:14``, ``chats.jsonl:2, message 3`` or ``span '5b8e' (line 2)``.
         role: who speaks.
         text: the words; empty where a message makes calls alone.
         calls: the calls on the way to a reply, with their results.
@@ -26,6 +32,47 @@ class Line:
     text: str
     calls: tuple[Step, ...] = ()
     output: JsonObject | None = None
+
+
+@dataclass(frozen=True)
+class Log:
+    """A conversation as a file tells it, before it is decided where in it the case stands.
+
+    Attributes:
+        id: what the log calls it; empty where it has no name.
+        place: where it begins.
+        lines: all messages, first to last; neither two replies nor two messages of the user stand side by side.
+        tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
+        around: what the log tells besides messages and tools: metadata, times, the user.
+        notes: what is odd about it, each with its place.
+        sources: what the lines were read from, each part with a place of its own, where the file tells more of them than lines have.
+    """
+
+    id: str
+    place: str
+    lines: tuple[Line, ...]
+    tools: Mapping[str, JsonObject] = field(default_factory=dict)
+    around: JsonObject = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    sources: tuple[tuple[str, Json], ...] = ()
+
+    @property
+    def begun(self) -> tuple[tuple[str, str], ...]:
+        """Who said what: a conversation that begins with all of another one stands for both."""
+        return tuple((line.role, line.text) for line in self.lines if line.role != "system")
+
+    def parts(self) -> Iterable[tuple[str, Json]]:
+        """Give all that a case may be made of, each with its place."""
+        for line in self.lines:
+            yield f"{line.place}: text", line.text
+            yield f"{line.place}: output", line.output
+            for step in line.calls:
+                yield f"{line.place}: arguments of {step.tool}", dict(step.arguments)
+                yield f"{line.place}: result of {step.tool}", step.result
+                yield f"{line.place}: thought", step.text
+        yield f"{self.place}: tools", dict(self.tools)
+        yield f"{self.place}: metadata", self.around
+        yield f"{self.place}: id", self.id
 
 
 @dataclass(frozen=True)
@@ -64,3 +111,285 @@ class Conversation:
     def after(self) -> tuple[Line, ...]:
         """What the user and the agent said after the reply that is judged."""
         return self.lines[self.reply_at + 1 :]
+
+    @property
+    def instructions(self) -> str:
+        """The system messages."""
+        return "\n\n".join(line.text for line in self.lines if line.role == "system" and line.text)
+
+    @property
+    def language(self) -> str:
+        """``zh`` where the query is Chinese, else ``en``."""
+        return _language(self.lines[self.query_at].text)
+
+
+def _language(text: str) -> str:
+    return "zh" if re.search(r"[\u4e00-\u9fff]", text) else "en"
+
+
+# -- where the case stands: the query, the reply that is judged, and what the user did next
+
+
+_ACCEPTS = re.compile(
+    r"\b(?:thanks?(?: you| a lot| so much)?|perfect|great|excellent|wonderful|lovely|awesome|brilliant|super|ideal|cheers|sounds good|looks good|that works|works for me|that'?s it"
+    r"|i'?ll (?:take|go|try|do)|we'?ll (?:take|go|try)|let'?s (?:go|do|take|try)|book (?:it|that|this|me|us|the)|go with|take me there|not bad|no problem|can'?t wait|good(?: one| choice)?|nice|cool|fine|okay|ok|yes|yeah|sure)\b"
+    r"|谢谢|多谢|感谢|好的|好啊|好吧|好嘞|^好[,。!，！ ]|^好$|可以[,。!，！了的]?|就(?:去|选|要|订|定|吃|买|这|它|那)|完美|不错|太好了|太棒了?|没问题|挺好|很好|行[,。!，！吧]|^行$|^嗯|收到|辛苦",
+    re.IGNORECASE,
+)
+_OBJECTS = re.compile(
+    r"\b(?:no|nope|not|but|too|instead|another|other|else|different|wrong|cannot|rather|unfortunately|however|never|hates?|closed|fully booked|sold out|cheaper|closer|nearer|quieter|earlier|later"
+    r"|actually|wait|without|problem|any(?:thing|where) \w+er|is there (?:any|one)|still)\b|n't\b|不|没|无法|太|但是?|可是|换|别的|另外?|其他|其它|更|错|贵了?|远了?|关门|满了|还是|有没有|能不能",
+    re.IGNORECASE,
+)
+_NAME_KEYS = ("name", "title", "label", "shop", "station", "hotel", "restaurant")
+#: A choice of one of several things is short.
+_SHORT = 60
+_ORDINAL = re.compile(
+    r"^(?:the )?(?:first|second|third|last|latter|former|\d)(?: one)?\b|第[一二三四五\d]", re.IGNORECASE
+)
+
+
+def conversation_of(log: Log) -> Conversation:
+    """Return a conversation with the place of its case.
+
+    The matter of the query ends where the user turns to something else. Of a matter with an objection the reply before the first one is judged,
+    and the last reply that the user accepted, or said nothing more to, is the accepted one. Of a conversation without an objection the last
+    matter counts.
+
+    Raises:
+        SuiteError: it has no message of the user, or no reply to one.
+    """
+    lines = log.lines
+    replies = [
+        number
+        for number, line in enumerate(lines)
+        if line.role == "agent" and line.text and any(earlier.role == "user" for earlier in lines[:number])
+    ]
+    if not replies:
+        wanted = "no message of the user" if all(line.role != "user" for line in lines) else "no reply to the user"
+        raise SuiteError(
+            Problem(log.place, 0, f"the conversation has {wanted}", "a case needs a query, and a reply that is judged")
+        )
+    query = start = next(number for number, line in enumerate(lines) if line.role == "user")
+    refused: int | None = None
+    accepted: int | None = None
+    last = replies[0]
+    notes: list[str] = []
+    for number, reply in enumerate(replies):
+        user = next((place for place in range(reply + 1, len(lines)) if lines[place].role == "user"), None)
+        following = replies[number + 1] if number + 1 < len(replies) else None
+        step = None if user is None else _next_step(lines, start, reply, user, following)
+        if step is None:
+            if refused is not None and accepted is None and reply > refused:
+                accepted = reply
+                notes.append(f"{lines[reply].place}: the user says nothing more after it: it counts as accepted")
+            last = reply if accepted is None else last
+            break
+        last = reply
+        if step == "objects":
+            query, refused, accepted = (start, reply, None) if refused is None else (query, refused, None)
+        elif step == "accepts" and accepted is None:
+            accepted = reply
+        elif step == "other" and refused is not None:
+            accepted = reply if accepted is None else accepted
+            break
+        elif step == "other" and following is not None and user is not None:
+            start, query, accepted = user, user, None
+        if step == "accepts" and refused is None and (following is None or not lines[following].calls):
+            break
+    judged = last if refused is None else refused
+    return _placed(log, query, judged, accepted, notes)
+
+
+def _next_step(
+    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None
+) -> Literal["answers", "objects", "accepts", "other"]:
+    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none.
+
+    It answers a question, objects (or tells a wish that was missed), accepts, or is another matter.
+    """
+    asked, text = lines[reply].text, lines[user].text
+    folded = fold_phrase(text)
+    names = {
+        fold_phrase(name) for line in lines[start : reply + 1] for step in line.calls for name in _names(step.result)
+    }
+    named = {name for name in names if name in fold_phrase(asked)}
+    asks = bool(read_names(open_page(asked[-20_000:], language=_language(asked)), lexicon_of(())).questions)
+    objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
+    accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
+    if asks_go_ahead(asked, _language(asked)) and agrees(text) is True:
+        return "accepts"
+    if asks and not named:
+        return "answers"
+    if accepts and not objects and "?" not in folded:
+        return "accepts"
+    picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
+    if asks and picks and not objects:
+        return "answers"
+    tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
+    again = following is not None and any(step.tool in tools for step in lines[following].calls)
+    return "objects" if objects or again else "other"
+
+
+def _names(result: Json, depth: int = 0) -> Iterable[str]:
+    """Yield the names of the things in a result."""
+    if isinstance(result, Mapping) and depth < limits.DEPTH:
+        for key, member in result.items():
+            if str(key).lower() in _NAME_KEYS and isinstance(member, str) and len(member) > 1:
+                yield member
+            yield from _names(member, depth + 1)
+    elif isinstance(result, (list, tuple)) and depth < limits.DEPTH:
+        for member in result:
+            yield from _names(member, depth + 1)
+
+
+def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iterable[str]) -> Conversation:
+    lines = log.lines
+    first = next((line for line in lines if line.role != "system"), None)
+    odd = [*log.notes, *notes]
+    if first is not None and first.role == "agent":
+        odd.append(
+            f"{first.place}: the conversation begins with the agent: what it says there stands among the earlier messages"
+        )
+    empty = [line.place for line in lines if line.role == "agent" and not line.text]
+    odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
+    instructions = "\n\n".join(line.text for line in lines if line.role == "system")
+    return Conversation(
+        id=log.id,
+        lines=lines,
+        query_at=query,
+        reply_at=judged,
+        tools=log.tools,
+        context=context_of(log.around, instructions, log.place, odd),
+        trajectory=_trajectory(lines[query : judged + 1]),
+        accepted=None if accepted is None else _trajectory(lines[query : accepted + 1]),
+        notes=tuple(odd),
+    )
+
+
+def _trajectory(lines: Iterable[Line]) -> Trajectory:
+    turns = [
+        Turn(role=line.role, text=line.text, steps=line.calls, output=line.output)
+        for line in lines
+        if line.role != "system"
+    ]
+    return Trajectory(case="-", source="recorded", turns=tuple(turns))
+
+
+def choose(logs: Sequence[Log], which: str, path: Path) -> Log:
+    """Return the conversation of a file that is meant.
+
+    One that begins with all of another one, message by message, stands for both: where every call of a model is logged with all that came before it.
+
+    Args:
+        logs: the conversations of the file, in their order.
+        which: the id of the one that is meant, or its number from 1; empty: the only one.
+        path: the file.
+
+    Raises:
+        SuiteError: there is none, or it is not clear which one is meant.
+    """
+    whole = [
+        log
+        for number, log in enumerate(logs)
+        if not any(
+            log.begun == other.begun[: len(log.begun)] and (len(log.begun) < len(other.begun) or number > place)
+            for place, other in enumerate(logs)
+            if place != number
+        )
+    ]
+    named = [log for log in logs if which and log.id == which]
+    if not named and which.isdecimal() and 1 <= int(which[:9]) <= len(whole):
+        named = [whole[int(which) - 1]]
+    if len(named) == 1 or (len(whole) == 1 and not which):
+        return (named or whole)[0]
+    if not whole:
+        raise SuiteError(Problem(path.name, 0, "holds no conversation"))
+    listed = "; ".join(f"{number} ({shown(log.id)}, {log.place})" for number, log in enumerate(whole[:10], 1))
+    more = f"; and {len(whole) - 10} more" if len(whole) > 10 else ""  # noqa: PLR2004  so many are listed
+    problem = f"no conversation is {shown(which)}" if which and not named else f"holds {len(whole)} conversations"
+    raise SuiteError(Problem(path.name, 0, f"{problem}: {listed}{more}", "name one with --which: its id or its number"))
+
+
+# -- the context, as far as a log tells it
+
+_NOW = ("now", "current_time", "time", "timestamp", "created_at", "created", "started_at", "date")
+_UID = ("uid", "user_id", "userId", "user")
+_PLACE = ("location", "user_location", "position", "current_location", "coordinates")
+_LON, _LAT = ("lon", "lng", "longitude"), ("lat", "latitude")
+#: Numbers above it are milliseconds; and the first second that is taken for a time: 2001.
+_MILLISECONDS, _YEAR = 100_000_000_000, 978_307_200
+_SAID_NOW = re.compile(
+    r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?[T ,，]*(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?"
+)
+_SAID_POINT = re.compile(
+    r"(?:location|position|located|coordinates|\buser is|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
+    re.IGNORECASE,
+)
+_SAID_CITY = re.compile(r"(?:\bcity|城市)\s*(?:is|[:：=为是])\s*([^\s,.;，。；\n]{2,40})", re.IGNORECASE)
+
+
+def context_of(around: JsonObject, instructions: str, place: str, notes: list[str]) -> Context:
+    """Return time, place and user, as metadata tell them, else the system message; ``notes`` is added to."""
+    sources = [around, *(part for part in around.values() if isinstance(part, dict))]
+    now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
+    told = _SAID_NOW.search(instructions)
+    if told is not None:
+        now = moment_of(_iso(told)) or now
+    point = next((found for source in sources if (found := _point_in(source)) is not None), None)
+    said = _SAID_POINT.search(instructions)
+    if point is None and said is not None:
+        point = _ordered(float(said[1]), float(said[2]), lon_first="lon" in said[0].lower().partition(said[1])[0])
+        if point is not None:
+            notes.append(
+                f"{place}: the place in the system message is read as longitude {point[0]}, latitude {point[1]}"
+            )
+    city = next((source[key] for source in sources for key in ("city", "城市") if isinstance(source.get(key), str)), "")
+    named = _SAID_CITY.search(instructions)
+    name = next((str(source[key]["name"]) for source in sources for key in _PLACE if isinstance(source.get(key), dict) and source[key].get("name")), "")  # fmt: skip
+    uid = next((source[key] for source in sources for key in _UID if isinstance(source.get(key), (str, int))), "")
+    locale = next((source["locale"] for source in sources if isinstance(source.get("locale"), str)), "")
+    return Context(
+        now=now,
+        location=None if point is None else Location(lon=point[0], lat=point[1], name=name),
+        city=city or ("" if named is None else named[1]),
+        uid=str(uid),
+        locale=locale,
+    )
+
+
+def _iso(told: re.Match[str]) -> str:
+    year, month, day, hour, minute, second, zone = told.groups()
+    return f"{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minute}:{second or '00'}{zone or ''}"
+
+
+def moment_of(value: Json) -> str | None:
+    """Return a time as ISO 8601, of seconds or milliseconds since 1970 or of ISO text; None for what is no time of these centuries."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            seconds = value / 1000 if value > _MILLISECONDS else value
+            return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds > _YEAR else None
+        if isinstance(value, str) and ":" in value:
+            return datetime.fromisoformat(value.strip()).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _point_in(source: Mapping[str, Json]) -> tuple[float, float] | None:
+    parts = [source, *(source[key] for key in _PLACE if source.get(key))]
+    for part in parts:
+        if isinstance(part, Mapping):
+            lon, lat = (next((part[key] for key in keys if key in part), None) for keys in (_LON, _LAT))
+            point = point_of({"lon": lon, "lat": lat}) if lon is not None and lat is not None else None
+        else:
+            point = point_of(part)
+        if point is not None:
+            return point
+    return None
+
+
+def _ordered(first: float, second: float, *, lon_first: bool) -> tuple[float, float] | None:
+    """Return a point of two numbers: latitude first, unless the words or the numbers say otherwise."""
+    lon, lat = (first, second) if lon_first or abs(first) > 90 else (second, first)  # noqa: PLR2004  degrees of a latitude
+    return (lon, lat) if abs(lat) <= 90 and abs(lon) <= 180 else None  # noqa: PLR2004  degrees

@@ -30,6 +30,10 @@ from .located import Lines as Lines
 from .located import Located as Located
 from .located import dotted as dotted
 from .located import validate as validate
+from .messages import Message as Message
+from .messages import Unknown as Unknown
+from .messages import data_of as data_of
+from .messages import read_messages as read_messages
 from .nouns import Placed as Placed
 from .nouns import append_lines as append_lines
 from .nouns import document_of as document_of
@@ -38,6 +42,8 @@ from .nouns import read_calibration as read_calibration
 from .nouns import read_nouns as read_nouns
 from .nouns import signed as signed
 from .otlp import Span as Span
+from .personal import PersonalData as PersonalData
+from .personal import PersonalDatum as PersonalDatum
 from .plain_data import TableRow as TableRow
 from .plain_data import check_columns as check_columns
 from .plain_data import json_elements as json_elements

@@ -69,6 +69,9 @@ TOKENS_OUT = (
     "llm.token_count.completion",
     "ai.usage.completionTokens",
 )
+INSTRUCTIONS = ("gen_ai.system_instructions",)
+_TOOLS, _NUMBERED_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools"), ("llm.tools", "llm.request.functions")
+USER = ("user.id", "enduser.id")
 COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 
@@ -129,6 +132,17 @@ def messages_out(span: Span) -> list[Message] | None:
         return choices
     value = span.first(_VALUES_OUT)
     return None if value is None else read_messages(value, "assistant", loose=kind_of(span) != "chat")
+
+
+def tools_in(span: Span) -> list[JsonObject]:
+    """Return the schemas of the tools that a model or an agent was given in a span, in the forms of their vendors."""
+    listed = objects_of(span.first(_TOOLS))
+    for prefix in _NUMBERED_TOOLS:
+        listed += [object_of(tool) for tool in numbered(span.attributes, prefix)]
+    wrapped = [
+        object_of(tool.get("tool.json_schema", object_of(tool.get("tool")).get("json_schema"))) for tool in listed
+    ]
+    return [inner or tool for inner, tool in zip(wrapped, listed, strict=True)]
 
 
 _EVENT_ROLES = {

@@ -141,7 +141,9 @@ class RawLine(NamedTuple):
     data: bytes
 
 
-def read_lines(path: Path, line_limit: int, name: str = "", *, blank: bool = False) -> Iterator[RawLine]:
+def read_lines(
+    path: Path, line_limit: int, name: str = "", *, blank: bool = False, most: int = limits.LINES
+) -> Iterator[RawLine]:
     """Give every line.
 
     Args:
@@ -149,6 +151,7 @@ def read_lines(path: Path, line_limit: int, name: str = "", *, blank: bool = Fal
         line_limit: the greatest length of a line, bytes.
         name: how messages name it; the path as a user would type it where none is given.
         blank: whether blank lines are given too.
+        most: the greatest number of lines.
 
     Raises:
         SuiteError: when the file cannot be read or goes beyond a limit.
@@ -157,7 +160,7 @@ def read_lines(path: Path, line_limit: int, name: str = "", *, blank: bool = Fal
     offset = 0
     try:
         with open_bytes(path) as file:
-            for number in range(1, limits.LINES + 1):
+            for number in range(1, most + 1):
                 data = file.readline(line_limit + 1)
                 if not data:
                     return
@@ -169,7 +172,7 @@ def read_lines(path: Path, line_limit: int, name: str = "", *, blank: bool = Fal
                     yield RawLine(number, offset, data)
                 offset += len(data)
             if file.read(1):
-                raise _beyond(path, name, limits.LINES, f"the file has more than {limits.LINES} lines")
+                raise _beyond(path, name, most, f"the file has more than {most} lines")
     except READ_ERRORS as error:
         raise unreadable(path, error, name) from error
 

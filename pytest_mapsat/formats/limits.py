@@ -24,6 +24,8 @@ FILE_BYTES = 4096 * MIB
 GZIP_BYTES = 1024 * MIB
 #: Lines of a JSONL file or a table, blank ones included.
 LINES = 5_000_000
+#: Lines of a file of logged events, of which one user's are in memory at a time.
+LOG_LINES = 50_000_000
 #: A Python literal in a cell.
 LITERAL_CHARS = 8 * MIB
 #: Columns of a table.

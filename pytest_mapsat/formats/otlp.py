@@ -35,7 +35,7 @@ _EXPECTED = "expected OTLP JSON (resourceSpans, one document or JSON lines), or 
 #: Only attributes whose names begin so are kept.
 _KEPT = (
     "gen_ai.", "llm.", "openinference.", "input.", "output.", "tool.", "tool_", "session.", "mapsat.", "traceloop.", "langfuse.", "langsmith.",
-    "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost",
+    "ai.", "gcp.vertex.agent.", "pydantic_ai.", "all_messages_events", "events", "final_result", "agent.", "logfire.span_type", "operation.cost", "user.id", "enduser.id",
 )  # fmt: skip
 #: The attributes that name the conversation of a span, the first one that is there.
 _SESSIONS = (

@@ -15,14 +15,17 @@ from .conventions import (
     ARGUMENTS,
     CALL_ID,
     COST,
+    INSTRUCTIONS,
     RESULT,
     TOKENS_IN,
     TOKENS_OUT,
     TOOL,
+    USER,
     kind_of,
     messages_in,
     messages_out,
     object_of,
+    tools_in,
 )
 from .messages import (
     UNKNOWN,
@@ -30,6 +33,7 @@ from .messages import (
     Message,
     Unknown,
     arguments_of,
+    read_messages,
     result_of,
 )
 from .otlp import Gathered, Span, gather_spans
@@ -120,6 +124,10 @@ class SpanDialogue:
         turns: user and agent in turn, mostly.
         notes: what is odd about the spans, each with its id and line.
         own: what our own spans tell besides, as the fields of a trajectory.
+        instructions: the system message that a model or an agent was given; empty where no span tells one.
+        tools: the schemas of the tools that it was given, in the forms of their vendors.
+        user: the id of the user; empty where no span tells.
+        begun: nanoseconds since 1970 at which the first span begins; 0 where it is not told.
     """
 
     case: str
@@ -130,6 +138,10 @@ class SpanDialogue:
     turns: tuple[SpanTurn, ...]
     notes: tuple[str, ...] = ()
     own: JsonObject = field(default_factory=dict)
+    instructions: str = ""
+    tools: tuple[JsonObject, ...] = ()
+    user: str = ""
+    begun: int = 0
 
     @property
     def query(self) -> str | None:
@@ -169,6 +181,8 @@ class _Reader:
         self._users: list[str] = []
         self._top = ("", "")
         self._notes: list[str] = []
+        self._instructions = ""
+        self._tools: list[JsonObject] = []
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
 
@@ -180,6 +194,9 @@ class _Reader:
         self._speaking = {self._top_of(span) for span in chats if messages_out(span) is not None}
         for span in spans:
             self._note_oddities(span)
+            self._tools += [tool for tool in tools_in(span) if tool not in self._tools]
+            if not self._instructions and (value := span.first(INSTRUCTIONS)) is not None:
+                self._instructions = "\n".join(message.text or "" for message in read_messages(value, "system") or ())
             kind = self._kinds[span.trace, span.id]
             if kind == "tool":
                 self._execute(span)
@@ -197,7 +214,18 @@ class _Reader:
         gathered = self._gathered
         notes = tuple(islice(self._notes, _NOTES))
         return SpanDialogue(
-            gathered.case, gathered.trial, gathered.session, first.id, first.line, tuple(self._turns), notes, own
+            gathered.case,
+            gathered.trial,
+            gathered.session,
+            first.id,
+            first.line,
+            tuple(self._turns),
+            notes,
+            own,
+            self._instructions,
+            tuple(self._tools),
+            next((str(user) for span in spans if (user := span.first(USER))), ""),
+            min((span.start for span in spans if span.start), default=0),
         )
 
     def _note(self, span: Span, message: str) -> None:
@@ -253,6 +281,8 @@ class _Reader:
         """Take from a call of a model the new words of the user, the results of earlier calls, the reply and new calls."""
         inner = self._below_tool(span)
         heard = messages_in(span) or []
+        system = "\n".join(message.text for message in heard if message.role == "system" and message.text)
+        self._instructions = self._instructions or system
         if not inner:
             self._hear(heard, span)
         for message in heard:

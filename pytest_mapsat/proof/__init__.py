@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .agreement import Agreement, AnswersProof, JudgedDialogue, agreement_table, answer_table, judging_of
+from .baselines import BASELINES, METRICS, SuiteWorth, interval_text, value_text, worth_table
+from .card import card_text
 from .certificate import (
     CERTIFICATE,
     LEVEL,
@@ -22,9 +24,11 @@ from .retrieval import OtherRanker, Retrieval, measure_retrieval
 from .surface import dialogue_of
 
 __all__ = [
+    "BASELINES",
     "CERTIFICATE",
     "HARMLESS",
     "LEVEL",
+    "METRICS",
     "WRONG",
     "Agreement",
     "AnswersProof",
@@ -32,12 +36,15 @@ __all__ = [
     "OtherRanker",
     "Proof",
     "Retrieval",
+    "SuiteWorth",
     "Trial",
     "agreement_table",
     "answer_table",
+    "card_text",
     "certificate_of",
     "certificate_table",
     "dialogue_of",
+    "interval_text",
     "judging_of",
     "lacking",
     "lint_recordings",
@@ -48,5 +55,7 @@ __all__ = [
     "rates_of",
     "table",
     "uncertified",
+    "value_text",
+    "worth_table",
     "write_certificate",
 ]

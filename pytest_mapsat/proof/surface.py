@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,7 +64,7 @@ def dialogue_of(case: Case, suite: Suite, kind: str) -> Dialogue:
         ]
     oracle = play_oracle(case, suite)
     reply = _Search(case, suite, kind, wanted, oracle).best()
-    return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output)
+    return Dialogue((OracleTurn(calls=reply.calls, say=reply.text),), reply.output or {})
 
 
 class _Thing:
@@ -108,13 +109,15 @@ class _Planned:
 
 
 class _Reply(NamedTuple):
-    calls: tuple[PlannedCall, ...]
-    steps: tuple[Step, ...]
-    things: tuple[_Thing, ...]
-    sentences: tuple[str, ...]
-    text: str
-    output: JsonObject
-    met: frozenset[str]
+    """A reply with its calls. ``met``: the requirements that it meets; ``decisive``: the sentences that labels of these quote."""
+
+    calls: tuple[PlannedCall, ...] = ()
+    steps: tuple[Step, ...] = ()
+    output: JsonObject | None = None
+    sentences: tuple[str, ...] = ()
+    text: str = ""
+    met: frozenset[str] = frozenset()
+    decisive: tuple[str, ...] = ()
 
 
 #: How a setting makes calls: whether it makes those that search nothing, and the values of parameters, by tool and name; None: not given.
@@ -139,18 +142,16 @@ class _Search:
         return self._shortened(reply, goal.met)
 
     def _shortened(self, reply: _Reply, goal: frozenset[str]) -> _Reply:
-        """Return a reply without the sentences that the goal does not need, the greatest parts that can go first."""
-        size = len(reply.sentences) // 2
-        while size:
-            at = 0
-            while at < len(reply.sentences) > 1:
-                rest = (*reply.sentences[:at], *reply.sentences[at + size :])
-                shorter = self._said(reply, rest) if rest else None
-                if shorter is not None and shorter.met >= goal:
-                    reply = shorter
-                else:
-                    at += size
-            size //= 2
+        """Return a reply without the sentences that the goal does not need."""
+        shorter = self._said(reply, reply.decisive) if reply.decisive else reply
+        reply = shorter if shorter.met >= goal else reply
+        at = 0
+        while at < len(reply.sentences) > 1:
+            shorter = self._said(reply, (*reply.sentences[:at], *reply.sentences[at + 1 :]))
+            if shorter.met >= goal:
+                reply = shorter
+            else:
+                at += 1
         return reply
 
     def _settled(self) -> tuple[_Setting, _Reply]:
@@ -163,7 +164,7 @@ class _Search:
             if best is not None and len(best[1].met) == len(self._wanted):
                 break
         if best is None:
-            return (True, {}), self._said(_Reply((), (), (), (), "", {}, frozenset()), [self._case.visible.query])
+            return (True, {}), self._said(_Reply(), [self._case.visible.query])
         return best
 
     def _worth(self, reply: _Reply) -> tuple[int, float]:
@@ -202,7 +203,7 @@ class _Search:
         for calls, chosen in self._walk(setting, 0, (), {}, own=own):
             things = tuple(thing for at in chosen for thing in chosen[at] if thing.name)
             steps = self._steps(calls)
-            reply = _Reply(calls, steps, things, (), "", self._output(calls, steps, chosen), frozenset())
+            reply = _Reply(calls, steps, self._output(steps, chosen))
             told = [Told(thing.name, self._record(thing, steps)) for thing in things]
             context = self._context(reply)
             sentences = sentences_about(context, told, self._wanted, self._suite.vocabulary)
@@ -293,11 +294,8 @@ class _Search:
                     record |= other.record
         return record
 
-    def _output(
-        self, calls: Sequence[PlannedCall], steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]
-    ) -> JsonObject:
+    def _output(self, steps: Sequence[Step], chosen: Mapping[int, tuple[_Thing, ...]]) -> JsonObject | None:
         """Return the oracle's structured output with the values of what was chosen in place of those of the oracle's own."""
-        del calls
         pairs = [pair for index, things in chosen.items() for pair in zip(self._plan[index].own, things, strict=False)]
         full = [(self._own_record(old), self._record(new, steps)) for old, new in pairs]
 
@@ -315,7 +313,7 @@ class _Search:
             return [filled(part, key) for part in value] if isinstance(value, list) else valued(key, value)
 
         output = filled(self._case.truth.output)
-        return output if isinstance(output, dict) else {}
+        return output if output and isinstance(output, dict) else None
 
     def _own_record(self, thing: _Thing) -> dict[str, Json]:
         record: dict[str, Json] = {}
@@ -328,7 +326,7 @@ class _Search:
     def _trajectory(self, reply: _Reply) -> Trajectory:
         turns = (
             Turn(role="user", text=self._case.visible.query),
-            Turn(role="agent", text=reply.text, steps=reply.steps, output=reply.output or None),
+            Turn(role="agent", text=reply.text, steps=reply.steps, output=reply.output),
         )
         return Trajectory(case=self._case.id, turns=turns, setup=self._setup)
 
@@ -343,7 +341,12 @@ class _Search:
         """Return a reply in other sentences, with what it meets."""
         reply = reply._replace(sentences=tuple(sentences), text=joined(sentences, self._case))
         labels = self._judge.judge(self._narrow, self._trajectory(reply)).labels
-        return reply._replace(met=frozenset(label.requirement for label in labels if label.value == 1))
+        passed = [label for label in labels if label.value == 1]
+        places = [quote.start for label in passed for quote in label.quotes if quote.turn == 1]
+        ends = [len(joined(sentences[: at + 1], self._case)) for at in range(len(sentences))]
+        quoted = {bisect(ends, place) for place in places}
+        decisive = tuple(sentence for at, sentence in enumerate(sentences) if at in quoted)
+        return reply._replace(met=frozenset(label.requirement for label in passed), decisive=decisive)
 
 
 def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:

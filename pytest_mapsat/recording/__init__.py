@@ -8,6 +8,7 @@ from .keep import RecordingWarning as RecordingWarning
 from .keep import describe_tools as describe_tools
 from .keep import keep_recordings as keep_recordings
 from .keep import offers_of as offers_of
+from .keep import recorded_copy as recorded_copy
 from .keep import recording as recording
 from .own_sandbox import SIMULATION_PROMPTS as SIMULATION_PROMPTS
 from .own_sandbox import Kept as Kept
@@ -18,4 +19,5 @@ from .own_sandbox import recorded_steps as recorded_steps
 from .own_sandbox import unanswered_steps as unanswered_steps
 from .own_tools import NoAnswerError as NoAnswerError
 from .own_tools import OwnTools as OwnTools
+from .own_tools import changes_something as changes_something
 from .own_tools import with_things as with_things

@@ -32,6 +32,17 @@ _LONGEST_NUMBER = 10**limits.NUMBER_CHARS
 #: Lists that hold each other many times over would never end.
 _MOST_VALUES = 1_000_000
 
+#: How the name of a tool that changes something often begins.
+_WRITES = re.compile(
+    r"(?:add|append|apply|book|buy|cancel|change|charge|close|commit|create|delete|edit|insert|mark|modify|move|order|pay|place|post|put|refund|register"
+    r"|remove|rename|rent|reorder|reschedule|reserve|return|save|schedule|send|set|submit|transfer|update|write)(?:_|[A-Z]|$)"
+)
+
+
+def changes_something(name: str) -> bool:
+    """Return whether the name of a tool says that it changes something: ``book_table``."""
+    return _WRITES.match(name) is not None
+
 
 class NotPlainError(ValueError):
     """A value that no recording can hold; the message says where and why."""

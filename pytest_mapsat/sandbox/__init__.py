@@ -13,6 +13,7 @@ from .canonical import day_of as day_of
 from .canonical import distance_m as distance_m
 from .canonical import normalise as normalise
 from .canonical import number as number
+from .canonical import open_at as open_at
 from .canonical import opening_hours as opening_hours
 from .canonical import point_of as point_of
 from .canonical import text_similarity as text_similarity

@@ -8,6 +8,7 @@ from .crosscheck import nouns_in as nouns_in
 from .entries import CaseEntry as CaseEntry
 from .inventory import CALIBRATION as CALIBRATION
 from .inventory import LABELS as LABELS
+from .inventory import PROPOSALS as PROPOSALS
 from .inventory import REVIEWED as REVIEWED
 from .inventory import role_of as role_of
 from .lint import LintFinding as LintFinding
@@ -27,6 +28,7 @@ from .writing import ImportLog as ImportLog
 from .writing import ImportReport as ImportReport
 from .writing import Note as Note
 from .writing import bare_tool as bare_tool
+from .writing import case_json as case_json
 from .writing import import_formats as import_formats
 from .writing import importer_of as importer_of
 from .writing import is_bare as is_bare

@@ -77,7 +77,11 @@ class Habit:
     def clashes(self, other: Habit) -> bool:
         """Return whether both cannot be followed at once."""
         modes = {self.mode, other.mode} - {""}
-        return len(modes) > 1 or any(self.where[name] != other.where[name] for name in self.where.keys() & other.where)
+        pairs = [(self.where[name], other.where[name]) for name in self.where.keys() & other.where]
+        return len(modes) > 1 or any(
+            one != another and not isinstance(one, Mapping) and not isinstance(another, Mapping)
+            for one, another in pairs
+        )
 
 
 def chain_of(

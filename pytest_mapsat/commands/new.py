@@ -1,0 +1,91 @@
+"""``mapsat new SUITE --from FILE``: the draft of a case out of one conversation."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .shared import FINDINGS, OK, Command, tell, write, write_json
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    about = "the suite's folder: the draft is added to it, nothing is overwritten; where there is none it is made"
+    parser.add_argument("suite", metavar="SUITE", type=Path, help=about)
+    about = "chat messages (JSON, JSON lines), a saved run, recorded dialogues, or spans (OTLP JSON)"
+    parser.add_argument("--from", metavar="FILE", type=Path, required=True, dest="source", help=about)
+    about = "the id of the new case (default: what the log calls the conversation, else the file's name)"
+    parser.add_argument("--id", metavar="ID", default="", help=about)
+    about = "of a file with several conversations the one that is meant: its id, or its number from 1"
+    parser.add_argument("--which", metavar="ID", default="", help=about)
+    about = "put an alias in the place of each telephone number, e-mail address, number plate, card number and home position"
+    parser.add_argument("--redact", action="store_true", help=about)
+    parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_mapsat.drafts import (
+        case_id_of,
+        choose,
+        conversation_of,
+        draft_of,
+        personal_data_of,
+        read_logs,
+        without_personal,
+        write_draft,
+    )
+    from pytest_mapsat.formats import shown_path
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.suite import open_suite
+
+    root, source = options.suite, options.source
+    if root.exists() and not (root / "suite.yaml").is_file() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(f"{root}: expected a suite (a folder with suite.yaml), an empty folder, or none yet")
+    suite = open_suite(root) if (root / "suite.yaml").is_file() else None
+    logs = read_logs(source)
+    log = choose(logs, options.which or (options.id if any(log.id == options.id for log in logs) else ""), source)
+    personal = personal_data_of(log)
+    if personal.found and not options.redact:
+        return _refuse(personal, as_json=options.json)
+    conversation = conversation_of(without_personal(log, personal) if personal.found else log)
+    draft = draft_of(conversation, options.id or case_id_of(conversation.id or source.name.partition(".")[0]), suite)
+    files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
+    proposals = len(draft.case.truth.proposals)
+    if options.json:
+        write_json(
+            {
+                "case": draft.case.id,
+                "files": files,
+                "proposals": proposals,
+                "notes": list(draft.notes),
+                "redacted": len(personal.found),
+            }
+        )
+        return OK
+    write(f"{path}: new" for path in files)
+    write(
+        [
+            f"case {draft.case.id}: a draft with {proposals} proposal{'s' * (proposals != 1)}; look at it with: mapsat review {root}"
+        ]
+    )
+    if personal.found:
+        tell(f"{len(personal.found)} places with personal data have aliases now")
+    for note in draft.notes:
+        tell(note)
+    return OK
+
+
+def _refuse(personal: object, *, as_json: bool) -> int:
+    """Tell the personal data, each with its place, and that nothing was written."""
+    listed = list(dict.fromkeys(str(datum) for datum in getattr(personal, "found", ())))
+    if as_json:
+        write_json({"case": None, "files": [], "personal": listed})
+    else:
+        for line in listed:
+            tell(line)
+    tell(
+        f"nothing is written: the log has personal data in {len(listed)} places; --redact puts an alias in the place of each"
+    )
+    return FINDINGS
+
+
+COMMANDS = {"new": Command("What the user did next becomes proposals, which mapsat review shows.", _arguments, _run)}

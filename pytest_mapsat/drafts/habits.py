@@ -1,0 +1,350 @@
+"""Habits: conditions that a user's choices keep more often than what was there to choose from explains, and no other condition does."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log
+
+from .conditions import Choice, Condition, bounds_of, values_of
+from .logs import Place
+
+#: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
+CHANCE = 0.02
+#: The greatest chance by which a condition is taken to hold beside another one.
+BESIDE = 0.02
+#: A habit is kept in at least this share of the choices; one that is kept in HARD of them is a hard requirement.
+SHARE, HARD = 0.6, 0.9
+#: Fewer choices show no habit; with so many, the later half is looked at by itself, too.
+_LEAST_CHOICES, _LEAST_HALVES = 5, 12
+#: A habit has ended where its late choices are so much likelier under what was there than under the habit (natural logarithm).
+_ENDED = 1.0
+#: The latest choices that count. The exact tail takes time with their square.
+_MOST_CHOICES = 300
+
+
+def tail(shares: Sequence[float], hits: int) -> float:
+    """Return the chance of at least so many hits, where each choice hits by chance with its own share (0 to 1): exact, and binomial where all are equal."""
+    misses = len(shares) - hits
+    if misses < 0:
+        return 0.0
+    missed = [1.0] + [0.0] * misses  # the chance of so many misses so far
+    for share in shares:
+        for count in range(misses, 0, -1):
+            missed[count] = missed[count] * share + missed[count - 1] * (1 - share)
+        missed[0] *= share
+    return min(1.0, sum(missed))
+
+
+@dataclass(frozen=True)
+class Habit:
+    """A condition, and how the choices of one user keep it.
+
+    Attributes:
+        condition: the condition.
+        kept: by choice, in their order, whether it keeps the condition.
+        shares: by choice, the share of what was there that fits.
+        lines: where the choices that keep it stand in the log.
+        chance: the chance of as many, were the offer all that decides.
+        across: whether it holds for all kinds of places.
+        late_only: whether only the later half of the choices shows it.
+    """
+
+    condition: Condition
+    kept: tuple[bool, ...]
+    shares: tuple[float, ...]
+    lines: tuple[str, ...] = ()
+    chance: float = 1.0
+    across: bool = False
+    late_only: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many choices keep it."""
+        return sum(self.kept)
+
+    @property
+    def share(self) -> float:
+        """The share of the choices that keep it."""
+        return self.count / len(self.kept)
+
+    @property
+    def recent_share(self) -> float:
+        """The share of the choices that show it: the later half, where it alone does."""
+        half = len(self.kept) // 2
+        return self.windows[1] / half if self.late_only else self.share
+
+    @cached_property
+    def windows(self) -> tuple[int, int]:
+        """How many of the earlier and of the later half keep it; a choice in the middle belongs to neither."""
+        half = len(self.kept) // 2
+        return sum(self.kept[:half]), sum(self.kept[-half:])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the later half of the choices no longer shows it."""
+        early, late = self.windows
+        half = len(self.kept) // 2
+        if self.late_only or not half:
+            return False
+        rate = (early + 1) / (half + 2)
+        likelier = 0.0
+        for kept, share in zip(self.kept[-half:], self.shares[-half:], strict=True):
+            by_chance = min(max(share, 0.01), 0.99)
+            likelier += log(by_chance / rate) if kept else log((1 - by_chance) / (1 - rate))
+        return not late or likelier > _ENDED
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A condition that is no requirement: ``why`` is ``explained`` by another, ``each explains the other``, ``ended``; ``shared``: the choices that keep both."""
+
+    condition: Condition
+    why: str
+    other: Condition | None = None
+    shared: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The habits of a user in choices of one kind, or of all kinds, and what is left out."""
+
+    habits: tuple[Habit, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class Catalogue:
+    """The places by kind and town, and which share of them fits a condition; shares that depend on no choice are kept."""
+
+    def __init__(self, places: Iterable[Place], modes: Counter[str]) -> None:
+        self._by_part: dict[tuple[str, str], list[Place]] = {}
+        self._shares: dict[tuple[tuple[str, str], Condition, tuple[Condition, ...]], float | None] = {}
+        self._modes = modes
+        for place in places:
+            self._by_part.setdefault((place.kind, place.city), []).append(place)
+
+    def part(self, kind: str, city: str) -> tuple[Place, ...]:
+        """Return the places of a kind in a town."""
+        return tuple(self._by_part.get((kind, city), ()))
+
+    def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
+        """Return the share of what was there that fits a condition, among those that fit ``beside``; None where nothing there does."""
+        if condition.sort == "mode":
+            return self._modes[str(condition.value)] / self._modes.total()
+        beside = tuple(other for other in beside if other.sort != "mode")
+        circumstantial = any(each.circumstantial for each in (condition, *beside))
+        if choice.of is None or circumstantial:
+            return _share(choice.offer, condition, choice, beside)
+        key = (choice.of, condition, beside)
+        if key not in self._shares:
+            if len(self._shares) > 200_000:  # noqa: PLR2004  bounds of single users; those of values come back soon
+                self._shares.clear()
+            self._shares[key] = _share(choice.offer, condition, choice, beside)
+        return self._shares[key]
+
+
+def _share(
+    places: Sequence[Place], condition: Condition, choice: Choice, beside: tuple[Condition, ...]
+) -> float | None:
+    if beside:
+        places = [place for place in places if all(other.fits(place, choice) for other in beside)]
+    return sum(condition.fits(place, choice) for place in places) / len(places) if places else None
+
+
+class Identifier:
+    """Finds the habits in the choices of one user."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def identify(self, choices: Sequence[Choice], kind: str) -> Identified:
+        """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
+
+        Args:
+            choices: all that the user took, in the order of time.
+            kind: the kind of place.
+        """
+        by_kind: dict[str, list[Choice]] = {kind: []}
+        for choice in choices[-_MOST_CHOICES:]:
+            by_kind.setdefault(choice.place.kind, []).append(choice)
+        own = {name: self._identified(members) for name, members in by_kind.items()}
+        across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
+        common = [habit for habit in across.habits if self._goes_on(habit, by_kind[kind])]
+        beside = [habit.condition for habit in common]
+        of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
+        return Identified((*common, *of_kind.habits), (*across.left_out, *of_kind.left_out))
+
+    def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
+        """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
+        fields = _conditions([choice for members in by_kind.values() for choice in members], across=True)
+        explained = {
+            name: {out.condition for out in identified.left_out if out.why == "explained"}
+            for name, identified in own.items()
+        }
+        habits, left_out = [], []
+        tried = sum(map(len, fields))
+        for conditions in fields:
+            for condition in conditions:
+                telling = {name: members for name, members in by_kind.items() if condition not in explained[name]}
+                choices = sorted((choice for members in telling.values() for choice in members), key=lambda one: one.at)
+                habit = replace(self.measured(condition, choices), across=True)
+                without = (
+                    self.measured(condition, [choice for choice in choices if choice.place.kind != name])
+                    for name, members in telling.items()
+                    if members
+                )
+                level = CHANCE / tried
+                if len(choices) < _LEAST_CHOICES or not self._is_clear(habit, choices, level):
+                    continue
+                if any(not others.kept or others.chance > level for others in without):
+                    continue
+                if habit.ended:
+                    left_out.append(LeftOut(condition, "ended"))
+                else:
+                    habits.append(habit)
+        everything = sorted((choice for members in by_kind.values() for choice in members), key=lambda one: one.at)
+        kept, more = self._unexplained(habits, everything, ())
+        return Identified(tuple(kept), (*left_out, *more))
+
+    def _goes_on(self, habit: Habit, choices: Sequence[Choice]) -> bool:
+        """Return whether choices of one kind do not speak against a habit of all kinds."""
+        here = self.measured(habit.condition, choices)
+        expected = sum(here.shares) / max(1, len(here.shares))
+        return not choices or here.share >= (expected + habit.share) / 2
+
+    def _identified(self, choices: Sequence[Choice], beside: Sequence[Condition] = ()) -> Identified:
+        """Return the habits that choices of one kind show, beside conditions that hold anyway."""
+        if len(choices) < _LEAST_CHOICES:
+            return Identified()
+        fields = [
+            conditions for conditions in _conditions(choices, across=False) if not set(conditions).intersection(beside)
+        ]
+        tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
+        level = _level([habit for measured in tried for habit in measured])
+        clear: list[Habit] = []
+        for conditions, measured in zip(fields, tried, strict=True):
+            best = min(measured, key=lambda habit: (habit.chance, -habit.count))
+            if self._is_clear(best, choices, level):
+                clear.append(best)
+            elif (late := self._late(conditions, choices, level)) is not None:
+                clear.append(late)
+        # A habit that has ended still explains what went with it.
+        habits, explained = self._unexplained(clear, choices, beside)
+        ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
+        return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
+
+    def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
+        """Return how choices keep a condition; with ``beside`` only among those, and what was there, that fit it, too."""
+        within = [choice for choice in choices if all(other.fits(choice.place, choice) for other in beside)]
+        if condition.sort == "mode":
+            within = [choice for choice in within if choice.mode]
+        kept, shares, lines = [], [], []
+        for choice in within:
+            share = self._catalogue.share(condition, choice, beside)
+            fits = condition.fits(choice.place, choice)
+            kept.append(fits)
+            shares.append(float(fits) if share is None else share)
+            if fits:
+                lines.append(choice.line)
+        chance = tail(shares, sum(kept)) if sum(kept) > sum(shares) else 1.0
+        return Habit(condition, tuple(kept), tuple(shares), tuple(lines), chance)
+
+    def _is_clear(self, habit: Habit, choices: Sequence[Choice], level: float) -> bool:
+        """Return whether the offer does not explain a habit, most choices keep it, and no place alone makes it."""
+        if habit.chance > level or habit.share < SHARE:
+            return False
+        if habit.condition.sort == "mode":
+            return True
+        return len({choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits}) > 1
+
+    def _late(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+        """Return a habit that only the later half of the choices shows."""
+        if len(choices) < _LEAST_HALVES:
+            return None
+        late = choices[-(len(choices) // 2) :]
+        best = min((self.measured(condition, late) for condition in conditions), key=lambda habit: habit.chance)
+        if not self._is_clear(best, late, level / 2):
+            return None
+        whole = self.measured(best.condition, choices)
+        return replace(whole, chance=best.chance, late_only=True)
+
+    def _unexplained(
+        self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]
+    ) -> tuple[list[Habit], list[LeftOut]]:
+        """Part habits into those that hold beside all others, and those that others explain.
+
+        The clearest comes first, then whichever holds beside those there are; one that later ones explain goes again. What is left may still be explained by one
+        that did not come in, as that one is by it: both are left out.
+        """
+        level = BESIDE / max(1, len(clear) + len(beside) - 1)
+
+        def holds(habit: Habit, others: Iterable[Habit]) -> bool:
+            conditions = [*beside, *(other.condition for other in others if other is not habit)]
+            return self._holds_beside(habit, conditions, choices, level)
+
+        kept: list[Habit] = []
+        for habit in sorted(clear, key=lambda habit: (habit.chance, -habit.count, habit.condition.id)):
+            if holds(habit, kept):
+                kept.append(habit)
+                kept = [earlier for earlier in kept if earlier is habit or holds(earlier, kept)]
+        out, doubtful = [], set()
+        for habit in clear:
+            if habit in kept:
+                continue
+            rivals = [
+                other for other in kept if not holds(other, [*(rest for rest in kept if rest is not other), habit])
+            ]
+            doubtful.update(rivals)
+            why = "each explains the other" if rivals else "explained"
+            likest = sorted(kept, key=lambda other: (-_shared(habit, other), other.condition.id))[:1]
+            out += [_left_out(habit, other, why) for other in rivals or likest]
+            if not (rivals or likest):
+                out.append(LeftOut(habit.condition, why, beside[0]))
+            out += [_left_out(other, habit, why) for other in rivals]
+        return [habit for habit in kept if habit not in doubtful], out
+
+    def _holds_beside(self, habit: Habit, others: Sequence[Condition], choices: Sequence[Choice], level: float) -> bool:
+        """Return whether a condition shows among the choices and places that fit others, too; what was shown decides, else the catalogue."""
+        if not others:
+            return True
+        seen = self.measured(habit.condition, choices, tuple(others))
+        if seen.chance <= level or tail(seen.shares, len(seen.shares)) <= level:
+            return seen.chance <= level
+        wider = [
+            choice._replace(offer=part, of=(choice.place.kind, choice.place.city))
+            for choice in choices
+            if (part := self._catalogue.part(choice.place.kind, choice.place.city))
+        ]
+        return self.measured(habit.condition, wider, tuple(others)).chance <= level
+
+
+def _shared(habit: Habit, other: Habit) -> int:
+    return len(set(habit.lines) & set(other.lines))
+
+
+def _level(tried: Sequence[Habit]) -> float:
+    """Return the greatest chance at which one of the habits is clear: CHANCE by the number of those that could be (Tarone's correction of Bonferroni's)."""
+    least = sorted(tail(habit.shares, len(habit.shares)) for habit in tried)
+    count = next((count for count in range(1, len(least) + 1) if bisect_right(least, CHANCE / count) <= count), 1)
+    return CHANCE / count
+
+
+def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
+    return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
+
+
+def _conditions(choices: Sequence[Choice], *, across: bool) -> list[list[Condition]]:
+    """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
+    counts = Counter(condition for choice in choices for condition in values_of(choice.place))
+    values = [[condition] for condition, count in sorted(counts.items(), key=lambda item: item[0].id) if count > 1]
+    modes = Counter(choice.mode for choice in choices if choice.mode)
+    moving = [[Condition("mode", "mode", mode)] for mode in sorted(modes)] if 2 * modes.total() > len(choices) else []
+    bounds = [
+        conditions
+        for conditions in bounds_of(choices).values()
+        if not across or all(condition.spans_kinds for condition in conditions)
+    ]
+    return [*values, *moving, *bounds]

@@ -1,0 +1,461 @@
+"""Cases out of the sessions of one user: restored, identified, filtered and weighed (MapSatisfyBench, sections 3.2 and A.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from pytest_mapsat.model import (
+    Case,
+    Context,
+    Evidence,
+    ExpectedTool,
+    JsonObject,
+    Location,
+    Mode,
+    OracleTurn,
+    PlannedCall,
+    Requirement,
+    RowPatch,
+    Travels,
+    Truth,
+    Visible,
+    World,
+    canonical_json,
+    digest,
+)
+from pytest_mapsat.reading import conditions_of
+from pytest_mapsat.sandbox import normalise
+
+from .candidates import Candidate, requirement_of
+from .conditions import Choice, Condition, is_figure, metres, profile_of, values_of
+from .habits import HARD, Catalogue, Habit, Identifier, LeftOut
+from .logs import Event, Log, Place, UserLog
+from .sessions import Kinds, Session, restore
+
+#: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
+_LOOKED_BACK = 6
+#: What a case tells of the past: log lines of one evidence, visits and searches that the history tool gives.
+_LINES, _VISITS, _SEARCHES = 40, 60, 20
+#: Columns of catalogues that a figure of a query means, by its role.
+_FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "per_head", "fee")}
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True)
+class MadeCase:
+    """A case, and what was left out of it."""
+
+    case: Case
+    left_out: tuple[LeftOut, ...]
+    later_only: tuple[Condition, ...]
+
+
+class _Root(NamedTuple):
+    """The query of a case: its session, its event, its language, and the id of the case."""
+
+    session: Session
+    query: Event
+    language: str
+    id: str
+
+
+@dataclass
+class UserSessions:
+    """What was restored of one user: the sessions, and the choice that each ended with.
+
+    ``choices``: by time, each with its session.
+    """
+
+    log: UserLog
+    sessions: tuple[Session, ...]
+    choices: list[tuple[Session, Choice]] = field(default_factory=list)
+
+    def before(self, at: float) -> list[Choice]:
+        """Return the choices that were made before a time."""
+        return [choice for _, choice in self.choices if choice.at < at]
+
+
+class CaseMaker:
+    """Makes the cases of users.
+
+    Args:
+        log: the folder of logs.
+        each: how many cases a user has for one kind of place, the latest ones.
+    """
+
+    def __init__(self, log: Log, each: int) -> None:
+        self._places = log.places
+        self._told = log.told
+        self._each = each
+        self._kinds = Kinds(log.places)
+        self._catalogue = Catalogue(log.places.values(), log.modes)
+        self._identifier = Identifier(self._catalogue)
+        names: dict[str, int] = {}
+        for place in log.places.values():
+            names[normalise(place.name)] = names.get(normalise(place.name), 0) + 1
+        self._shared_names = {name for name, count in names.items() if count > 1}
+        self._vocabulary = cache(self._named_values)
+
+    def restore(self, user: UserLog) -> UserSessions:
+        """Return the sessions of a user, and what was taken in each."""
+        events = [event for event in user.events if not event.place or event.place in self._places]
+        sessions = UserSessions(user, tuple(restore(events, self._kinds)))
+        for session in sessions.sessions:
+            if session.anchor is not None:
+                sessions.choices.append((session, self._choice(session, session.anchor)))
+        sessions.choices.sort(key=lambda pair: pair[1].at)
+        return sessions
+
+    def _choice(self, session: Session, anchor: Event) -> Choice:
+        place = self._places[anchor.place]
+        query = anchor if session.query_at is None else session.events[session.query_at]
+        listed = [self._places[id_] for id_ in session.shown if id_ in self._places]
+        offer, of = tuple(listed_ for listed_ in listed if listed_.kind == place.kind), None
+        if place not in offer:
+            offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
+        point = query.point or anchor.point
+        return Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
+
+    def cases(self, user: UserSessions) -> Iterator[MadeCase | str]:
+        """Give the cases of a user, the latest of each kind of place; a text says why a session with query and anchor made none."""
+        by_kind: dict[str, list[tuple[Session, Choice]]] = {}
+        for session, choice in user.choices:
+            if session.query_at is not None:
+                by_kind.setdefault(session.kind, []).append((session, choice))
+        number = 0
+        for kind in sorted(by_kind):
+            made: list[MadeCase] = []
+            doubtful: MadeCase | None = None
+            why = ""
+            for session, choice in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
+                case = self._case(user, session, choice, number + 1)
+                if isinstance(case, str):
+                    why = why or case
+                elif case.case.truth.proposals:
+                    doubtful = doubtful or case
+                else:
+                    made.append(case)
+                    number += 1
+                if len(made) == self._each:
+                    break
+            if not made and doubtful is not None:
+                made.append(doubtful)
+                number += 1
+            if made:
+                yield from made
+            else:
+                yield why
+
+    # -- identify
+
+    def candidates(self, session: Session, choices: Sequence[Choice], profile: JsonObject) -> tuple[Candidate, ...]:
+        """Return the needs that a session may leave unsaid, with whatever the choices show of them, before any of it is filtered or weighed.
+
+        Args:
+            session: the session.
+            choices: the choices of its user that may be evidence.
+            profile: the profile of the user.
+        """
+        identified = self._identifier.identify(choices, session.kind)
+        return tuple(self._candidate(habit, session, profile, "en") for habit in identified.habits)
+
+    def _case(self, user: UserSessions, session: Session, choice: Choice, number: int) -> MadeCase | str:
+        assert session.query_at is not None  # noqa: S101  the caller looked
+        query = session.events[session.query_at]
+        before = user.before(query.at)
+        identified = self._identifier.identify(before, session.kind)
+        asked = self._stated(session, choice)
+        fields = {condition.field for condition in asked}
+        said = [each for each in self._said_before(session, choice) if each[0].field not in fields]
+        fields |= {condition.field for condition, _ in said}
+        habits = [habit for habit in identified.habits if habit.condition.field not in fields]
+        habits = [habit for habit in habits if _can_be_checked(habit.condition, query)]
+        if not habits and not said:
+            return "nothing hidden is shown by what came before"
+        language = "zh" if _CHINESE.search(query.text) else "en"
+        now = choice._replace(at=query.at, moment=query.moment, point=query.point, mode="")
+        required = [*asked, *(condition for condition, _ in said), *(habit.condition for habit in habits)]
+        right = self._nearest(required, choice, now)
+        if right is None:
+            return "no place with a name of its own fits all that is required"
+        requirements = [self._kind_asked(session.kind, language)]
+        requirements += [self._asked(condition, now, language) for condition in asked]
+        requirements += [
+            requirement_of(self._from_words(condition, event, now, language), draft=False) for condition, event in said
+        ]
+        for habit in habits:
+            candidate = self._candidate(habit, session, user.log.profile, language, now)
+            fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
+            requirements.append(_requirement(habit.condition, candidate, draft=not fits))
+        root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
+        case = self._written(user, root, requirements, right)
+        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits))
+
+    def _later_only(self, session: Session, user: UserSessions, habits: Sequence[Habit]) -> tuple[Condition, ...]:
+        """Return the habits that only the whole log shows, later records included."""
+        early = {(habit.condition.field, habit.condition.sort) for habit in habits}
+        shown = self._identifier.identify([choice for _, choice in user.choices], session.kind).habits
+        return tuple(habit.condition for habit in shown if (habit.condition.field, habit.condition.sort) not in early)
+
+    def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
+        """Return the values of a part of the catalogue that a text can name, with the words that do."""
+        values = {condition for place in self._catalogue.part(kind, city) for condition in values_of(place)}
+        named = []
+        for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
+            word = condition.field if condition.value is True else condition.value
+            if isinstance(word, str) and len(text := normalise(word.replace("_", " "))) > 1:
+                escaped = re.escape(text).replace(r"\ ", r"[\s-]")
+                named.append((condition, re.compile(rf"\b{escaped}\b" if text.isascii() else escaped)))
+        return tuple(named)
+
+    def _named(self, text: str, choice: Choice) -> list[Condition]:
+        """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
+        words = normalise(text.replace("_", " "))
+        place = choice.place
+        named = [condition for condition, pattern in self._vocabulary(place.kind, place.city) if pattern.search(words)]
+        read = conditions_of(text)
+        for bound in read.bounds:
+            role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
+            for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
+                named += [Condition(name, "least", bound.low)] if bound.low is not None else []
+                named += [Condition(name, "most", bound.high)] if bound.high is not None else []
+        hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
+        for opening in read.openings:
+            clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
+            named += [Condition(name, "open_at", clock) for name in hours for clock in clocks]
+            named += [Condition(name, "open_then") for name in hours if not clocks]
+        return named
+
+    def _stated(self, session: Session, choice: Choice) -> list[Condition]:
+        """Return what the query and its filters state, as far as what the user took bears it out."""
+        assert session.query_at is not None  # noqa: S101  the caller looked
+        stated = self._named(session.events[session.query_at].text, choice)
+        for event in session.filters:
+            stated += _of_filter(event, choice)
+        return [condition for condition in dict.fromkeys(stated) if condition.fits(choice.place, choice)]
+
+    def _said_before(self, session: Session, choice: Choice) -> list[tuple[Condition, Event]]:
+        """Return what the user said in the session before the query, as far as what they took bears it out."""
+        said: dict[Condition, Event] = {}
+        for event in session.events[: session.query_at]:
+            for condition in self._named(event.text, choice) if event.text else ():
+                if condition.fits(choice.place, choice):
+                    said.setdefault(condition, event)
+        return list(said.items())
+
+    def _nearest(self, required: Sequence[Condition], choice: Choice, now: Choice) -> Place | None:
+        """Return the nearest place that fits all, among those with a name of their own."""
+        part = self._catalogue.part(choice.place.kind, choice.place.city)
+        fitting = [
+            place
+            for place in part
+            if normalise(place.name) not in self._shared_names
+            and all(condition.fits(place, now) for condition in required if condition.sort != "mode")
+        ]
+        return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
+
+    # -- weigh
+
+    def _kind_asked(self, kind: str, language: str) -> Requirement:
+        text = f"推荐的都是{kind}" if language == "zh" else f"Everything recommended is a {kind.replace('_', ' ')}"
+        return requirement_of(Candidate("kind", text, {"kind": kind}, "asked"), draft=False)
+
+    def _asked(self, condition: Condition, now: Choice, language: str) -> Requirement:
+        text = _sentence(condition, language)
+        where = condition.where(now.clock, now.point)
+        return requirement_of(Candidate(f"asked-{condition.id}", text, where, "asked"), draft=False)
+
+    def _from_words(self, condition: Condition, event: Event, now: Choice, language: str) -> Candidate:
+        evidence = Evidence(text=event.text, at=(event.line,), relevance="strong", recency="recent", need="direct")
+        where = condition.where(now.clock, now.point)
+        return Candidate(condition.id, _sentence(condition, language), where, "hard", "context", (evidence,))
+
+    def _candidate(
+        self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice | None = None
+    ) -> Candidate:
+        condition = habit.condition
+        evidence = [_of_behaviour(habit)]
+        told = profile_of(profile, condition)
+        if told and not isinstance(told, bool):
+            early, late = habit.windows
+            evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
+        elif told:
+            evidence.append(Evidence(text="profile", relevance="strong"))
+        evidence += self._of_session(condition, session, now)
+        return Candidate(
+            id=condition.id,
+            text=_sentence(condition, language),
+            where=condition.where(now.clock if now else "12:00", now.point if now else None),
+            kind="hard" if habit.recent_share >= HARD else "soft",
+            source="environment" if condition.circumstantial else "profile",
+            evidence=tuple(evidence),
+        )
+
+    def _of_session(self, condition: Condition, session: Session, now: Choice | None) -> list[Evidence]:
+        """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
+        if now is None:
+            return []
+        opened = [event for event in session.events[: session.query_at] if event.type == "view"]
+        if len(opened) < 2:  # noqa: PLR2004
+            return []
+        fits = [condition.fits(self._places[event.place], now) for event in opened]
+        lines = tuple(event.line for event in opened)
+        if all(fits):
+            return [Evidence(text="all places opened before the query", at=lines, need="related")]
+        return [] if any(fits) else [Evidence(text="no place opened before the query", at=lines, need="weak")]
+
+    # -- write
+
+    def _written(self, user: UserSessions, root: _Root, requirements: Sequence[Requirement], right: Place) -> Case:
+        session, query, language, id_ = root
+        uid = user.log.uid
+        history = tuple(_in_words(event, self._places, language) for event in session.events[: session.query_at])
+        filters = tuple(_in_words(event, self._places, language) for event in session.filters if event.at >= query.at)
+        activity = self._activity(user, query.at)
+        modes = [part.by[0] for each in requirements for part in each.leaves if isinstance(part, Travels)]
+        calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
+        if user.log.profile:
+            calls.append(("get_user_profile", {"uid": uid}))
+        calls += [("search_places", {"query": session.kind}), ("place_details", {"place_id": right.id})]
+        way = "".join(_WAYS[mode][language == "zh"] for mode in modes)
+        say = f"推荐{right.name}。{way}" if language == "zh" else f"I recommend {right.name}. {way}".strip()
+        context = Context(
+            now=query.moment,
+            location=None if query.point is None else Location(lon=query.point[0], lat=query.point[1]),
+            city=right.city,
+            history=(*history, *filters),
+            uid=uid,
+            locale="zh-CN" if language == "zh" else "en",
+        )
+        return Case(
+            id=id_,
+            language=language,
+            attributes={"kind": session.kind},
+            visible=Visible(query=query.text, context=context),
+            truth=Truth(
+                requirements=tuple(requirements),
+                tools=tuple(ExpectedTool(name=name, required=tuple(arguments)) for name, arguments in calls),
+                oracle=(
+                    OracleTurn(
+                        calls=tuple(PlannedCall(tool=name, arguments=arguments) for name, arguments in calls), say=say
+                    ),
+                ),
+            ),
+            world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
+        )
+
+    def _activity(self, user: UserSessions, until: float) -> JsonObject:
+        """Return what the history tool tells of a user: what they took and searched for before a time."""
+        taken = [choice for _, choice in user.choices if choice.at < until][-_VISITS:]
+        searches = [event for event in user.log.events if event.at < until and event.type == "search"][-_SEARCHES:]
+        visits = []
+        for choice in taken[::-1]:
+            row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
+            way = {"travelled": choice.mode} if choice.mode else {}
+            visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row, **way})
+        return {
+            "uid": user.log.uid,
+            "visits": visits,
+            "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
+        }
+
+
+def _can_be_checked(condition: Condition, query: Event) -> bool:
+    if condition.sort == "within_m":
+        return query.point is not None
+    return condition.sort != "mode" or str(condition.value) in MODES
+
+
+def _of_behaviour(habit: Habit) -> Evidence:
+    """Return what the choices of a user say of a habit: routine where the earlier half shows it, too, else recent."""
+    early, late = habit.windows
+    total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)
+    count = late if habit.late_only else habit.count
+    expected = f"{sum(habit.shares):.1f} of {len(habit.kept)} were to be expected of what was there"
+    return Evidence(
+        text=f"{habit.count} of {len(habit.kept)} choices{' of all kinds' if habit.across else ''}; {expected}",
+        at=habit.lines[-_LINES:],
+        count=count,
+        total=total,
+        recency="recent" if habit.late_only or not early else "habit",
+        early=early,
+        late=late,
+    )
+
+
+def _requirement(condition: Condition, candidate: Candidate, *, draft: bool) -> Requirement:
+    """Return the requirement of a candidate; one on the way of travelling is checked by the words of the reply."""
+    requirement = requirement_of(candidate, draft=draft)
+    if condition.sort != "mode":
+        return requirement
+    return requirement.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],))})
+
+
+def _of_filter(event: Event, choice: Choice) -> list[Condition]:
+    """Return what a filter asks, as far as the catalogue has its fields."""
+    conditions = []
+    for name, wanted in event.where.items():
+        held = choice.place.row.get(name)
+        if name in ("kind", "city") or held is None:
+            continue
+        if isinstance(wanted, dict):
+            low = next((wanted[key] for key in ("min", "gte", "from") if is_figure(wanted.get(key))), None)
+            high = next((wanted[key] for key in ("max", "lte", "to") if is_figure(wanted.get(key))), None)
+            conditions += [Condition(name, "least", low)] if low is not None else []
+            conditions += [Condition(name, "most", high)] if high is not None else []
+        elif is_figure(held) and is_figure(wanted):
+            conditions.append(
+                Condition(name, "most" if any(word in name for word in _FIGURES["price"]) else "least", wanted)
+            )
+        elif isinstance(held, list):
+            conditions += [Condition(name, "has", one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+        elif isinstance(wanted, (str, bool)):
+            conditions.append(Condition(name, "is", wanted))
+    return conditions
+
+
+def _sentence(condition: Condition, language: str) -> str:
+    words = condition.words(language)
+    return f"推荐的地方都满足：{words}" if language == "zh" else f"Everything recommended fits: {words}"
+
+
+def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
+    """Return an event in words of a language, as the context of a case tells it."""
+    what = event.text or (places[event.place].name if event.place else canonical_json(dict(event.where)))
+    en, zh = _WORDS[event.type]
+    return f"{zh}：{what}" if language == "zh" else f"{en}: {what}"
+
+
+_WORDS = {
+    "search": ("Searched", "搜索"),
+    "say": ("Said", "说"),
+    "filter": ("Set the filter", "筛选"),
+    "view": ("Opened", "查看"),
+    "navigate": ("Went to", "导航去"),
+    "order": ("Ordered at", "下单"),
+}
+#: The ways of travelling by the words of logs, and how a reply tells each.
+MODES: dict[str, Mode] = {
+    **dict.fromkeys(("walking", "walk", "on_foot", "foot", "步行"), "walking"),
+    **dict.fromkeys(("cycling", "bike", "bicycle", "cycle", "骑行"), "cycling"),
+    **dict.fromkeys(("driving", "drive", "car", "驾车", "开车"), "driving"),
+    **dict.fromkeys(("transit", "bus", "metro", "subway", "public_transport", "公交", "地铁"), "transit"),
+    **dict.fromkeys(("taxi", "ride", "打车"), "taxi"),
+}
+_WAYS = {
+    "walking": ("You can walk there.", "可以步行过去。"),
+    "cycling": ("You can cycle there.", "可以骑车过去。"),
+    "driving": ("You can drive there.", "可以开车过去。"),
+    "transit": ("Take public transport there.", "可以坐公交过去。"),
+    "taxi": ("Take a taxi there.", "可以打车过去。"),
+}
+
+
+def _safe(uid: str) -> str:
+    """Return a user's id as a part of a case's id."""
+    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", uid)[:40]
+    return safe if safe == uid else f"{safe}-{digest(uid, 8)}"

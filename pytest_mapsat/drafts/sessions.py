@@ -1,0 +1,147 @@
+"""Sessions out of events: what a user looked for, in which words, and what they took at last."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pytest_mapsat.sandbox import normalise
+
+from .logs import Event, Place
+
+#: A pause so long ends a session, seconds.
+GAP_S = 30 * 60
+TAKEN = ("navigate", "order")
+_ASKING = ("search", "say")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a user did about one kind of place without a long pause; glances at other kinds are left out.
+
+    Attributes:
+        kind: the kind of place.
+        events: by time.
+        jumps: how many events about other kinds were left out.
+    """
+
+    kind: str
+    events: tuple[Event, ...]
+    jumps: int = 0
+
+    @cached_property
+    def query_at(self) -> int | None:
+        """The place of the query among the events: the first search, else the first utterance; None without either."""
+        for sort in _ASKING:
+            if (at := next((at for at, event in enumerate(self.events) if event.type == sort), None)) is not None:
+                return at
+        return None
+
+    @cached_property
+    def anchor(self) -> Event | None:
+        """The last order or navigation after the query, of the whole session where it has no query."""
+        first = 0 if self.query_at is None else self.query_at + 1
+        return next((event for event in reversed(self.events[first:]) if event.type in TAKEN), None)
+
+    @cached_property
+    def filters(self) -> tuple[Event, ...]:
+        """The filters that the query comes with: those before it, and those set next, before anything else happens."""
+        if self.query_at is None:
+            return ()
+        before = [event for event in self.events[: self.query_at] if event.type == "filter"]
+        after: list[Event] = []
+        for event in self.events[self.query_at + 1 :]:
+            if event.type != "filter":
+                break
+            after.append(event)
+        return (*before, *after)
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """The ids of all places that the session's searches showed before the anchor."""
+        end = self.anchor.at if self.anchor else float("inf")
+        return tuple(dict.fromkeys(id_ for event in self.events if event.at <= end for id_ in event.shown))
+
+
+class Kinds:
+    """The kinds of places of a catalogue, and which of them a text or an event is about."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self._places = places
+        kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
+        self._words = {kind: _pattern(kind) for kind in kinds}
+
+    def named(self, text: str) -> list[str]:
+        """Return the kinds that a text names, the longest first."""
+        words = normalise(text)
+        return [kind for kind, pattern in self._words.items() if pattern.search(words)]
+
+    def of_each(self, events: Sequence[Event]) -> list[str]:
+        """Return for each event of one sitting the kind that it is about; empty where it fits any."""
+        kinds = [""] * len(events)
+        ahead = ""  # the kind of the next place that is opened or taken
+        for at in reversed(range(len(events))):
+            event = events[at]
+            if event.place:
+                ahead = kinds[at] = self._places[event.place].kind
+            elif event.type in _ASKING:
+                named = self.named(event.text)
+                kinds[at] = ahead if ahead in named else next(iter(named), "") or self._most_shown(event)
+        return kinds
+
+    def _most_shown(self, event: Event) -> str:
+        counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
+        kind, count = next(iter(counts.most_common(1)), ("", 0))
+        return kind if 2 * count > counts.total() else ""
+
+
+def _pattern(kind: str) -> re.Pattern[str]:
+    word = re.escape(normalise(kind.replace("_", " ")))
+    return re.compile(rf"\b{word}(?:e?s)?\b" if kind.isascii() else word)
+
+
+def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:
+    """Give the sessions of one user.
+
+    A session ends at a pause of 30 minutes, at another session id, or at another kind of place. What comes between two events about one kind is a glance and is
+    left out, unless something was taken there.
+    """
+    for sitting in _sittings(events):
+        about = kinds.of_each(sitting)
+        start = 0
+        while start < len(sitting):
+            kind = next((named for named in about[start:] if named), "")
+            own: list[Event] = []
+            at, jumps = start, 0
+            while at < len(sitting):
+                if about[at] in ("", kind):
+                    own.append(sitting[at])
+                    at += 1
+                    continue
+                back = next((later for later in range(at, len(sitting)) if about[later] == kind), None)
+                if back is None or any(event.type in TAKEN for event in sitting[at:back]):
+                    break
+                jumps += back - at
+                at = back
+            if kind:
+                yield Session(kind, tuple(own), jumps)
+            start = at
+
+
+def _sittings(events: Iterable[Event]) -> Iterator[list[Event]]:
+    """Give the events that no long pause and no other session id parts."""
+    sitting: list[Event] = []
+    for event in events:
+        if sitting and (event.at - sitting[-1].at > GAP_S or _other_session(sitting[-1], event)):
+            yield sitting
+            sitting = []
+        sitting.append(event)
+    if sitting:
+        yield sitting
+
+
+def _other_session(before: Event, event: Event) -> bool:
+    return bool(before.session and event.session and before.session != event.session)

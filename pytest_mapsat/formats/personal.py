@@ -1,0 +1,410 @@
+"""Personal data in conversations: found with their places, and replaced by aliases, the same for the same value.
+
+Telephone numbers, e-mail addresses, number plates, card numbers, and points that are called home. Rather too much is found than too little: an
+alias that stands for an order number does no harm, and a telephone number that comes through does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pytest_mapsat.model import Json
+
+from . import limits
+from .plain_data import parse_json
+
+PersonalKind = Literal["telephone number", "e-mail address", "number plate", "card number", "home position"]
+
+_ALIASES: dict[PersonalKind, str] = {
+    "telephone number": "phone",
+    "e-mail address": "email",
+    "number plate": "plate",
+    "card number": "card",
+}
+#: Digits of a telephone number: the most, and the least where its field or the words before it say what it is.
+_MOST, _LEAST = 15, 5
+_CARD = range(13, 20)
+#: Digits of a number that begins with the 0 of its country, and has no other sign of a telephone.
+_NATIONAL = 8
+#: Numbers with the same last digits are one number: with and without the code of the country.
+_TELLING = 10
+#: A point is exact from so many decimals on; an alias has fewer. Points that lie so near to home (degrees) are home.
+_EXACT, _ROUGH, _AT_HOME = 3, 2, 0.001
+
+_SEP = r"[\s\-\u2010-\u2015.·]{0,2}"
+_LOOSE = r"[\s\-\u2010-\u2015().\[\]/·]{0,3}"
+_BEFORE, _AFTER = r"(?<![A-Za-z0-9_.])", r"(?![A-Za-z0-9_])"
+_UNITS = r"(?!\s?(?:k?m\b|m²|min|h\b|yuan|rmb|eur|usd|€|\$|¥|元|米|公里|分钟|块|%))"
+#: Forms that are telephone numbers wherever they stand.
+_PHONES = tuple(map(re.compile, (
+    rf"(?<![A-Za-z0-9_])(?:\+|00(?=[1-9]))\s?\(?\d(?:{_LOOSE}\d){{6,13}}{_AFTER}",
+    rf"{_BEFORE}(?:\(?86\)?{_SEP})?1[3-9](?:\d{_SEP}\d{{4}}{_SEP}\d{{4}}|\d{{3}}{_SEP}\d{{6}}|\d{_SEP}\d{{3}}{_SEP}\d{{5}}|(?:[\s\-]\d){{9}}){_AFTER}",
+    rf"{_BEFORE}(?<!\d-)\(?0\d{{2,3}}\)?[\s\-\u2010-\u2015]{{0,2}}\d{{3,4}}[\s\-]?\d{{4}}(?:\s?(?:-|ext\.?|转)\s?\d{{1,5}})?{_AFTER}",
+    rf"{_BEFORE}[48]00[\s\-]?\d{{3,4}}[\s\-]?\d{{3,4}}{_AFTER}",
+    rf"{_BEFORE}(?:1[\s\-.])?\([2-9]\d\d\)\s?\d{{3}}[\s\-.]?\d{{4}}{_AFTER}",
+    rf"{_BEFORE}(?:1[\s\-.])?[2-9]\d\d[\s\-.]\d{{3}}[\s\-.]\d{{4}}{_AFTER}",
+)))  # fmt: skip
+#: Forms that may be something else where a field says so: the id of an order, a time.
+_LIKELY = tuple(map(re.compile, (
+    rf"{_BEFORE}(?<!\d-)\(?0\d{{1,5}}\)?(?:\s?[/\-\u2010-\u2015]\s?\d{{4,8}}(?:[\s\-]\d{{2,6}}){{0,2}}|(?:\s\d{{2,8}}){{1,4}}|(?:[.\-]\d{{2,4}}){{3,4}}){_AFTER}",
+    rf"{_BEFORE}0[1-9]\d{{7,10}}{_AFTER}",
+    rf"{_BEFORE}(?<![\-¥$€])[2-9]\d\d-\d{{4}}(?!-){_AFTER}{_UNITS}",
+    rf"{_BEFORE}[2-9]\d\d[2-9]\d{{6}}{_AFTER}",
+)))  # fmt: skip
+_CALLED = re.compile(
+    r"(?:\b(?:tel(?:ephone)?|phone|mobile|cell|call|ring|dial|fax|whatsapp|text (?:me|us|him|her|them)|reach(?:ed)?|contact)\b|电话|手机|致电|联系|拨打|号码|来电|打给|☎|📞)"
+    rf"[^\d\n]{{0,25}}?(\+?\(?\d(?:{_LOOSE}\d){{4,14}}){_AFTER}{_UNITS}",
+    re.IGNORECASE,
+)
+_DIGIT_WORDS = {
+    "zero": "0", "oh": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+}  # fmt: skip
+_WORD = rf"(?:(?:double|triple)\s)?(?:{'|'.join(_DIGIT_WORDS)})"
+_SPOKEN = re.compile(rf"\b(?:plus\s)?{_WORD}(?:[\s,\-]{{1,2}}{_WORD}){{5,14}}\b", re.IGNORECASE)
+_CHINESE_DIGITS = str.maketrans("零〇幺一二三四五六七八九", "001123456789")
+_SPOKEN_ZH = re.compile(r"[零〇幺一二三四五六七八九](?:[\s\-，、]?[零〇幺一二三四五六七八九]){6,14}")
+_DATE = re.compile(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}(?:[ T][0-2]?\d)?|\d{4}[-/. ]?[01]\d(?:[-/. ]?[0-3]\d)?")
+_DECIMAL = re.compile(r"\d+\.\d+")
+_CARDS = re.compile(rf"{_BEFORE}[2-6]\d{{3}}(?:[\s\-]{{0,2}}\d){{9,15}}{_AFTER}")
+_MAILS = re.compile(
+    r"[A-Za-z0-9\u00c0-\u024f_.+'%&=-]{1,64}(?:@|%40|\s?[\[(]at[\])]\s?)[A-Za-z0-9\u00c0-\u024f-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}"
+)
+_PLATES = tuple(map(re.compile, (
+    r"[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼使领][A-Za-z][\s·•.\-]{0,2}(?:[A-HJ-NP-Za-hj-np-z0-9]{5,6}|[A-HJ-NP-Za-hj-np-z0-9]{4}[挂学警港澳领])(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9\-])[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}[\s\-]?\d{1,4}[EH]?(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9\-])[A-Z]{2}\d{2}\s?[A-Z]{3}(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9\-])[A-Z]{2}[\s\-]\d{3}[\s\-][A-Z]{2}(?![A-Za-z0-9])",
+)))  # fmt: skip
+_PLATE_NAMED = re.compile(
+    r"(?:\b(?:number|licen[cs]e|registration) ?(?:plate|number)?s?\b|\bplates?\b|车牌号?码?)[^A-Za-z0-9\n]{0,6}(?:is |reads |no\.? ?)?((?=[A-Z0-9\- ]*\d)(?=[0-9\- ]*[A-Z])[A-Z0-9]{1,4}(?:[ \-]?[A-Z0-9]{1,4}){0,2})(?![A-Za-z0-9])"
+)
+_PAIR = re.compile(
+    rf"(?<![\d.])(-?\d{{1,3}}\.\d{{{_EXACT},}})°?\s?[NSEWnsew]?\s*(?:[,，;；/|\s]|\blat(?:itude)?\b|\blon(?:gitude)?\b|\blng\b|纬度|经度|[:：=\"'])+\s*(-?\d{{1,3}}\.\d{{{_EXACT},}})(?![\d.])"
+)
+_HOME = (
+    r"(?:\b(?:home|my (?:house|place|flat|apartment)|her (?:house|flat)|his (?:house|flat)|residence|where I live|I live)\b"
+    r"|我的?家|回家|家里|家庭|住址|住处|住在|自家|家在|家[:：（(]|(?<!\w)家(?!\w))"
+)
+_HOME_BEFORE = re.compile(rf"{_HOME}[^\n]{{0,60}}$", re.IGNORECASE)
+_HOME_BEHIND = re.compile(rf"^[^\n\d]{{0,25}}{_HOME}", re.IGNORECASE)
+_HOME_NAME = re.compile(
+    r"\s*(?:(?:my|our|the user'?s|user'?s)\s+)?(?:home|house|residence|home address)\s*|\s*(?:我的?|用户的?)?(?:家|家庭住址|住址|住处|家里)\s*",
+    re.IGNORECASE,
+)
+_OF_PHONES = frozenset({
+    "tel", "tels", "telephone", "telephones", "phone", "phones", "mobile", "mobiles", "cell", "cellphone", "fax", "whatsapp", "msisdn",
+    "phonenumber", "contactnumber", "hotline",
+})  # fmt: skip
+_OF_PHONES_ZH = re.compile("电话|手机|座机|传真|联系方式")
+_OF_PLATES = frozenset({
+    "plate", "plates", "licenseplate", "licenceplate", "numberplate",
+})  # fmt: skip
+_OF_IDS = frozenset({
+    "id", "ids", "uid", "order", "tracking", "parcel", "shipment", "booking", "reference", "ref", "code", "no", "sku", "timestamp", "time",
+    "ts", "date", "created", "updated", "expires", "hash", "trace", "span", "version", "seed", "zip", "postcode", "adcode",
+})  # fmt: skip
+_OF_HOMES = frozenset({
+    "home", "homes", "residence", "homeaddress", "homelocation",
+})  # fmt: skip
+_OF_NAMES = frozenset({
+    "name", "label", "type", "kind", "tag", "title", "alias", "category", "place", "address", "what",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PersonalDatum:
+    """A value that tells of a person: what it is, where it stands, and its beginning."""
+
+    kind: PersonalKind
+    place: str
+    begin: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: a {self.kind} ({self.begin}...)".replace("a e-mail", "an e-mail")
+
+
+@dataclass(frozen=True)
+class _Hit:
+    start: int
+    end: int
+    kind: PersonalKind
+    text: str
+
+    @property
+    def key(self) -> str:
+        return _key(self.kind, self.text)
+
+
+class PersonalData:
+    """What is personal in the parts of a conversation: ``look`` through all of them first, then ``clean`` each.
+
+    Attributes:
+        found: each value with each of its places, in the order of the look.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[PersonalDatum] = []
+        self._aliases: dict[tuple[PersonalKind, str], str] = {}
+        self._texts: dict[str, str] = {}
+        self._homes: list[tuple[float, float]] = []
+        self._pattern: re.Pattern[str] | None = None
+
+    def look(self, value: Json, place: str, *, again: bool = True) -> None:
+        """Take in the personal data in a value.
+
+        Args:
+            value: a text, or JSON data.
+            place: where it stands; fields further in are added to it.
+            again: whether a value that is known already is told again, with this place.
+        """
+        before, known = len(self.found), (len(self._aliases), len(self._homes))
+        self._look(value, place, "", home=False, depth=0)
+        if not again and known == (len(self._aliases), len(self._homes)):
+            del self.found[before:]
+
+    def clean(self, value: Json) -> Json:
+        """Return a value with an alias in the place of each value that was found, wherever it stands: in texts, keys, numbers, and JSON in texts."""
+        if self._pattern is None:
+            self._pattern = _pattern_of(self._aliases, self._texts)
+        return self._cleaned(value, 0)
+
+    # -- finding
+
+    def _look(self, value: Json, place: str, field: str, *, home: bool, depth: int) -> None:
+        if isinstance(value, Mapping):
+            named = any(
+                _words(key) & _OF_NAMES and isinstance(name, str) and _HOME_NAME.fullmatch(name)
+                for key, name in value.items()
+            )
+            self._take_points(list(value.values()), place, home=home or named)
+            for key, member in value.items():
+                self._look(str(key), f"{place}, a key", "", home=False, depth=depth)
+                below = home or named or bool(_words(str(key)) & _OF_HOMES) or bool(_HOME_NAME.fullmatch(str(key)))
+                self._look(member, f"{place}.{key}", str(key), home=below, depth=depth + 1)
+        elif isinstance(value, list):
+            self._take_points(value, place, home=home)
+            for number, member in enumerate(value):
+                self._look(member, f"{place}[{number}]", field, home=home, depth=depth + 1)
+        elif isinstance(value, str):
+            inside = _json_in(value) if depth < limits.DEPTH else None
+            if inside is not None:
+                self._look(inside, place, field, home=home, depth=depth + 1)
+            else:
+                self._look_at_text(value, place, field, home=home)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            self._look_at_text(str(value), place, field, home=False)
+
+    def _look_at_text(self, text: str, place: str, field: str, *, home: bool) -> None:
+        flat = _flat(text)
+        for hit in _hits(flat, field):
+            self._learn(hit, place)
+        for pair in _PAIR.finditer(flat):
+            before, behind = flat[max(0, pair.start() - 80) : pair.start()], flat[pair.end() : pair.end() + 40]
+            if home or _HOME_BEFORE.search(before) or _HOME_BEHIND.search(behind):
+                self._learn_home(float(pair[1]), float(pair[2]), place)
+
+    def _take_points(self, members: list[Json], place: str, *, home: bool) -> None:
+        """Take the point that two of the members are, where they stand for home."""
+        exact = [number for number in map(_degrees, members) if number is not None]
+        if home and len(exact) >= 2:  # noqa: PLR2004  two coordinates
+            self._learn_home(exact[0], exact[1], place)
+
+    def _learn(self, hit: _Hit, place: str) -> None:
+        count = len([kind for kind, _ in self._aliases if kind == hit.kind]) + 1
+        alias = self._aliases.setdefault((hit.kind, hit.key), f"{_ALIASES[hit.kind]}-{count}")
+        self._texts.setdefault(hit.text, alias)
+        self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
+
+    def _learn_home(self, first: float, second: float, place: str) -> None:
+        if (first, second) not in self._homes:
+            self._homes.append((first, second))
+        self.found.append(PersonalDatum("home position", place, f"{int(first)}."))
+
+    # -- replacing
+
+    def _cleaned(self, value: Json, depth: int) -> Json:
+        if isinstance(value, Mapping):
+            cleaned: dict[str, Json] = {}
+            for number, (key, member) in enumerate(zip(value, self._cleaned([*value.values()], depth), strict=True)):
+                name = self._clean_text(str(key))
+                cleaned[f"{name}-{number}" if name in cleaned else name] = member  # two spellings of one number
+            return cleaned
+        if isinstance(value, list):
+            at_home = self._at_home(value)
+            return [
+                _rough(member) if number in at_home else self._cleaned(member, depth + 1)
+                for number, member in enumerate(value)
+            ]
+        if isinstance(value, str):
+            inside = _json_in(value) if depth < limits.DEPTH else None
+            if inside is not None and (cleaned_inside := self._cleaned(inside, depth + 1)) != inside:
+                return json.dumps(cleaned_inside, ensure_ascii=False)
+            return self._clean_text(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            text = self._clean_text(str(value))
+            return value if text == str(value) else text
+        return _rough(value) if isinstance(value, float) and any(value in home for home in self._homes) else value
+
+    def _clean_text(self, text: str) -> str:
+        flat, parts, at = _flat(text), [], 0
+        spans: list[tuple[int, int, str]] = []
+        for match in self._pattern.finditer(flat) if self._pattern is not None else ():
+            alias = self._texts.get(match.group()) or self._alias_of(match.group())
+            if alias is not None:
+                spans.append((match.start(), match.end(), alias))
+        for pair in _PAIR.finditer(flat) if self._homes else ():
+            if len(self._at_home([float(pair[1]), float(pair[2])])) == 2:  # noqa: PLR2004  both coordinates
+                spans += [(*pair.span(group), str(_rough(float(pair[group])))) for group in (1, 2)]
+        for start, end, alias in sorted(spans):
+            if start >= at:
+                parts += [text[at:start], alias]
+                at = end
+        return "".join([*parts, text[at:]])
+
+    def _alias_of(self, text: str) -> str | None:
+        return next(
+            (self._aliases[kind, _key(kind, text)] for kind in _ALIASES if (kind, _key(kind, text)) in self._aliases),
+            None,
+        )
+
+    def _at_home(self, members: list[Json]) -> set[int]:
+        """Return the places of the members that are, two of them together, a point at home."""
+        degrees = {place: number for place, member in enumerate(members) if (number := _degrees(member)) is not None}
+        for pair in self._homes:
+            near = [
+                {place for place, number in degrees.items() if abs(number - coordinate) < _AT_HOME}
+                for coordinate in pair
+            ]
+            if near[0] and near[1] and len(near[0] | near[1]) > 1:
+                return near[0] | near[1]
+        return set()
+
+
+def _words(key: Any) -> frozenset[str]:
+    """Return the words of a key, also all of them as one: ``phoneNumber``, ``contact_phone``, ``home-address``."""
+    parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _flat(str(key))).lower())
+    return frozenset([*parts, "".join(parts)])
+
+
+def _flat(text: str) -> str:
+    """Return a text of the same length with full-width characters as plain ones."""
+    if text.isascii():
+        return text
+    return "".join(
+        form if len(form := unicodedata.normalize("NFKC", char)) == 1 and char not in "\u00b2\u00b3\u00b9" else char
+        for char in text
+    )
+
+
+def _hits(flat: str, field: str) -> Iterator[_Hit]:
+    """Yield what is personal in a text, the longest first where two overlap; ``field``: the key that it stands under."""
+    words = _words(field)
+    hits = [*_found(_MAILS, flat, "e-mail address")]
+    hits += [hit for hit in _found(_CARDS, flat, "card number") if _is_card(hit.text)]
+    for pattern in _PLATES:
+        hits += _found(pattern, flat, "number plate")
+    hits += _found(_PLATE_NAMED, flat, "number plate", 1)
+    if words & _OF_PLATES or "车牌" in field:
+        hits += [_Hit(0, len(flat), "number plate", flat)] if _is_named_plate(flat) else []
+    phones = [hit for pattern in _PHONES for hit in _found(pattern, flat, "telephone number")]
+    phones += _found(_CALLED, flat, "telephone number", 1)
+    phones += [*_found(_SPOKEN, flat, "telephone number"), *_found(_SPOKEN_ZH, flat, "telephone number")]
+    if words & _OF_PHONES or _OF_PHONES_ZH.search(field):
+        phones += _found(re.compile(rf"\+?\(?\d(?:{_LOOSE}\d){{{_LEAST - 1},{_MOST - 1}}}"), flat, "telephone number")
+    elif not words & _OF_IDS:
+        phones += [
+            hit
+            for pattern in _LIKELY
+            for hit in _found(pattern, flat, "telephone number")
+            if hit.text[0] not in "(0" or len(_digits(hit.text)) >= _NATIONAL
+        ]
+    hits += filter(_is_phone, phones)
+    taken: list[_Hit] = []
+    for hit in sorted(hits, key=lambda hit: hit.start - hit.end):
+        if all(hit.end <= other.start or hit.start >= other.end for other in taken):
+            taken.append(hit)
+            yield hit
+
+
+def _found(pattern: re.Pattern[str], flat: str, kind: PersonalKind, group: int = 0) -> Iterator[_Hit]:
+    return (_Hit(*match.span(group), kind, match[group]) for match in pattern.finditer(flat))
+
+
+def _is_named_plate(text: str) -> bool:
+    letters = re.sub(r"[\s\-·]", "", text)
+    return 4 <= len(letters) <= 9 and any(map(str.isdigit, letters)) and any(map(str.isalpha, letters))  # noqa: PLR2004
+
+
+def _is_phone(hit: _Hit) -> bool:
+    """Return whether what looks like a telephone number is neither a date nor a number with decimals."""
+    count = len(_digits(hit.text))
+    return _LEAST <= count <= _MOST + 1 and not _DATE.fullmatch(hit.text) and not _DECIMAL.fullmatch(hit.text)
+
+
+def _is_card(text: str) -> bool:
+    digits = [int(digit) for digit in _digits(text)]
+    doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return len(digits) in _CARD and (sum(digits[-1::-2]) + doubled) % 10 == 0
+
+
+def _digits(text: str) -> str:
+    """Return the digits of a text, spoken ones too."""
+    if _SPOKEN.fullmatch(text):
+        spoken = ""
+        times = 1
+        for word in re.findall(r"[a-z]+", text.lower()):
+            times = {"double": 2, "triple": 3}.get(word, times)
+            if word in _DIGIT_WORDS:
+                spoken, times = spoken + _DIGIT_WORDS[word] * times, 1
+        return spoken
+    return re.sub(r"\D", "", text.translate(_CHINESE_DIGITS) if _SPOKEN_ZH.fullmatch(text) else text)
+
+
+def _key(kind: PersonalKind, text: str) -> str:
+    """Return what two spellings of one value share."""
+    if kind == "telephone number":
+        return _digits(text).lstrip("0")[-_TELLING:]
+    if kind == "card number":
+        return _digits(text)
+    if kind == "e-mail address":
+        return re.sub(r"%40|\s?[\[(]at[\])]\s?", "@", text).casefold()
+    return re.sub(r"[\s·•.\-]", "", text).upper()
+
+
+def _pattern_of(aliases: Mapping[tuple[PersonalKind, str], str], texts: Mapping[str, str]) -> re.Pattern[str] | None:
+    """Return what finds the values again: each as it was written, and numbers and plates with any spaces and signs in them."""
+    written = [rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])" for text in sorted(texts, key=len, reverse=True)]
+    spaced = [
+        (r"(?<![A-Za-z0-9])(?:\+|00)?\(?(?:\d{1,3}\)?" + _LOOSE + r")?(?:\(?0\)?)?" if kind == "telephone number" else r"(?<![A-Za-z0-9])")
+        + _LOOSE.join(map(re.escape, key)) + r"(?![A-Za-z0-9])"
+        for kind, key in sorted(aliases, key=lambda pair: -len(pair[1]))
+        if kind != "e-mail address"
+    ]  # fmt: skip
+    mails = [re.escape(key).replace("@", "(?:@|%40)") for kind, key in aliases if kind == "e-mail address"]
+    return re.compile("|".join([*written, *mails, *spaced]), re.IGNORECASE) if aliases else None
+
+
+def _degrees(value: Json) -> float | None:
+    """Return a number, or a text that is one, with so many decimals that it tells a place exactly; None for anything else."""
+    text = _flat(str(value)).strip() if isinstance(value, (float, str)) else ""
+    exact = re.fullmatch(rf"-?\d{{1,3}}\.\d{{{_EXACT},}}", text) is not None and abs(float(text)) <= 180  # noqa: PLR2004
+    return float(text) if exact else None
+
+
+def _rough(value: Json) -> Json:
+    number = round(float(value), _ROUGH)
+    return str(number) if isinstance(value, str) else number
+
+
+def _json_in(text: str) -> Json:
+    """Return the object or list that a text is as JSON; None for any other text."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError):
+            return parse_json(text)
+    return None

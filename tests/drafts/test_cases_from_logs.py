@@ -1,0 +1,86 @@
+"""``mapsat build LOGS DEST``: cases out of logs of behaviour."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from behaviour_logs import Made, made_logs, write_events
+
+from pytest_mapsat.cli import main
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Logs of five users, and the suite ``suite`` that is built of them beside."""
+    folder = tmp_path_factory.mktemp("logs")
+    logs = made_logs(folder / "logs", 1, users=5)
+    assert main(["build", str(logs.folder), str(folder / "suite")]) == 0
+    return logs
+
+
+@pytest.fixture(scope="module")
+def cases(made: Made) -> list[dict[str, Any]]:
+    """The cases of that suite."""
+    return cases_of(made.folder.parent / "suite")
+
+
+def cases_of(suite: Path) -> list[dict[str, Any]]:
+    """Return the cases of a suite as data."""
+    return [json.loads(line) for line in (suite / "cases.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_suite_has_no_errors(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["lint", str(made.folder.parent / "suite")])
+    assert "0 errors, 0 warnings" in capsys.readouterr().out
+
+
+def test_each_case_asks_for_the_habits_of_its_user(made: Made, cases: list[dict[str, Any]]) -> None:
+    for case in cases:
+        uid, kind = case["visible"]["context"]["uid"], case["attributes"]["kind"]
+        lasting = {habit.field for habit in made.habits[uid] if habit.kind in ("", kind) and habit.last == 1}
+        hidden = [part for part in case["truth"]["requirements"] if part["kind"] != "asked" and not part.get("draft")]
+        assert lasting <= {field for part in hidden for field in part["check"]["where"]}
+
+
+def test_the_same_log_given_twice_gives_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    for name in ("places.jsonl", "users.jsonl"):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / "logs" / name).write_bytes((made.folder / name).read_bytes())
+    write_events(tmp_path / "logs", [*made.events, *made.events])
+    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 0
+    for path in sorted((made.folder.parent / "suite").rglob("*.*")):
+        twin = tmp_path / "suite" / path.relative_to(made.folder.parent / "suite")
+        assert twin.read_bytes() == path.read_bytes(), path
+
+
+def test_no_file_tells_of_later_records(made: Made, cases: list[dict[str, Any]]) -> None:
+    text = "".join(
+        path.read_text() for path in (made.folder.parent / "suite").rglob("*.*") if path.name != "places.jsonl"
+    )
+    for uid in made.habits:
+        contexts = [case["visible"]["context"] for case in cases]
+        last_query = max((context["now"] for context in contexts if context["uid"] == uid), default="")
+        for event in made.events:
+            if event["user"] == uid and event["at"] > last_query:
+                assert event["at"] not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["merchant", "dest"], "did you mean 'merchants'?"),
+        (["nothing-there", "dest"], "neither a kind of world"),
+        (["LOGS", "dest", "--seed", "3"], "--seed: only for a made-up world"),
+        (["LOGS", "dest", "--each", "0"], "--each: found 0, expected at least 1"),
+    ],
+)
+def test_a_source_or_an_option_that_does_not_fit_is_refused(
+    made: Made, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", *(str(made.folder) if word == "LOGS" else word for word in words)]) == 2
+    assert told in capsys.readouterr().err
