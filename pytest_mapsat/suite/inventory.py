@@ -18,6 +18,8 @@ MANIFEST = "suite.yaml"
 LABELS = "labels"
 #: Where a review keeps labels, in their folder: the first source of every judge. A run reads no other file of labels.
 REVIEWED = "reviewed.jsonl"
+#: Where a review keeps what people decided on proposals, in the same folder: it holds no labels.
+PROPOSALS = "proposals.jsonl"
 CALIBRATION = "calibration.json"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
@@ -58,6 +60,8 @@ def role_of(relative: PurePath) -> Role | None:
     if len(relative.parts) == 1 and relative.name in _FILES:
         return _FILES[relative.name]
     role, endings = _FOLDERS.get(relative.parts[0], _ELSEWHERE)
+    if relative.parts == (LABELS, PROPOSALS):
+        return None
     return role if relative.name.endswith(endings) else None
 
 
@@ -101,6 +105,8 @@ def take_inventory(root: Path) -> Inventory:
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
+        if relative.parts == (LABELS, PROPOSALS):
+            continue
         if role is None:
             if relative.parts[0] == DATA:
                 aside.append(path)
