@@ -29,7 +29,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9)")
     about = "merchants: how many each town has (3000); logs: how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, help=about)
-    parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most")
+    parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most (logs: 1000)")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
     parser.add_argument(
         "--language", choices=LANGUAGES, help="of the towns: %(choices)s, which alternates (default: mixed)"
@@ -75,7 +75,7 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    report = build_from_logs(folder, options.dest, each=options.each or 1, cases=options.cases)
+    report = build_from_logs(folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
     if options.json:
         write_json(report.to_json())
     else:

@@ -126,6 +126,7 @@ class CaseMaker:
         for session, choice in user.choices:
             if session.query_at is not None:
                 by_kind.setdefault(session.kind, []).append((session, choice))
+        self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         number = 0
         for kind in sorted(by_kind):
             made: list[MadeCase] = []

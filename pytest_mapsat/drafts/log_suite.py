@@ -19,6 +19,8 @@ from .log_cases import CaseMaker, MadeCase, UserSessions
 from .logs import Log, Place, open_log
 
 _SHOWN_AT_MOST = 20
+#: How many cases a suite gets, unless more are asked for.
+CASES = 1000
 #: Words of a search that may be missing in what is found.
 _ABSENT = [
     "a",
@@ -129,14 +131,14 @@ class LogReport:
             self.examples.append(text)
 
 
-def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int | None = None) -> LogReport:
+def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CASES) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
     Args:
         folder: the logs.
         dest: the folder of the suite, which is not there yet or is empty.
         each: how many cases a user has for one kind of place, the latest ones.
-        cases: how many cases there are at most, spread over the users; None: all.
+        cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
 
     Raises:
         UsageError: the folder lacks a file, or the suite cannot be written.
@@ -160,7 +162,11 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int | Non
                 spill.write(line)
                 if user.profile:
                     profiles[user.uid] = user.profile
-        _write_cases(suite / "cases.jsonl", spill, _spread(sorted(written), cases))
+                if len(written) == cases:
+                    break
+            if len(written) == cases:
+                break
+        _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):
             write_tool(suite / "tools" / f"{tool.name}.yaml", tool)
@@ -176,12 +182,6 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int | Non
         report.odd = dict(sorted(log.told.counts.items()))
         report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
     return report
-
-
-def _spread(written: list[tuple[str, int, int]], most: int | None) -> list[tuple[str, int, int]]:
-    if most is None or len(written) <= most:
-        return written
-    return [written[at * len(written) // most] for at in range(most)]
 
 
 def _write_cases(path: Path, spill: IO[bytes], spots: Iterable[tuple[str, int, int]]) -> None:
