@@ -26,8 +26,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite's folder: it must not exist, or be empty; for a world one with a suite.yaml gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
     parser.add_argument("--seed", metavar="N", type=int, help="the same seed gives the same bytes (default: 0)")
-    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9)")
-    about = "merchants: how many each town has (3000); logs: how many cases a user has for one kind of place (1)"
+    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9, city: 2)")
+    about = "merchants: how many each town has (3000); city: how many people each has (10); logs: how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most (logs: 1000)")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")

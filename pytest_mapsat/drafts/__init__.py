@@ -21,3 +21,6 @@ from .logs import missing_files as missing_files
 from .readers import personal_data_of as personal_data_of
 from .readers import read_logs as read_logs
 from .readers import without_personal as without_personal
+from .review import Proposal as Proposal
+from .review import ProposalDecision as ProposalDecision
+from .review import ProposalReview as ProposalReview

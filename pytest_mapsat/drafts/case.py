@@ -29,13 +29,15 @@ from pytest_mapsat.model import (
     SuiteManifest,
     Tool,
     Trajectory,
+    Turn,
     UsageError,
+    UserScript,
     canonical_json,
     shown,
     tool_name,
 )
 from pytest_mapsat.reading import lexicon_of, open_page, read_names
-from pytest_mapsat.sandbox import recording_key
+from pytest_mapsat.sandbox import argument_problems, recording_key
 from pytest_mapsat.suite import (
     Suite,
     case_json,
@@ -45,6 +47,7 @@ from pytest_mapsat.suite import (
     write_bytes,
     write_manifest,
 )
+from pytest_mapsat.users import ScriptedUser
 
 from .conversations import Conversation, Line
 from .differences import Proposals, proposals_of
@@ -59,6 +62,8 @@ _EMPTY = frozenset({
     "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
     "will", "with", "would", "you", "your",
 })  # fmt: skip
+#: Sentences that ask.
+_QUESTIONS = re.compile(r"[^.!?。！？\n]*[?？][\"”』」）)*_ ]*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (
     ("EUR", r"€|(?<![a-z])eur(?:os?)?(?![a-z])"),
@@ -104,7 +109,7 @@ def draft_of(conversation: Conversation, case_id: str, suite: Suite | None) -> D
     tools = _tools_lacking(conversation, {} if suite is None else suite.tools, notes)
     known = {**({} if suite is None else suite.tools), **tools}
     proposals = proposals_of(conversation, known)
-    case = _case(conversation, case_id, known, proposals)
+    case = _case(conversation, case_id, known, proposals, notes)
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)
     return Draft(case, tools, tuple(recordings), tuple(answers), tuple(dict.fromkeys([*notes, *proposals.notes])))
@@ -132,14 +137,20 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 # -- the case
 
 
-def _case(conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals) -> Case:
+def _case(
+    conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
+) -> Case:
     query = conversation.lines[conversation.query_at]
     best = conversation.accepted or conversation.trajectory
     # What the query asks for has no check: it would leave every reply open where a proposal decides.
     requirements = proposals.requirements or (_asked(conversation),)
     spoken = list(_scripted(conversation))
-    answers = [*spoken, *(answer.to_json() for answer in proposals.answers)]
-    oracle = list(_oracle(best, tools)) if conversation.accepted is not None else []
+    script = UserScript.model_validate({"answers": [*spoken, *(answer.to_json() for answer in proposals.answers)]})
+    say = "" if conversation.accepted is None else _closing(best.replies[-1].text, script, conversation)
+    if conversation.accepted is not None and not say:
+        notes.append(
+            f"{conversation.lines[conversation.query_at].place}: the accepted reply asks on: the case has no oracle dialogue"
+        )
     data: JsonObject = {
         "id": case_id,
         "language": conversation.language,
@@ -152,8 +163,8 @@ def _case(conversation: Conversation, case_id: str, tools: Mapping[str, Tool], p
         "truth": {
             "requirements": [requirement.to_json() for requirement in requirements],
             "tools": list(_expected(best, tools)),
-            "user": {"answers": answers},
-            "oracle": oracle,
+            "user": script.to_json(),
+            "oracle": [{"calls": list(_planned(best, tools)), "say": say}] if say else [],
             **({"clarification": {"max_turns": len(spoken)}} if spoken else {}),
         },
     }
@@ -200,32 +211,36 @@ def asked_for(reply: str, language: str) -> list[str]:
     return list(dict.fromkeys(words))[:12]
 
 
-def _oracle(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Give one reply of an agent that knows everything: all calls of the dialogue, then the words that the user accepted."""
-    planned: list[JsonObject] = []
-    for step in _calls(best, tools):
-        call = {"tool": tool_name(tools, step.tool), "arguments": dict(step.arguments)}
-        planned += [call] if call not in planned and _is_told(step) else []
-    yield {"calls": planned, "say": best.replies[-1].text}
+def _closing(text: str, script: UserScript, conversation: Conversation) -> str:
+    """Return the words with which an agent that knows everything ends the dialogue: the accepted ones, without questions where the user would answer them.
+
+    Empty where the user goes on all the same.
+    """
+    query = Turn(role="user", text=conversation.lines[conversation.query_at].text)
+    for say in (text, _QUESTIONS.sub("", text).strip()):
+        turns = (query, Turn(role="agent", text=say))
+        if say and ScriptedUser(script, language=conversation.language).reply(turns).ending == "done":
+            return say
+    return ""
+
+
+def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
+    """Give the calls of a dialogue, each once: all that its tools can take and the log tells the result of."""
+    seen: list[JsonObject] = []
+    for step in best.calls:
+        tool = tools.get(tool_name(tools, step.tool))
+        if tool is None or not tool.for_agent or not _is_told(step) or argument_problems(tool, step.arguments):
+            continue
+        call: JsonObject = {"tool": tool.name, "arguments": dict(step.arguments)}
+        if call not in seen:
+            seen.append(call)
+            yield call
 
 
 def _expected(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Give the tools that were called, each once, with the required parameters that all of its calls gave."""
-    calls = list(_calls(best, tools))
-    for name in dict.fromkeys(tool_name(tools, step.tool) for step in calls):
-        given = [
-            step.arguments for step in calls if tool_name(tools, step.tool) == name and "arguments" not in step.unknown
-        ]
-        required = tools[name].parameters.get("required", ())
-        if tools[name].for_agent:
-            yield {
-                "name": name,
-                "required": [key for key in required if given and all(key in arguments for arguments in given)],
-            }
-
-
-def _calls(trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterator[Step]:
-    return (step for step in trajectory.calls if tool_name(tools, step.tool) in tools)
+    """Give the tools that were called, each once, with the required parameters."""
+    for name in dict.fromkeys(str(call["tool"]) for call in _planned(best, tools)):
+        yield {"name": name, "required": list(tools[name].parameters.get("required", ()))}
 
 
 def _is_told(step: Step) -> bool:

@@ -122,11 +122,7 @@ def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObje
         if not isinstance(properties.get(parameter), Mapping):
             properties[parameter] = _schema_of(values)
     base["properties"] = properties
-    required = (
-        base.get("required")
-        if known
-        else [key for key in properties if seen and all(key in arguments for arguments in seen)]
-    )
+    required = base.get("required")
     if isinstance(required, list):
         base["required"] = [key for key in required if all(key in arguments for arguments in seen)]
     for arguments in seen:

@@ -30,6 +30,8 @@ _ALIASES: dict[PersonalKind, str] = {
 #: Digits of a telephone number: the most, and the least where its field or the words before it say what it is.
 _MOST, _LEAST = 15, 5
 _CARD = range(13, 20)
+#: Digits of a number that begins with the 0 of its country, and has no other sign of a telephone.
+_NATIONAL = 8
 #: Numbers with the same last digits are one number: with and without the code of the country.
 _TELLING = 10
 #: A point is exact from so many decimals on; an alias has fewer. Points that lie so near to home (degrees) are home.
@@ -50,7 +52,7 @@ _PHONES = tuple(map(re.compile, (
 )))  # fmt: skip
 #: Forms that may be something else where a field says so: the id of an order, a time.
 _LIKELY = tuple(map(re.compile, (
-    rf"{_BEFORE}(?<!\d-)\(?0\d{{1,5}}\)?(?:[\s\-\u2010-\u2015/.]{{1,3}}\d{{2,8}}){{1,5}}{_AFTER}",
+    rf"{_BEFORE}(?<!\d-)\(?0\d{{1,5}}\)?(?:\s?[/\-\u2010-\u2015]\s?\d{{4,8}}(?:[\s\-]\d{{2,6}}){{0,2}}|(?:\s\d{{2,8}}){{1,4}}|(?:[.\-]\d{{2,4}}){{3,4}}){_AFTER}",
     rf"{_BEFORE}0[1-9]\d{{7,10}}{_AFTER}",
     rf"{_BEFORE}(?<![\-¥$€])[2-9]\d\d-\d{{4}}(?!-){_AFTER}{_UNITS}",
     rf"{_BEFORE}[2-9]\d\d[2-9]\d{{6}}{_AFTER}",
@@ -316,7 +318,12 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
     if words & _OF_PHONES or _OF_PHONES_ZH.search(field):
         phones += _found(re.compile(rf"\+?\(?\d(?:{_LOOSE}\d){{{_LEAST - 1},{_MOST - 1}}}"), flat, "telephone number")
     elif not words & _OF_IDS:
-        phones += [hit for pattern in _LIKELY for hit in _found(pattern, flat, "telephone number")]
+        phones += [
+            hit
+            for pattern in _LIKELY
+            for hit in _found(pattern, flat, "telephone number")
+            if hit.text[0] not in "(0" or len(_digits(hit.text)) >= _NATIONAL
+        ]
     hits += filter(_is_phone, phones)
     taken: list[_Hit] = []
     for hit in sorted(hits, key=lambda hit: hit.start - hit.end):

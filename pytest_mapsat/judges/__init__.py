@@ -30,6 +30,7 @@ from .python_check import Call as Call
 from .python_check import Episode as Episode
 
 if TYPE_CHECKING:
+    from .calls import matching as matching
     from .llm_request import BESIDE_PROMPTS as BESIDE_PROMPTS
     from .llm_request import PROMPTS as PROMPTS
     from .recorded import RecordedJudge as RecordedJudge
@@ -37,7 +38,7 @@ else:
     __getattr__ = fetched(
         __name__,
         {
-            "llm_judge": ("ModelJudge",),
+            "calls": ("matching",),
             "llm_request": ("BESIDE_PROMPTS", "PROMPTS"),
             "recorded": ("RecordedJudge",),
         },

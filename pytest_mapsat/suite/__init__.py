@@ -8,6 +8,7 @@ from .crosscheck import nouns_in as nouns_in
 from .entries import CaseEntry as CaseEntry
 from .inventory import CALIBRATION as CALIBRATION
 from .inventory import LABELS as LABELS
+from .inventory import PROPOSALS as PROPOSALS
 from .inventory import REVIEWED as REVIEWED
 from .inventory import role_of as role_of
 from .lint import LintFinding as LintFinding

@@ -3,15 +3,7 @@
 import itertools
 from collections import Counter
 
-import pytest
-
-from pytest_mapsat.building.city import metres_between, world_of
-
-
-@pytest.fixture(scope="module")
-def world():
-    """A world of two towns, one Chinese, one English."""
-    return world_of(7)
+from pytest_mapsat.building.city import metres_between
 
 
 def test_about_every_centre_stand_sixteen_places_of_every_sort_within_two_kilometres(world):

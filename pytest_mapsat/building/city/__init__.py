@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .build import Person, build_city, people_of
 from .people import DAYS, Habit, activity_row, chain_of, user_row
 from .places import Group
 from .sorts import Sort, Trait, meets, sorts
@@ -14,13 +15,16 @@ __all__ = [
     "City",
     "Group",
     "Habit",
+    "Person",
     "Sort",
     "Trait",
     "World",
     "activity_row",
+    "build_city",
     "chain_of",
     "meets",
     "metres_between",
+    "people_of",
     "sorts",
     "user_row",
     "world_of",
