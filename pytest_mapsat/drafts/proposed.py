@@ -331,8 +331,7 @@ class Proposer:
             raise _RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
         listed = need.get("lines")
         lines = [name for name in listed[:_MOST_LINES] if isinstance(name, str)] if isinstance(listed, list) else []
-        why = " ".join(_string(need, "why").split())
-        return _Vote(reply, condition, need.get("kind") == "hard", why, tuple(lines))
+        return _Vote(reply, condition, need.get("kind") == "hard", _string(need, "why"), tuple(lines))
 
     def _settled(
         self, votes: Sequence[_Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
@@ -420,16 +419,17 @@ def _counted(habit: Habit) -> JsonObject:
 
 
 def _string(need: Mapping[str, Any], key: str) -> str:
-    """Return a text of a reply; numbers and truth values as texts."""
+    """Return a text of a reply on one line; numbers and truth values as texts."""
     value = need.get(key)
     value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
-    return value.strip()[:_LONGEST] if isinstance(value, str) else ""
+    text = value[:_LONGEST] if isinstance(value, str) else ""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _in_words(need: Any) -> str:
     """Return a proposal as it stands in a reply, for the report."""
     if not isinstance(need, dict):
-        return str(need)[:60]
+        return _string({"": str(need)}, "")[:60]
     return " ".join(_string(need, key)[:60] for key in ("field", "op", "value"))
 
 
