@@ -20,13 +20,15 @@ _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox"
+    about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox; or the file of a saved run, with --to"
     parser.add_argument("tools", metavar="TOOLS", help=about)
     about = f"the suite (default: {SUITE})"
     parser.add_argument("--suite", metavar="DIR", type=Path, default=SUITE, help=about)
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
     add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
+    about = "of a saved run: make a copy of the suite in which what tables answered in the run is recorded"
+    parser.add_argument("--to", metavar="DEST", type=Path, help=about)
     about = "let new answers of your tools replace older ones"
     parser.add_argument("--replace", action="store_true", help=about)
     add_plugins(parser)
@@ -46,6 +48,10 @@ def _run(options: argparse.Namespace) -> int:
     if root is None:
         hint = "mapsat init writes one" if not options.suite.exists() else "expected a suite.yaml there or above"
         raise UsageError(f"{options.suite}: there is no suite ({hint})")
+    if options.to is not None:
+        return _of_run(options, root)
+    if Path(options.tools).is_file():
+        raise UsageError(f"{options.tools}: the calls of a saved run are kept in a copy of the suite: give --to DEST")
     source = resolve_source(options.agent, root=Path.cwd())
     if source.kind == "recorded":
         raise UsageError(f"--agent={options.agent}: a recorded dialogue makes no calls; give module:attr")
@@ -81,6 +87,20 @@ def _run(options: argparse.Namespace) -> int:
         for warning in warnings:
             tell(warning)
     return FINDINGS if problems or kept.problems else OK
+
+
+def _of_run(options: argparse.Namespace, root: Path) -> int:
+    """Keep what tables answered in a saved run as recordings of a copy of the suite."""
+    from pytest_mapsat.recording import recorded_copy
+    from pytest_mapsat.runs.saved import read_saved
+    from pytest_mapsat.suite import open_suite
+
+    kept = recorded_copy(open_suite(root), options.to, read_saved(Path(options.tools)))
+    if options.json:
+        write_json({"recordings": kept.to_json(), "problems": []})
+    else:
+        _tell(kept, set(), [])
+    return FINDINGS if kept.problems else OK
 
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:

@@ -1,17 +1,20 @@
-"""``mapsat review``: people label what a judge left open or got wrong; how good the judge of a run is, held against labels."""
+"""``mapsat review``: people label what a judge left open or got wrong, and decide on proposals; how good the judge of a run is, held against labels."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
+    from pytest_mapsat.drafts import Proposal, ProposalReview
     from pytest_mapsat.model import Mark, Requirement, Step
     from pytest_mapsat.runs.people_labels import Question, Review
 
@@ -23,18 +26,24 @@ _CALLS = 8
 _WHY = 1_000
 #: The most columns that a question fills.
 _WIDTH = 100
+#: Endings of files of cases that no run has.
+_OF_CASES = (".yaml", ".yml", ".jsonl", ".gz")
+_CHANGES = re.compile(r"(?:^|\s)(kind|text|value)=")
 _KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    add_run(parser)
+    add_run(
+        parser,
+        "a file that --mapsat-save wrote, or a journal; or a suite, or a file or folder in it, whose proposals are reviewed",
+    )
     add_suite(parser)
     about = "where labels are kept (default: labels/reviewed.jsonl of the suite); with --agreement the known labels: a suite, a file of them, "
     about += "or verdicts (a run file, JSON lines, or a table)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
-    parser.add_argument("--by", metavar="NAME", default="person", help="who labels (default: person)")
-    about = "take labels from JSON lines: case, trial, labels"
+    parser.add_argument("--by", metavar="NAME", default="person", help="who labels or decides (default: person)")
+    about = "take labels from JSON lines: case, trial, labels; of a suite decisions: case, proposal, outcome"
     parser.add_argument("--from", metavar="FILE", dest="given", type=Path, help=about)
     parser.add_argument("--list", action="store_true", help="only list what is open")
     about = "also keep fully labelled dialogues in labels/dialogues.jsonl"
@@ -63,7 +72,10 @@ def _required(text: str) -> tuple[dict[str, float], float]:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.suite import find_suite
 
+    if options.run.is_dir() or (options.run.suffix in _OF_CASES and options.run.is_file() and find_suite(options.run)):
+        return _review_proposals(options)
     suites = options.suite or [SUITE]
     if options.agreement:
         if options.labels is None:
@@ -193,6 +205,150 @@ def _key(requirement: Requirement) -> tuple[str, str]:
         write([f"found {shown(line.strip())}, expected p, f, s, q{levels}"])
 
 
+# -- proposals of drafts ----------------------------------------------------------------------
+
+
+def _review_proposals(options: argparse.Namespace) -> int:
+    from pytest_mapsat.drafts import ProposalReview
+    from pytest_mapsat.model import UsageError, shown
+
+    given = [
+        name for name in ("suite", "labels", "with_dialogues", "agreement", "require", "save") if getattr(options, name)
+    ]
+    if given:
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
+    if not options.by.strip() or not options.by.isprintable():
+        raise UsageError(f"--by: found {shown(options.by)}, expected a name")
+    review = ProposalReview(options.run, options.by, load_added(options.plugins, [options.run]).sandboxes)
+    if options.list:
+        proposals = review.open
+        if options.json:
+            write_json([proposal.to_json() | {"log": _logged(review, proposal)} for proposal in proposals])
+        else:
+            for proposal in proposals:
+                write([f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}"])
+            write([f"{len(proposals)} proposals open"])
+        return OK
+    taken = _decide(review) if options.given is None else review.take_file(options.given)
+    left = len(review.open)
+    if options.json:
+        write_json({"decided": taken, "open": left})
+    else:
+        write([f"{taken} proposals decided, {left} open"])
+    return OK
+
+
+def _proposed(proposal: Proposal) -> str:
+    from pytest_mapsat.model import Requirement
+    from pytest_mapsat.reports import printable
+
+    part = proposal.part
+    told = f"{part.kind}: {part.text}" if isinstance(part, Requirement) else f"the user says: {part.say}"
+    return printable(_cut(told))
+
+
+def _logged(review: ProposalReview, proposal: Proposal) -> list[dict[str, str]]:
+    """Return what the log has: each labelled reply to the case, its next words of the user, and what the check finds in it."""
+    from pytest_mapsat.runs.people_labels import judge_answers
+    from pytest_mapsat.suite import read_answers
+
+    answers = [placed for placed in read_answers(review.suite) if placed.noun.case == proposal.case.id]
+    run, _ = judge_answers(review.suite, answers)
+    replies = {answer.noun.id: [turn.text for turn in answer.noun.turns] for answer in answers}
+    told: list[dict[str, str]] = []
+    for answer, card in zip(answers, run.cases, strict=True):
+        last = card.trajectory.turns[-1].text
+        # Another answer goes on where this one ends: with what the user said to it.
+        following = (texts[texts.index(last) + 1 :] for texts in replies.values() if last in texts)
+        label = next((label for label in card.labels if label.requirement == proposal.name), None)
+        told.append(
+            {
+                "answer": answer.noun.id,
+                "reply": last,
+                "next": next((texts[0] for texts in following if texts), ""),
+                "outcome": label.outcome if label else "",
+                "why": label.why if label else "",
+                "log": answer.noun.why.get(proposal.name, ""),
+            }
+        )
+    return told
+
+
+def _decide(review: ProposalReview) -> int:
+    """Put the proposals one by one; each decision is kept at once. Return how many were decided."""
+    from pytest_mapsat.drafts import ProposalDecision
+    from pytest_mapsat.model import MapsatError
+
+    asked, taken = review.open, 0
+    for number, earlier in enumerate(asked, 1):
+        proposal = next(each for each in review.open if (each.case.id, each.name) == (earlier.case.id, earlier.name))
+        write(_proposal_lines(review, proposal, number, len(asked)))
+        while True:
+            outcome, given = _choice()
+            if outcome in ("s", "q"):
+                break
+            try:
+                data = {"case": proposal.case.id, "proposal": proposal.name, "outcome": outcome, **given}
+                review.decide(proposal, ProposalDecision.model_validate(data))
+            except (MapsatError, ValueError) as error:
+                write([str(error)])
+                continue
+            taken += 1
+            break
+        if outcome == "q":
+            break
+    return taken
+
+
+def _choice() -> tuple[str, dict[str, object]]:
+    """Return what was typed: the outcome, or s or q, and what goes with it. The end of the input quits."""
+    from pytest_mapsat.model import shown
+
+    outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
+    while True:
+        sys.stdout.write(
+            "a accept, c change (c kind=soft text=... value=...), d drop, s skip, q quit (a reason may stand behind a or d) > "
+        )
+        sys.stdout.flush()
+        line = sys.stdin.readline()
+        key, _, rest = line.strip().partition(" ")
+        if not line or key in ("s", "q"):
+            return (key or "q"), {}
+        given: dict[str, object] = {"why": rest.strip()[:_WHY]} if rest.strip() and key != "c" else {}
+        if key == "c":
+            parts = _CHANGES.split(rest)[1:]
+            given = {name: value.strip() for name, value in zip(parts[::2], parts[1::2], strict=True)}
+            with suppress(KeyError, ValueError):  # what is no JSON is a text
+                given["value"] = json.loads(str(given["value"]))
+        if key in outcomes and (given or key != "c"):
+            return outcomes[key], given
+        write([f"found {shown(line.strip())}, expected a, c with kind=, text= or value=, d, s, q"])
+
+
+def _proposal_lines(review: ProposalReview, proposal: Proposal, number: int, total: int) -> Iterator[str]:
+    """Yield a proposal as lines: its evidence with the places in the log, then what was replied and said there."""
+    from pytest_mapsat.formats import shown_path
+    from pytest_mapsat.model import Requirement
+
+    part = proposal.part
+    yield ""
+    yield f"[{number}/{total}] case {proposal.case.id}: {proposal.name} is proposed ({shown_path(proposal.entry.path)}:{proposal.line})"
+    yield from _part("query", _cut(proposal.case.visible.query))
+    for told in _logged(review, proposal):
+        yield from _part(told["answer"], _cut(told["reply"]))
+        yield from _part("the user", _cut(told["next"])) if told["next"] else ()
+        yield from _part("the log", _cut(told["log"])) if told["log"] else ()
+        yield from _part("the check", f"{told['outcome']}: {_cut(told['why'])}") if told["outcome"] else ()
+    if isinstance(part, Requirement):
+        for evidence in part.evidence:
+            yield from _part("evidence", f"{', '.join(evidence.at)}: {_cut(evidence.text)}")
+        check = None if part.check is None else part.check.to_json()
+        yield from _part("check", _cut(json.dumps(check, ensure_ascii=False)))
+    else:
+        yield from _part("asked for", ", ".join(part.asked))
+    yield from _part("proposed", _proposed(proposal))
+
+
 # -- how good the judge is ---------------------------------------------------------------------
 
 
@@ -228,7 +384,7 @@ def _agreement(options: argparse.Namespace, paths: list[Path]) -> int:
 COMMANDS = {
     "review": Command(
         (
-            "Each label is kept at once; regrade applies it to a saved run. With --agreement: measure the judge of the run against known labels."
+            "Each label is kept at once; regrade applies it to a saved run. Of a suite: accept, change or drop what drafts propose. With --agreement: measure the judge of the run against known labels."
         ),
         _arguments,
         _run,

@@ -65,9 +65,9 @@ def _reader(option: Option) -> Callable[[str], Any]:
     return read
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names a saved run."""
-    parser.add_argument("run", metavar="RUN", type=Path, help="a file that --mapsat-save wrote, or a journal")
+def add_run(parser: argparse.ArgumentParser, about: str = "a file that --mapsat-save wrote, or a journal") -> None:
+    """Add the argument that names a saved run. ``about``: its help."""
+    parser.add_argument("run", metavar="RUN", type=Path, help=about)
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:

@@ -320,7 +320,8 @@ def _answers(
     told = bool(proposals.requirements or proposals.answers)
     if refused and (objected or accepted is not None):
         bad: Mark = "passed" if told else "failed"
-        yield _answer(case, "logged", logged, tools, _labels(case, proposals.logged, bad, "failed"))
+        answer = _answer(case, "logged", logged, tools, _labels(case, proposals.logged, bad, "failed"))
+        yield answer.model_copy(update={"why": dict(proposals.why)})
     if accepted is not None:
         yield _answer(case, "accepted", accepted, tools, _labels(case, proposals.agreed, "passed", "passed"))
 

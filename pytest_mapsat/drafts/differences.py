@@ -39,6 +39,7 @@ class Proposals:
         accepted: the names of the things that the user took in their place.
         logged: the labels of the judged reply, by requirement: failed where what it recommends breaks it.
         agreed: the labels of the accepted reply, where there is one.
+        why: by requirement with a label, what the user said to the judged reply, with its place, and the values of what was refused and taken.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -48,6 +49,7 @@ class Proposals:
     accepted: tuple[str, ...] = ()
     logged: Mapping[str, Mark] = field(default_factory=dict)
     agreed: Mapping[str, Mark] = field(default_factory=dict)
+    why: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,14 +119,14 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
     answers: list[ScriptedAnswer] = []
     logged: dict[str, Mark] = {}
     agreed: dict[str, Mark] = {}
-    names: dict[str, None] = {}
+    why: dict[str, str] = {}
     for refusal, support in chosen:
         if not support.evidence:
             answers.append(_answer(refusal, support.field, talk))
             continue
         name = _name(support.field, len(requirements) + 1)
-        name = name if name not in names else f"{name}-{len(requirements) + 1}"
-        names[name] = None
+        name = name if name not in why else f"{name}-{len(requirements) + 1}"
+        why[name] = _why(refusal, support.field.path, talk)
         requirements.append(requirement_of(_candidate(name, refusal, support, talk), draft=True))
         for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
             held = [support.field.kept_by(thing) for thing in things]
@@ -141,7 +143,18 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
         tuple(thing.name for thing in talk.accepted),
         logged,
         agreed,
+        {name: reason for name, reason in why.items() if name in logged},
     )
+
+
+def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:
+    """Return what the user said to a reply, and the values of one field of what was refused and taken."""
+    told = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "another thing was taken without a word"
+    values = [
+        f"{thing.name}: {', '.join(shown(value) for value in thing.values.get(path, ())) or 'not given'}"
+        for thing in (*refusal.things, *talk.accepted)
+    ]
+    return f"{told}; {path} of {'; '.join(values)}"[:_LONGEST]
 
 
 def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:

@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from math import log
 
 from .conditions import Choice, Condition, bounds_of, values_of
@@ -117,41 +118,58 @@ class Identified:
 
 
 class Catalogue:
-    """The places by kind and town, and which share of them fits a condition; shares that depend on no choice are kept."""
+    """The places by kind and town, and which share of what was there fits a condition; shares that depend on no single choice are kept."""
 
     def __init__(self, places: Iterable[Place], modes: Counter[str]) -> None:
-        self._by_part: dict[tuple[str, str], list[Place]] = {}
-        self._shares: dict[tuple[tuple[str, str], Condition, tuple[Condition, ...]], float | None] = {}
-        self._modes = modes
+        by_part: dict[tuple[str, str], list[Place]] = {}
         for place in places:
-            self._by_part.setdefault((place.kind, place.city), []).append(place)
+            by_part.setdefault((place.kind, place.city), []).append(place)
+        self._parts = {part: tuple(members) for part, members in by_part.items()}
+        self._modes = modes
+        self._values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
+        self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
+        self._shares: dict[tuple[object, Condition, tuple[Condition, ...]], float | None] = {}
 
     def part(self, kind: str, city: str) -> tuple[Place, ...]:
         """Return the places of a kind in a town."""
-        return tuple(self._by_part.get((kind, city), ()))
+        return self._parts.get((kind, city), ())
+
+    def values(self, place: Place) -> frozenset[Condition]:
+        """Return the conditions on values that a place fits."""
+        return self._values(place)
+
+    def fits(self, condition: Condition, choice: Choice) -> bool:
+        """Return whether what was taken fits a condition."""
+        if condition.sort in ("is", "has"):
+            return condition in self._values(choice.place)
+        return condition.fits(choice.place, choice)
 
     def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
         """Return the share of what was there that fits a condition, among those that fit ``beside``; None where nothing there does."""
         if condition.sort == "mode":
             return self._modes[str(condition.value)] / self._modes.total()
+        if condition.sort in ("is", "has") and not beside:
+            return self._of_value(condition, choice)
         beside = tuple(other for other in beside if other.sort != "mode")
-        circumstantial = any(each.circumstantial for each in (condition, *beside))
-        if choice.of is None or circumstantial:
-            return _share(choice.offer, condition, choice, beside)
-        key = (choice.of, condition, beside)
+        alone = any(each.circumstantial for each in (condition, *beside)) or choice.of is None
+        key = ((choice.line, choice.of) if alone else choice.of, condition, beside)
         if key not in self._shares:
-            if len(self._shares) > 200_000:  # noqa: PLR2004  bounds of single users; those of values come back soon
+            if len(self._shares) > 200_000:  # noqa: PLR2004  flat in memory; what is needed again comes back soon
                 self._shares.clear()
-            self._shares[key] = _share(choice.offer, condition, choice, beside)
+            places: Sequence[Place] = choice.offer
+            if beside:
+                places = [place for place in places if all(other.fits(place, choice) for other in beside)]
+            fitting = sum([condition.fits(place, choice) for place in places])
+            self._shares[key] = fitting / len(places) if places else None
         return self._shares[key]
 
-
-def _share(
-    places: Sequence[Place], condition: Condition, choice: Choice, beside: tuple[Condition, ...]
-) -> float | None:
-    if beside:
-        places = [place for place in places if all(other.fits(place, choice) for other in beside)]
-    return sum(condition.fits(place, choice) for place in places) / len(places) if places else None
+    def _of_value(self, condition: Condition, choice: Choice) -> float:
+        key = choice.of or choice.line
+        if key not in self._counts:
+            if len(self._counts) > 10_000:  # noqa: PLR2004  as above
+                self._counts.clear()
+            self._counts[key] = Counter(chain.from_iterable(map(self._values, choice.offer)))
+        return self._counts[key][condition] / len(choice.offer)
 
 
 class Identifier:
@@ -159,6 +177,7 @@ class Identifier:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+        self._remembered: dict[tuple[object, ...], Identified] = {}
 
     def identify(self, choices: Sequence[Choice], kind: str) -> Identified:
         """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
@@ -179,7 +198,9 @@ class Identifier:
 
     def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
         """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
-        fields = _conditions([choice for members in by_kind.values() for choice in members], across=True)
+        fields = _conditions(
+            self._catalogue, [choice for members in by_kind.values() for choice in members], across=True
+        )
         explained = {
             name: {out.condition for out in identified.left_out if out.why == "explained"}
             for name, identified in own.items()
@@ -219,8 +240,16 @@ class Identifier:
         """Return the habits that choices of one kind show, beside conditions that hold anyway."""
         if len(choices) < _LEAST_CHOICES:
             return Identified()
+        key = (*(choice.line for choice in choices), *beside)
+        if key not in self._remembered:
+            self._remembered[key] = self._looked_for(choices, beside)
+        return self._remembered[key]
+
+    def _looked_for(self, choices: Sequence[Choice], beside: Sequence[Condition]) -> Identified:
         fields = [
-            conditions for conditions in _conditions(choices, across=False) if not set(conditions).intersection(beside)
+            conditions
+            for conditions in _conditions(self._catalogue, choices, across=False)
+            if not set(conditions).intersection(beside)
         ]
         tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
         level = _level([habit for measured in tried for habit in measured])
@@ -238,13 +267,13 @@ class Identifier:
 
     def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
         """Return how choices keep a condition; with ``beside`` only among those, and what was there, that fit it, too."""
-        within = [choice for choice in choices if all(other.fits(choice.place, choice) for other in beside)]
+        within = [choice for choice in choices if all(self._catalogue.fits(other, choice) for other in beside)]
         if condition.sort == "mode":
             within = [choice for choice in within if choice.mode]
         kept, shares, lines = [], [], []
         for choice in within:
             share = self._catalogue.share(condition, choice, beside)
-            fits = condition.fits(choice.place, choice)
+            fits = self._catalogue.fits(condition, choice)
             kept.append(fits)
             shares.append(float(fits) if share is None else share)
             if fits:
@@ -336,10 +365,14 @@ def _left_out(habit: Habit, other: Habit, why: str) -> LeftOut:
     return LeftOut(habit.condition, why, other.condition, tuple(line for line in habit.lines if line in other.lines))
 
 
-def _conditions(choices: Sequence[Choice], *, across: bool) -> list[list[Condition]]:
+def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool) -> list[list[Condition]]:
     """Return the conditions to try: each value that two choices have, and for each figure and direction its bounds, of which one will count."""
-    counts = Counter(condition for choice in choices for condition in values_of(choice.place))
-    values = [[condition] for condition, count in sorted(counts.items(), key=lambda item: item[0].id) if count > 1]
+    counts = Counter(condition for choice in choices for condition in catalogue.values(choice.place))
+    values = [
+        [condition]
+        for condition, count in sorted(counts.items(), key=lambda item: (item[0].id, str(item[0].value)))
+        if count > 1
+    ]
     modes = Counter(choice.mode for choice in choices if choice.mode)
     moving = [[Condition("mode", "mode", mode)] for mode in sorted(modes)] if 2 * modes.total() > len(choices) else []
     bounds = [

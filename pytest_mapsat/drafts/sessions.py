@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.sandbox import normalise
+from pytest_mapsat.reading import fold_phrase
 
 from .logs import Event, Place
 
@@ -76,7 +76,7 @@ class Kinds:
 
     def named(self, text: str) -> list[str]:
         """Return the kinds that a text names, the longest first."""
-        words = normalise(text)
+        words = fold_phrase(text)
         return [kind for kind, pattern in self._words.items() if pattern.search(words)]
 
     def of_each(self, events: Sequence[Event]) -> list[str]:
@@ -99,7 +99,7 @@ class Kinds:
 
 
 def _pattern(kind: str) -> re.Pattern[str]:
-    word = re.escape(normalise(kind.replace("_", " ")))
+    word = re.escape(fold_phrase(kind.replace("_", " ")))
     return re.compile(rf"\b{word}(?:e?s)?\b" if kind.isascii() else word)
 
 

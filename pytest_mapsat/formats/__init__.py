@@ -53,6 +53,7 @@ from .plain_data import parse_json_line as parse_json_line
 from .plain_data import parse_literal as parse_literal
 from .plain_data import parse_yaml as parse_yaml
 from .plain_data import read_csv as read_csv
+from .plain_data import read_text as read_text
 from .plain_data import scalar as scalar
 from .redaction import MARK as MARK
 from .redaction import Secrets as Secrets

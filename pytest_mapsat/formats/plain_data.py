@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pytest_mapsat.model import Json, Problem, SuiteError, did_you_mean, shown
 
 from . import limits
-from .files import read_lines, shown_path
+from .files import read_bytes, read_lines, shown_path
 from .located import Lines, Located
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ def decode(raw: bytes, path: str, first_line: int = 1) -> str:
         line = first_line + raw.count(b"\n", 0, error.start)
         message = f"is not UTF-8: byte 0x{raw[error.start]:02x} cannot stand here"
         raise SuiteError(Problem(path, line, message, "save the file as UTF-8 text")) from error
+
+
+def read_text(path: Path, limit: int, name: str = "") -> str:
+    """Return a file's text; arguments and errors as those of ``read_bytes``, and what is not UTF-8 is an error."""
+    return decode(read_bytes(path, limit, name), name or shown_path(path))
 
 
 # -- JSON: no duplicate keys, no NaN, no half characters, bounded depth

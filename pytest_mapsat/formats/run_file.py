@@ -15,9 +15,9 @@ from pytest_mapsat.interpreter import resting
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, Trajectory, Turn, shown
 
 from . import limits
-from .files import printable, read_bytes, read_lines, replacing, require_file, shown_path
+from .files import printable, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
-from .plain_data import decode, located_json, parse_json
+from .plain_data import located_json, parse_json, read_text
 
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.
@@ -173,7 +173,7 @@ def _read_by_line(path: Path, keep: Callable[[Scorecard], Scorecard] | None, for
 
 
 def _read_whole(path: Path, name: str) -> Run:
-    text = decode(read_bytes(path, limits.RUN_BYTES, name), name)
+    text = read_text(path, limits.RUN_BYTES, name)
     data = located_json(text, name, 1, depth=limits.RUN_DEPTH)
     schema = data.get("schema") if isinstance(data, dict) else data
     if schema != RUN_SCHEMA:

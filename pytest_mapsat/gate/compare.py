@@ -434,7 +434,7 @@ def _held_sampled(table: Table, drops: Sequence[Drop]) -> Iterator[RuleResult]:
     columns = [table.column(drop.metric, drop.domain) for drop in drops]
     ends = [(column, values) for column in columns for values in (column.least, column.most)]
     level = joint_level([column.aligned([value - mean(values) for value in values]) for column, values in ends])
-    probabilities = sign_flip([column.aligned(column.most) for column in columns], tail="down")
+    probabilities = sign_flip([column.aligned(column.most) for column in columns])
     intervals = table.intervals(columns, level=level)
     yield from map(_sampled, drops, columns, intervals, probabilities)
 

@@ -154,7 +154,7 @@ def _holds(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
     if alone and count != len(fits):
         return False
     if check.match == "any_order":
-        return len(_matching(fits)) == len(fits)
+        return len(matching(fits)) == len(fits)
     if alone:
         return all(row[at] for at, row in enumerate(fits))
     at = 0
@@ -165,8 +165,15 @@ def _holds(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
     return True
 
 
-def _matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
-    """Return a call for as many steps as can be, each another one: step by call (Kuhn's algorithm)."""
+def matching(fits: Sequence[Sequence[bool]]) -> dict[int, int]:
+    """Return a call for as many steps as can be, each another one (Kuhn's algorithm); of steps in each other's way the first ones.
+
+    Args:
+        fits: of each step, whether each call fits it.
+
+    Returns:
+        The place of a call by that of its step.
+    """
     step_of: dict[int, int] = {}
 
     def place(step: int, seen: set[int]) -> bool:
@@ -188,7 +195,7 @@ def _aligned(
 ) -> list[tuple[int | None, int | None]]:
     """Return steps and calls side by side: those that fit on one line, what has no partner alone."""
     if check.match == "any_order":
-        call_of = _matching(fits)
+        call_of = matching(fits)
         rest = [call for call in range(len(steps)) if call not in call_of.values()]
         return [*((step, call_of.get(step)) for step in range(len(fits))), *((None, call) for call in rest)]
     # The longest row of steps and calls that fit in order (the longest common subsequence).

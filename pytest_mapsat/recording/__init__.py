@@ -8,6 +8,7 @@ from .keep import RecordingWarning as RecordingWarning
 from .keep import describe_tools as describe_tools
 from .keep import keep_recordings as keep_recordings
 from .keep import offers_of as offers_of
+from .keep import recorded_copy as recorded_copy
 from .keep import recording as recording
 from .own_sandbox import SIMULATION_PROMPTS as SIMULATION_PROMPTS
 from .own_sandbox import Kept as Kept

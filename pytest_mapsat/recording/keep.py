@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,7 +30,16 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reports import call_text, printable
 from pytest_mapsat.sandbox import RecordedSandbox, Toolbox, recording_key
-from pytest_mapsat.suite import PlacedRecording, Suite, find_suite, is_bare, open_suite, write_recordings, write_tool
+from pytest_mapsat.suite import (
+    PlacedRecording,
+    Suite,
+    find_suite,
+    is_bare,
+    new_folder,
+    open_suite,
+    write_recordings,
+    write_tool,
+)
 
 from .own_sandbox import RecordingSandbox
 from .own_tools import OwnTools
@@ -91,6 +101,49 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
             write_recordings(kept.path, sorted(whole, key=_order))
+    return kept
+
+
+def recorded_copy(suite: Suite, dest: Path, run: Run) -> Keeping:
+    """Make a copy of a suite in which what tables answered in a run is recorded: its tools compute nothing any more.
+
+    Args:
+        suite: the suite that was run.
+        dest: the folder of the copy, which is not there yet.
+        run: the run, with its dialogues.
+
+    Raises:
+        UsageError: ``dest`` is there, no tool of the suite computes its answers, or the run is of another suite.
+        SuiteError: something in the suite's folder leads out of it.
+    """
+    suite.refuse_odd_files()
+    computed = {name for name, tool in suite.tools.items() if tool.answer is not None}
+    if not computed:
+        raise UsageError(
+            f"{shown_path(suite.root)}: no tool computes its answers from tables: there is nothing to record"
+        )
+    ids = {entry.id for entry in suite.readable()}
+    cards = [card for card in run.cases if card.id in ids]
+    if not cards:
+        raise UsageError(f"the run has no case of {shown_path(suite.root)}: --suite names the suite that was run")
+    files = suite.inventory
+    with new_folder(dest) as folder:
+        for path in (suite.root / "suite.yaml", *files.cases, *files.requirements, *files.state, *files.recordings):
+            place = folder / path.relative_to(suite.root)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+        for name, tool in suite.tools.items():
+            write_tool(folder / "tools" / f"{name}.yaml", tool.model_copy(update={"answer": None}))
+        kept = keep_recordings(
+            folder,
+            (
+                Recording(case=card.id, tool=step.tool, arguments=step.arguments, result=step.result)
+                for card in cards
+                for step in card.trajectory.calls
+                if step.status == "ok" and step.tool in computed
+            ),
+        )
+    kept.path = dest / RECORDED
     return kept
 
 

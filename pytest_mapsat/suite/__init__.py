@@ -8,6 +8,7 @@ from .crosscheck import nouns_in as nouns_in
 from .entries import CaseEntry as CaseEntry
 from .inventory import CALIBRATION as CALIBRATION
 from .inventory import LABELS as LABELS
+from .inventory import PROPOSALS as PROPOSALS
 from .inventory import REVIEWED as REVIEWED
 from .inventory import role_of as role_of
 from .lint import LintFinding as LintFinding
@@ -35,7 +36,6 @@ from .writing import new_folder as new_folder
 from .writing import to_yaml as to_yaml
 from .writing import tools_of as tools_of
 from .writing import write_bytes as write_bytes
-from .writing import write_case as write_case
 from .writing import write_cases as write_cases
 from .writing import write_manifest as write_manifest
 from .writing import write_recordings as write_recordings

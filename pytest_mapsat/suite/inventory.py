@@ -18,6 +18,8 @@ MANIFEST = "suite.yaml"
 LABELS = "labels"
 #: Where a review keeps labels, in their folder: the first source of every judge. A run reads no other file of labels.
 REVIEWED = "reviewed.jsonl"
+#: Where a review keeps what people decided on proposals, in the same folder: it holds no labels.
+PROPOSALS = "proposals.jsonl"
 CALIBRATION = "calibration.json"
 _HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
 YAML_ENDINGS = (".yaml", ".yml")
@@ -37,6 +39,8 @@ _FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
 }
 #: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
 DATA = "data"
+#: The folder in it with logs of what users did, as `mapsat build` writes and reads them ; they look like no cases.
+_LOGS = "logs"
 _ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
 
 
@@ -56,6 +60,8 @@ def role_of(relative: PurePath) -> Role | None:
     if len(relative.parts) == 1 and relative.name in _FILES:
         return _FILES[relative.name]
     role, endings = _FOLDERS.get(relative.parts[0], _ELSEWHERE)
+    if relative.parts == (LABELS, PROPOSALS):
+        return None
     return role if relative.name.endswith(endings) else None
 
 
@@ -99,6 +105,8 @@ def take_inventory(root: Path) -> Inventory:
     for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
         relative = path.relative_to(root)
         role = role_of(relative)
+        if relative.parts == (LABELS, PROPOSALS):
+            continue
         if role is None:
             if relative.parts[0] == DATA:
                 aside.append(path)
@@ -113,7 +121,7 @@ def take_inventory(root: Path) -> Inventory:
             by_role[role].append(path)
         else:
             problems.append(problem)
-    if count := sum(map(_looks_like_cases, aside)):
+    if count := sum(_looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] != _LOGS):
         message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
         unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
     files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}

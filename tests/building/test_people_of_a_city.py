@@ -5,14 +5,9 @@ from datetime import datetime
 import pytest
 
 from pytest_mapsat.building import Draws
-from pytest_mapsat.building.city import Habit, activity_row, chain_of, meets, world_of
+from pytest_mapsat.building.city import Habit, activity_row, chain_of, meets
 
 UNTIL = datetime.fromisoformat("2026-06-01T18:00:00+08:00")
-
-
-@pytest.fixture(scope="module")
-def world():
-    return world_of(7)
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,10 @@ def test_evidence_is_quoted_with_its_place_and_labels_follow():
     assert requirement.text == "Everything that is recommended has petsAllowed: true"
     assert (proposals.refused, proposals.accepted) == (("Lakeview Lodge",), ("Pine Cabin",))
     assert (proposals.logged, proposals.agreed) == ({requirement.id: "failed"}, {requirement.id: "passed"})
+    assert proposals.why[requirement.id].startswith(
+        'chat.json:4: "They just told me on the phone they don\'t take dogs."'
+    )
+    assert proposals.why[requirement.id].endswith("petsAllowed of Lakeview Lodge: False; Pine Cabin: True")
 
 
 def test_what_nobody_could_have_known_is_an_answer_in_the_users_own_words():

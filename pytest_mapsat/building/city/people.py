@@ -18,10 +18,14 @@ from .world import Centre, World
 DAYS, LATE_DAYS = 90, 45
 #: A search shows so many places; where none of them will do, the search is made so much nearer to one that does.
 _SHOWN = 10
+#: No two places of a town are so many metres apart.
+_TOWN_M = 20_000
 #: Sessions begin in the hours in which nearly everything is open, two an hour, no two of a user at once.
 _HOURS = range(12, 18)
 #: How often, in percent: a filter is set for what is looked for, a session is broken by something else, a journey is an order instead.
 _FILTERS, _JUMPS, _ORDERS = 40, 12, 30
+#: How often, in percent, a search is made about another centre of the town.
+_ROAMS = 40
 #: A visit is told of from so many on; at most so many places are.
 _USUAL, _MOST_VISITS = 2, 3
 _MODES = ("walking", "cycling", "driving", "transit")
@@ -77,7 +81,11 @@ class Habit:
     def clashes(self, other: Habit) -> bool:
         """Return whether both cannot be followed at once."""
         modes = {self.mode, other.mode} - {""}
-        return len(modes) > 1 or any(self.where[name] != other.where[name] for name in self.where.keys() & other.where)
+        pairs = [(self.where[name], other.where[name]) for name in self.where.keys() & other.where]
+        return len(modes) > 1 or any(
+            one != another and not isinstance(one, Mapping) and not isinstance(another, Mapping)
+            for one, another in pairs
+        )
 
 
 def chain_of(
@@ -98,7 +106,7 @@ def chain_of(
         habits: what the user usually does.
         world: where.
         until: the moment, with its zone; all events lie on earlier days.
-        home: about which centre the user lives and searches.
+        home: about which centre the user lives, and makes most searches.
         chance: in how many of a hundred situations the user takes any of the places shown. None: the counts of all habits come out exactly, early and late ones too.
 
     Raises:
@@ -182,7 +190,8 @@ class _Sessions:
         at = self._midnight - timedelta(days=day) + timedelta(hours=hour, minutes=minute + self._draws.below(4))
         self._count += 1
         steps: list[JsonObject] = []
-        spot = self._spot(self._home.lon, self._home.lat)
+        about = self._draws.choice(self._town.centres) if self._draws.chance(_ROAMS) else self._home
+        spot = self._spot(about.lon, about.lat)
         said = [other for other in followed if not other.where and not other.mode]
         if habit.sort:
             shown, chosen, spot = self._choice(habit, followed, avoided, spot)
@@ -210,12 +219,11 @@ class _Sessions:
                 other.where and meets(row, other.where) for other in avoided
             )
 
-        for metres in (3000, 20_000):
-            rows = self._world.near(*spot, habit.sort, metres=metres)
-            shown = rows[:_SHOWN]
-            fitting = [row for row in shown if fits(row)]
-            if fitting:
-                return shown, self._draws.choice(fitting), spot
+        rows = self._world.near(*spot, habit.sort, metres=_TOWN_M)
+        shown = rows[:_SHOWN]
+        fitting = [row for row in shown if fits(row)]
+        if fitting:
+            return shown, self._draws.choice(fitting), spot
         fitting = [row for row in rows if fits(row)]
         if not fitting:
             wanted = [dict(other.where) for other in followed]
@@ -225,7 +233,7 @@ class _Sessions:
             )
         chosen = fitting[0]
         spot = self._spot(chosen["lon"], chosen["lat"], 100)
-        shown = self._world.near(*spot, habit.sort, metres=3000)[:_SHOWN]
+        shown = self._world.near(*spot, habit.sort, metres=_TOWN_M)[:_SHOWN]
         return shown, chosen, spot
 
     def _looks(
@@ -234,10 +242,8 @@ class _Sessions:
         draws = self._draws
         kind = self._town.sorts[habit.sort].kind
         steps: list[JsonObject] = [{"type": "search", "query": kind, "shown": [row["id"] for row in shown]}]
-        for other in followed:
-            if other.where and "id" not in other.where and draws.chance(_FILTERS):
-                told = {column: _plain(value) for column, value in other.where.items()}
-                steps.append({"type": "filter", "where": told})
+        filters = [told for told in (_filter(other.where) for other in followed) if told and draws.chance(_FILTERS)]
+        steps += [{"type": "filter", "where": told} for told in filters]
         seen = draws.sample([row for row in shown if row is not chosen], draws.below(3))
         steps += [{"type": "view", "place": row["id"]} for row in (*seen, chosen)]
         if draws.chance(_JUMPS):
@@ -292,11 +298,14 @@ def _occasions(draws: Draws, habits: Sequence[Habit]) -> list[tuple[bool, list[H
     return occasions
 
 
-def _plain(match: Json) -> Json:
-    """Return the value of a filter that a match stands for."""
-    if isinstance(match, Mapping):
-        return match.get("text", match.get("max", match.get("min", match.get("time"))))
-    return match
+def _filter(where: Mapping[str, Json]) -> JsonObject:
+    """Return the filter that matches stand for; empty where a search form would have none: for ids, times and least figures."""
+    told = {}
+    for column, match in where.items():
+        value = match.get("text", match.get("max")) if isinstance(match, Mapping) else match
+        if value is not None and column != "id":
+            told[column] = value
+    return told
 
 
 def _queries(habit: Habit, world: World) -> set[str]:

@@ -16,7 +16,7 @@ from pytest_mapsat.formats import (
     limits,
     located_json,
     printable,
-    read_bytes,
+    read_text,
     shown_path,
     validate,
 )
@@ -131,7 +131,7 @@ class _Evalsets:
 
     def take(self, file: Path) -> None:
         """Read one file. Raises SuiteError."""
-        text = _text_of(file)
+        text = read_text(file, limits.YAML_BYTES)
         raw = raw_cases(located_json(text, shown_path(file), 1))
         if raw is None:
             raise SuiteError(Problem(shown_path(file), 1, "is no evalset", "expected eval_cases, or a list of queries"))
@@ -150,7 +150,7 @@ class _Evalsets:
         """Return how expected calls are compared; None where they are no criterion."""
         if not config.is_file():
             return _MATCHES["EXACT"]
-        data = located_json(_text_of(config), shown_path(config), 1)
+        data = located_json(read_text(config, limits.YAML_BYTES), shown_path(config), 1)
         criteria = data.get("criteria") if isinstance(data, dict) else None
         if not isinstance(criteria, dict):
             return _MATCHES["EXACT"]
@@ -308,15 +308,6 @@ class _Evalsets:
 
     def _refuse(self, what: str, place: str, message: str) -> None:
         self._log.note("refused", place, f"{message}; left out", leaves=what)
-
-
-def _text_of(file: Path) -> str:
-    """Return a file's text. Raises SuiteError."""
-    name = shown_path(file)
-    try:
-        return read_bytes(file, limits.YAML_BYTES, name).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SuiteError(Problem(name, 1, "is not UTF-8", "save the file as UTF-8 text")) from None
 
 
 def _safe(words: str) -> str:

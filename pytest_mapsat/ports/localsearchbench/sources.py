@@ -18,6 +18,7 @@ from pytest_mapsat.formats import (
     printable,
     read_bytes,
     read_lines,
+    read_text,
     shown_path,
 )
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, UsageError, did_you_mean, shown
@@ -89,11 +90,7 @@ def read_records(path: Path, problems: list[Problem]) -> Iterator[Record]:
     if path.name.endswith(".parquet"):
         numbered = _rows(path)
     elif path.name.endswith(".json"):
-        try:
-            text = read_bytes(path, limits.CELL_BYTES, where).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise SuiteError(Problem(where, 1, "is not UTF-8", "save the file as UTF-8 text")) from None
-        numbered = json_elements(text, where, "tasks or merchants")
+        numbered = json_elements(read_text(path, limits.CELL_BYTES, where), where, "tasks or merchants")
     else:
         numbered = _lines(path, name, problems)
     for number, data in numbered:

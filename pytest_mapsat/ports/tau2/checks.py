@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypedDict
 
-from pytest_mapsat.judges import Call, Episode, Finding
+from pytest_mapsat.judges import Call, Episode, Finding, matching
 from pytest_mapsat.model import Json, JsonObject, same, shown
 from pytest_mapsat.sandbox import Refused, State
 
@@ -47,30 +47,13 @@ def _plain(text: str) -> str:
 def tau_calls(episode: Episode, actions: list[WantedCall]) -> Finding:
     """Each action has a call of its own, with the arguments that count. Further calls do not matter."""
     calls_by = {"agent": episode.calls, "user": episode.user_calls}
-    missing = [
-        actions[place]["tool"]
-        for by, calls in calls_by.items()
-        for place in _unmet([(place, action) for place, action in enumerate(actions) if action["by"] == by], calls)
-    ]
+    missing: list[str] = []
+    for by, calls in calls_by.items():
+        asked = [action for action in actions if action["by"] == by]
+        called = matching([[_fits(action, call) for call in calls] for action in asked])
+        missing += [action["tool"] for place, action in enumerate(asked) if place not in called]
     wanted = f"a call for each of {', '.join(action['tool'] for action in actions)}"
     return Finding(not missing, f"no such call: {', '.join(missing)}" if missing else "each has its call", wanted)
-
-
-def _unmet(actions: Sequence[tuple[int, WantedCall]], calls: Sequence[Call]) -> list[int]:
-    """Return the places of the actions that have no call in a largest matching of actions and calls (augmenting paths)."""
-    fitting = {place: [at for at, call in enumerate(calls) if _fits(action, call)] for place, action in actions}
-    taken: dict[int, int] = {}
-
-    def place_it(place: int, seen: set[int]) -> bool:
-        for at in sorted(fitting[place], key=taken.__contains__):  # the free ones first
-            if at not in seen:
-                seen.add(at)
-                if at not in taken or place_it(taken[at], seen):
-                    taken[at] = place
-                    return True
-        return False
-
-    return [place for place, _ in actions if not place_it(place, set())]
 
 
 def _fits(action: WantedCall, call: Call) -> bool:

@@ -21,6 +21,7 @@ from pytest_mapsat.formats import (
     parse_yaml,
     printable,
     read_bytes,
+    read_text,
     shown_path,
     validate,
 )
@@ -198,7 +199,7 @@ def read_domain(name: str, folder: Path) -> Domain:
     Raises:
         SuiteError: one is missing or cannot be read, or there are no tasks.
     """
-    if re.fullmatch(r"\s*\[\s*\]\s*", _text(folder / "tasks.json")):
+    if re.fullmatch(r"\s*\[\s*\]\s*", read_text(folder / "tasks.json", _LARGEST)):
         raise SuiteError(Problem(shown_path(folder / "tasks.json"), 1, "holds no task"))
     names = _POLICIES.get(name, ("policy.md",))
     policies = {file: read_bytes(folder / file, limits.YAML_BYTES).decode("utf-8", "replace") for file in names}
@@ -218,7 +219,7 @@ def _database(folder: Path, stem: str) -> JsonObject | None:
     path = next((path for ending in ("json", "toml") if (path := folder / f"{stem}.{ending}").is_file()), None)
     if path is None:
         return None
-    text = _text(path)
+    text = read_text(path, _LARGEST)
     if path.suffix == ".toml":
         try:
             data = parse_json(json.dumps(tomllib.loads(text), default=_moment))
@@ -243,7 +244,7 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     path = folder / "split_tasks.json"
     if not path.is_file():
         return {}
-    data = located_json(_text(path), shown_path(path), 1)
+    data = located_json(read_text(path, _LARGEST), shown_path(path), 1)
     sound = isinstance(data, dict) and all(
         isinstance(ids, list) and all(isinstance(task_id, str) for task_id in ids) for ids in data.values()
     )
@@ -254,21 +255,13 @@ def _splits(folder: Path) -> dict[str, frozenset[str]]:
     return {name: frozenset(ids) for name, ids in data.items()}
 
 
-def _text(path: Path) -> str:
-    raw = read_bytes(path, _LARGEST)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SuiteError(Problem(shown_path(path), 0, "is not UTF-8")) from None
-
-
 def read_tasks(path: Path, log: ImportLog) -> Iterator[tuple[Task, str]]:
     """Give the tasks of a file, each with its place; one that is malformed is noted and left out.
 
     Raises:
         SuiteError: the file is no list of tasks.
     """
-    text, name = _text(path), shown_path(path)
+    text, name = read_text(path, _LARGEST), shown_path(path)
     for source, line in _elements(text, name):
         place, problems = f"{printable(path.name)}:{line}", list[Problem]()
         try:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pytest_mapsat import Episode, Finding
+from pytest_mapsat.judges import matching
 from pytest_mapsat.model import Json, JsonObject
 
 Standing = Literal["unpaid", "paid", "cancelled"]
@@ -86,24 +87,6 @@ def _fits(wanted: JsonObject, form: JsonObject) -> bool:
     )
 
 
-def _paired(wanted: Sequence[JsonObject], forms: Sequence[JsonObject]) -> dict[int, int]:
-    """Return a largest matching of forms and wanted forms: for the place of each matched form that of the wanted one."""
-    owner: dict[int, int] = {}
-
-    def give(place: int, tried: set[int]) -> bool:
-        for at, form in enumerate(forms):
-            if at not in tried and _fits(wanted[place], form):
-                tried.add(at)
-                if at not in owner or give(owner[at], tried):
-                    owner[at] = place
-                    return True
-        return False
-
-    for place in range(len(wanted)):
-        give(place, set())
-    return owner
-
-
 def vita_orders(
     episode: Episode,
     placed: Sequence[JsonObject] = (),
@@ -125,10 +108,9 @@ def vita_orders(
     forms = new_forms(
         (change.table, change.after) for change in changes if change.before is None and change.after is not None
     )
-    owner = _paired([*placed, *optional], forms)
-    met = set(owner.values())
-    missing = [wanted for place, wanted in enumerate(placed) if place not in met]
-    extra = [form for at, form in enumerate(forms) if at not in owner]
+    pairs = matching([[_fits(wanted, form) for form in forms] for wanted in (*placed, *optional)])
+    missing = [wanted for place, wanted in enumerate(placed) if place not in pairs]
+    extra = [form for at, form in enumerate(forms) if at not in pairs.values()]
     compared = [(_in_words(wanted), "nothing") for wanted in missing] + [("nothing", _in_words(form)) for form in extra]
     seen: set[str] = set()
     for change in changes:

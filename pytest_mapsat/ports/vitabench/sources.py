@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from pytest_mapsat.formats import json_elements, limits, located_json, printable, read_bytes, read_lines, shown_path
+from pytest_mapsat.formats import json_elements, limits, parse_json_line, printable, read_lines, read_text, shown_path
 from pytest_mapsat.model import Json, Problem, SuiteError
 
 _PATTERNS = (
@@ -46,14 +46,9 @@ def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Js
     if ".jsonl" in path.name:
         for line in read_lines(path, limits.DIALOGUE_BYTES):
             try:
-                yield f"{name}:{line.number}", located_json(line.data.decode(), name, line.number)
-            except UnicodeDecodeError:
-                log_problem.append(Problem(name, line.number, "is not UTF-8", "save the file as UTF-8 text"))
+                yield f"{name}:{line.number}", parse_json_line(line.data, name, line.number)
             except SuiteError as error:
                 log_problem.extend(error.problems)
         return
-    try:
-        text = read_bytes(path, limits.CELL_BYTES, shown_path(path)).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SuiteError(Problem(shown_path(path), 1, "is not UTF-8", "save the file as UTF-8 text")) from None
+    text = read_text(path, limits.CELL_BYTES)
     yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))
