@@ -11,7 +11,7 @@ from pytest_mapsat.model import Evidence, Json, Tool, same
 
 from .conversations import Conversation
 from .fields import Field, figures_in
-from .needs import any_spoken, leaves_of, listed, needs_of, sentences, tells, words_of
+from .needs import any_spoken, key_words, leaves_of, listed, needs_of, sentences, tells, words_of
 
 Source = Literal["context", "profile", "environment"]
 _LONGEST_QUOTE = 200
@@ -128,7 +128,7 @@ def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | Non
     for figure in figures_in(text, field.bound, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
-    last = words_of(field.path.split(".")[-1])
+    last = key_words(field.path)
     # Of a value among several, words for the field do not say which one is needed.
     states = [phrase for need in field.own_needs for phrase in need.words]
     states += [" ".join(last)] if not field.value and any(map(tells, last)) else []
@@ -138,8 +138,8 @@ def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | Non
 
 def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return the same of a value in data: by its name and its value, or by words in a text."""
-    key = told.path.replace(".*", "").split(".")[-1]
-    own = set(words_of(field.path.split(".")[-1]))
+    key = told.path.removesuffix(".*").rsplit(".", 1)[-1]
+    own = set(key_words(field.path))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
     shares = shares or bool(own & {word for word in words_of(key) if tells(word)})
     value = told.value
