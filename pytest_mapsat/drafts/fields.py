@@ -74,13 +74,22 @@ class Field:
         fits = True if True in held else None if None in held else False
         return fits if fits is None or not self.forbids else not fits
 
+    def stated_in(self, text: str) -> bool:
+        """Return whether a text states it: by its value, its whole name, or words that state its need."""
+        last = key_words(self.path)
+        phrases = [phrase for need in self.own_needs for phrase in need.words]
+        phrases += [self.value] if tells(self.value.lower()) else []
+        # Of a value among several, words for the field do not say which one is needed.
+        phrases += [" ".join(last)] if not self.value and any(map(tells, last)) else []
+        return bool(any_spoken(text, phrases))
+
     def named_in(self, text: str, descriptions: Mapping[str, Sequence[str]]) -> int:
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
         last = key_words(self.path)
         words = [word for word in last if tells(word)]
         if (tells(self.value.lower()) and spoken(text, self.value)) or (words and spoken(text, " ".join(last))):
             return 3
-        if any_spoken(text, words) or any(any_spoken(text, need.words) for need in self.needs):
+        if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
         return int(signs or bool(any_spoken(text, descriptions.get(self.path.rsplit(".", 1)[-1], ()))))

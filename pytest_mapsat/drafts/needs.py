@@ -19,6 +19,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SPLIT = re.compile(r"[^a-z0-9\u3400-\u9fff]+")
 #: A Latin word of fewer letters names nothing by itself.
 _LEAST_LATIN = 3
+#: A longer word that ends in y also stands for the one without it.
+_LEAST_STEM = 6
 _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[.!?。！？;；]*")
 
 WordList = Literal["less", "more", "identifies", "weak", "prefers", "refuses", "manner", "profiles", "takes"]
@@ -32,6 +34,11 @@ class Need:
     fields: tuple[str, ...]
     words: tuple[str, ...]
     signs: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Words that speak of it: those that state it, else those of its fields."""
+        return self.words or self.fields
 
 
 @cache
@@ -101,8 +108,11 @@ def flat(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _pattern(phrase: str) -> re.Pattern[str]:
-    folded = re.escape(flat(phrase))
-    return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}(?:s|es)?(?![a-z0-9])")
+    folded, ending = flat(phrase), "(?:s|es)?"
+    if len(folded) > _LEAST_STEM and folded.endswith("y"):
+        folded, ending = folded[:-1], "(?:y|ies)?"  # difficulty: difficult
+    folded = re.escape(folded)
+    return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}{ending}(?![a-z0-9])")
 
 
 def tells(word: str) -> bool:

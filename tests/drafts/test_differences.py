@@ -1,4 +1,4 @@
-"""What the user did next becomes proposals: forty conversations, half of them Chinese, each with what is true of it."""
+"""What the user did next becomes proposals: sixty conversations, half of them Chinese, each with what is true of it."""
 
 import json
 from pathlib import Path
