@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from pytest_mapsat.model import Trajectory
 
 MANIFEST = {
@@ -32,3 +34,15 @@ def run_data(*cards: Any, **fields: Any) -> dict[str, Any]:
 def run_text(*cards: Any, indent: int | None = None, **fields: Any) -> str:
     """Return the text of a run file with these scorecards."""
     return json.dumps(run_data(*cards, **fields), indent=indent)
+
+
+def saved(project: pytest.Pytester, name: str = "run.json") -> Any:
+    """Return a run file of a project as data."""
+    return json.loads((project.path / name).read_text(encoding="utf-8"))
+
+
+def timeless(value: Any) -> Any:
+    """Return data without what stands under keys named timing: all that may differ between two equal runs."""
+    if isinstance(value, dict):
+        return {key: timeless(item) for key, item in value.items() if key != "timing"}
+    return [timeless(item) for item in value] if isinstance(value, list) else value

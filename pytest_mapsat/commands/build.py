@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from .shared import OK, Command, write, write_json
+from .shared import OK, Command, add_options, write, write_json
+
+if TYPE_CHECKING:
+    from pytest_mapsat.drafts import LogReport
 
 LANGUAGES = ("en", "zh", "mixed")
+#: Options that say something of logs only.
+_OF_LOGS = ("propose", "cache", "max_cost")
 #: Options that say something of a made-up world only.
 _OF_WORLDS = ("seed", "cities", "language", "queries")
 
@@ -34,6 +44,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language", choices=LANGUAGES, help="of the towns: %(choices)s, which alternates (default: mixed)"
     )
+    about = "logs: a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
+    parser.add_argument("--propose", metavar="MODEL", help=about)
+    add_options(parser, "cache", "max-cost", max_cost="logs: US dollars that the model may cost")
     parser.add_argument("--json", action="store_true", help="print the numbers of rows, or the report, as JSON")
 
 
@@ -75,7 +88,8 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    report = build_from_logs(folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
+    build = partial(build_from_logs, folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
+    report = build() if options.propose is None else _with_model(options, build)
     if options.json:
         write_json(report.to_json())
     else:
@@ -83,11 +97,26 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     return OK
 
 
+def _with_model(options: argparse.Namespace, build: Callable[..., LogReport]) -> LogReport:
+    from pytest_mapsat.drafts import ProposingModel
+    from pytest_mapsat.llm import Limits, named_model
+    from pytest_mapsat.runs.request import door_for
+
+    name, parameters = named_model(options.propose, f"--propose={options.propose}")
+    limits = Limits(max_cost=options.max_cost)
+    with closing(door_for(options.cache or "auto", limits, run=uuid4().hex)) as client:
+        report = build(model=ProposingModel(client, name, parameters))
+        client.forget_run()
+    return report
+
+
 def _build_world(options: argparse.Namespace) -> int:
     from pytest_mapsat.building import BuildRequest, builder_of
-    from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest
+    from pytest_mapsat.model import SUITE_SCHEMA, SuiteManifest, UsageError
     from pytest_mapsat.suite import new_folder, write_manifest
 
+    if given := [f"--{name.replace('_', '-')}" for name in _OF_LOGS if getattr(options, name) is not None]:
+        raise UsageError(f"{', '.join(given)}: only for a folder of logs, and {options.source} is a made-up world")
     dest: Path = options.dest
     builder = builder_of(options.source)
     seed = options.seed or 0
@@ -107,7 +136,8 @@ def _build_world(options: argparse.Namespace) -> int:
                 schema_version=SUITE_SCHEMA,
                 description=about,
             )
-            write_manifest(folder / "suite.yaml", manifest)
+            if not (folder / "suite.yaml").exists():  # a builder that makes cases writes its own
+                write_manifest(folder / "suite.yaml", manifest)
     if options.json:
         write_json(rows)
     else:

@@ -83,9 +83,8 @@ class Condition:
         words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
             self.sort, self.sort
         )
-        text = "-".join(
-            word for word in (self.field, words, "" if self.value is True else str(self.value or "")) if word
-        )
+        value = "" if self.value is True or self.value is None else str(self.value)
+        text = "-".join(word for word in (self.field, words, value) if word)
         return re.sub(r"[^A-Za-z0-9_.-]+", "-", text.encode("ascii", "backslashreplace").decode())[:60].strip("-.")
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -34,8 +34,9 @@ from pytest_mapsat.sandbox import normalise
 
 from .candidates import Candidate, requirement_of
 from .conditions import Choice, Condition, is_figure, metres, profile_of, values_of
-from .habits import HARD, Catalogue, Habit, Identifier, LeftOut
+from .habits import HARD, Catalogue, Habit, Identified, Identifier, LeftOut
 from .logs import Event, Log, Place, UserLog
+from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
 from .sessions import Kinds, Session, naming, restore, spoken
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
@@ -49,11 +50,12 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 @dataclass(frozen=True)
 class MadeCase:
-    """A case, and what was left out of it."""
+    """A case, what was left out of it, and what came of a model's proposals."""
 
     case: Case
     left_out: tuple[LeftOut, ...]
     later_only: tuple[Condition, ...]
+    proposed: Proposed
 
 
 class _Root(NamedTuple):
@@ -87,15 +89,17 @@ class CaseMaker:
     Args:
         log: the folder of logs.
         each: how many cases a user has for one kind of place, the latest ones.
+        model: what proposes needs beside the statistics; None: nothing does.
     """
 
-    def __init__(self, log: Log, each: int) -> None:
+    def __init__(self, log: Log, each: int, model: ProposingModel | None = None) -> None:
         self._places = log.places
         self._told = log.told
         self._each = each
         self._kinds = Kinds(log.places)
         self._catalogue = Catalogue(log.places.values(), log.modes)
         self._identifier = Identifier(self._catalogue)
+        self.proposer = None if model is None else Proposer(model, log.places, self._catalogue)
         names: dict[str, int] = {}
         for place in log.places.values():
             names[normalise(place.name)] = names.get(normalise(place.name), 0) + 1
@@ -138,27 +142,31 @@ class CaseMaker:
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         number = 0
         for kind in sorted(by_kind):
-            made: list[MadeCase] = []
-            doubtful: MadeCase | None = None
-            why = ""
-            for session, choice in by_kind[kind][::-1][: self._each + _LOOKED_BACK]:
-                case = self._case(user, session, choice, number + 1)
-                if isinstance(case, str):
-                    why = why or case
-                elif case.case.truth.proposals:
-                    doubtful = doubtful or case
-                else:
-                    made.append(case)
-                    number += 1
-                if len(made) == self._each:
-                    break
-            if not made and doubtful is not None:
-                made.append(doubtful)
-                number += 1
-            if made:
-                yield from made
+            made, why = self._chosen(user, by_kind[kind][::-1], number + 1)
+            cases: list[MadeCase | str] = [case for _, case in made] or [why]
+            if self.proposer is not None:
+                # A model is asked about what is a case anyway; where the statistics show nothing, about the latest session.
+                roots = [root for root, _ in made] or by_kind[kind][-1:]
+                cases = [self._case(user, *root, at, ask=True) for at, root in enumerate(roots, number + 1)]
+            yield from cases
+            number += sum(isinstance(case, MadeCase) for case in cases)
+
+    def _chosen(
+        self, user: UserSessions, roots: Sequence[tuple[Session, Choice]], number: int
+    ) -> tuple[list[tuple[tuple[Session, Choice], MadeCase]], str]:
+        """Return the cases of one kind of place, each with its session and choice, by the statistics alone; or why there are none."""
+        made: list[tuple[tuple[Session, Choice], MadeCase]] = []
+        doubtful: list[tuple[tuple[Session, Choice], MadeCase]] = []
+        why = ""
+        for root in roots[: self._each + _LOOKED_BACK]:
+            case = self._case(user, *root, number + len(made))
+            if isinstance(case, str):
+                why = why or case
             else:
-                yield why
+                (doubtful if case.case.truth.proposals else made).append((root, case))
+            if len(made) == self._each:
+                break
+        return made or doubtful[:1], why
 
     # -- identify
 
@@ -173,7 +181,9 @@ class CaseMaker:
         identified = self._identifier.identify(choices, session.kind)
         return tuple(self._candidate(habit, session, profile, "en") for habit in identified.habits)
 
-    def _case(self, user: UserSessions, session: Session, choice: Choice, number: int) -> MadeCase | str:
+    def _case(
+        self, user: UserSessions, session: Session, choice: Choice, number: int, *, ask: bool = False
+    ) -> MadeCase | str:
         assert session.query_at is not None  # noqa: S101  the caller looked
         query = session.events[session.query_at]
         before = user.before(query.at)
@@ -183,15 +193,21 @@ class CaseMaker:
         said = [each for each in self._said_before(session, choice) if each[0].field not in fields]
         fields |= {condition.field for condition, _ in said}
         habits = [habit for habit in identified.habits if habit.condition.field not in fields]
-        habits = [habit for habit in habits if _can_be_checked(habit.condition, query)]
-        if not habits and not said:
-            return "nothing hidden is shown by what came before"
+        habits = [habit for habit in habits if _can_be_checked(habit.condition, query.point)]
         language = "zh" if _CHINESE.search(query.text) else "en"
         now = choice._replace(at=query.at, moment=query.moment, point=query.point, mode="")
+        proposed = Proposed()
+        if ask and self.proposer is not None:
+            fields |= {condition.field for condition in self._named(query.text, choice)}
+            shown = replace(identified, habits=tuple(habits))
+            proposed = self.proposer.propose(self._moment(user, session, now, frozenset(fields), shown))
+        if not habits and not said and not proposed.drafts:
+            return "nothing hidden is shown by what came before"
         required = [*asked, *(condition for condition, _ in said), *(habit.condition for habit in habits)]
         right = self._nearest(required, choice, now)
         if right is None:
             return "no place with a name of its own fits all that is required"
+        right, proposed = self._beside(proposed, required, right, choice, now)
         requirements = [self._kind_asked(session.kind, language)]
         requirements += [self._asked(condition, now, language) for condition in asked]
         requirements += [
@@ -200,10 +216,52 @@ class CaseMaker:
         for habit in habits:
             candidate = self._candidate(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
-            requirements.append(_requirement(habit.condition, candidate, draft=not fits))
+            draft = not fits or habit.condition in proposed.doubted
+            requirements.append(_requirement(habit.condition, candidate, draft=draft))
+        for proposal in proposed.drafts:
+            candidate = self._of_draft(proposal, session, user.log.profile, language, now)
+            requirements.append(_requirement(proposal.condition, candidate, draft=True))
         root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
         case = self._written(user, root, requirements, right)
-        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits))
+        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits), proposed)
+
+    def _moment(
+        self, user: UserSessions, session: Session, now: Choice, asked: frozenset[str], identified: Identified
+    ) -> Moment:
+        """Return what was known when the query of a session was asked."""
+        assert session.query_at is not None  # noqa: S101  the caller looked
+        query, start = session.events[session.query_at], session.events[0].at
+        return Moment(
+            session=session,
+            query=query,
+            language="zh" if _CHINESE.search(query.text) else "en",
+            city=now.place.city,
+            profile=user.log.profile,
+            choices=tuple(user.before(query.at)),
+            earlier=tuple(event for event in user.log.events if event.text and event.at < start),
+            asked=asked,
+            now=now,
+            identified=identified,
+            identifier=self._identifier,
+        )
+
+    def _beside(
+        self, proposed: Proposed, required: Sequence[Condition], right: Place, choice: Choice, now: Choice
+    ) -> tuple[Place, Proposed]:
+        """Return the nearest place that fits the drafts, too, and the drafts that one fits; contradictory ones ask nothing of it."""
+        drafts, refused = [], list(proposed.refused)
+        conditions = list(required)
+        ids = {condition.id for condition in required}
+        for draft in proposed.drafts:
+            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], choice, now)
+            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, now.point):
+                refused.append((draft.condition.words("en"), "no place fits it beside the rest"))
+                continue
+            right = place
+            conditions += [] if draft.contradicted else [draft.condition]
+            ids.add(draft.condition.id)
+            drafts.append(draft)
+        return right, replace(proposed, drafts=tuple(drafts), refused=tuple(refused))
 
     def _later_only(self, session: Session, user: UserSessions, habits: Sequence[Habit]) -> tuple[Condition, ...]:
         """Return the habits that only the whole log shows, later records included."""
@@ -304,6 +362,23 @@ class CaseMaker:
             evidence=tuple(evidence),
         )
 
+    def _of_draft(
+        self, draft: ProposedNeed, session: Session, profile: JsonObject, language: str, now: Choice
+    ) -> Candidate:
+        """Return a model's proposal as a candidate: who proposes it comes first, what the log counts comes as of a habit."""
+        condition = draft.condition
+        candidate = Candidate(
+            id=condition.id,
+            text=_sentence(condition, language),
+            where=condition.where(now.clock, now.point),
+            kind=draft.kind,
+            source="environment" if condition.circumstantial else "profile",
+            evidence=tuple(self._of_session(condition, session, now)),
+        )
+        if draft.habit is not None:
+            candidate = self._candidate(draft.habit, session, profile, language, now)
+        return replace(candidate, evidence=(*draft.evidence, *candidate.evidence))
+
     def _of_session(self, condition: Condition, session: Session, now: Choice | None) -> list[Evidence]:
         """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
         if now is None:
@@ -373,9 +448,9 @@ class CaseMaker:
         }
 
 
-def _can_be_checked(condition: Condition, query: Event) -> bool:
+def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> bool:
     if condition.sort == "within_m":
-        return query.point is not None
+        return point is not None
     return condition.sort != "mode" or str(condition.value) in MODES
 
 

@@ -7,16 +7,18 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from pytest_mapsat.formats import replacing
-from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool
+from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, Usage, total_usage
 from pytest_mapsat.sandbox import opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_tool
 
 from .log_cases import CaseMaker, MadeCase, UserSessions
 from .logs import Log, Place, open_log
+from .proposed import ProposingModel
 
 _SHOWN_AT_MOST = 20
 #: How many cases a suite gets, unless more are asked for.
@@ -72,6 +74,8 @@ class LogReport:
         counts: users, events, sessions, glances left out, choices, cases, drafts.
         requirements: how many by kind and source, such as ``hard, profile``.
         left_out: how many conditions and sessions are left out, by why.
+        proposals: what came of a model's proposals: agreed with the statistics, agreed against them, drafts, refused, by why; and how its replies were.
+        spent: what the model cost; None where none was asked.
         examples: the first of them, each with the case, the condition and the choices that it shares with another.
         odd: what was odd in the log, by sort; ``odd_lines``: the first places of each.
     """
@@ -79,6 +83,8 @@ class LogReport:
     counts: Counter[str] = field(default_factory=Counter)
     requirements: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    proposals: Counter[str] = field(default_factory=Counter)
+    spent: Usage | None = None
     examples: list[str] = field(default_factory=list)
     odd: dict[str, int] = field(default_factory=dict)
     odd_lines: list[str] = field(default_factory=list)
@@ -89,6 +95,8 @@ class LogReport:
             "counts": dict(self.counts),
             "requirements": dict(sorted(self.requirements.items())),
             "left_out": dict(sorted(self.left_out.items())),
+            "proposals": dict(sorted(self.proposals.items())),
+            "spent": None if self.spent is None else self.spent.model_dump(),
             "examples": self.examples,
             "odd": self.odd,
             "odd_lines": self.odd_lines,
@@ -97,10 +105,18 @@ class LogReport:
     def lines(self) -> Iterator[str]:
         """Give the report as lines of text."""
         yield ", ".join(f"{count} {what}" for what, count in self.counts.items())
-        for title, counts in (("requirements", self.requirements), ("left out", self.left_out), ("odd", self.odd)):
+        listed = {
+            "requirements": self.requirements,
+            "left out": self.left_out,
+            "proposals": self.proposals,
+            "odd": self.odd,
+        }
+        for title, counts in listed.items():
             if counts:
                 yield f"{title}:"
                 yield from (f"  {count:6} {what}" for what, count in sorted(counts.items()))
+        if self.spent is not None and self.spent.cost is not None:
+            yield f"the model cost {self.spent.cost:.4f} USD"
         yield from (f"  {line}" for line in (*self.examples, *self.odd_lines))
 
     def restored(self, user: UserSessions) -> None:
@@ -125,13 +141,22 @@ class LogReport:
         for condition in case.later_only:
             self.left_out["only later records show it"] += 1
             self._example(f"{case.case.id}: {condition.words('en')}: only later records show it")
+        self.proposals["agreed with the statistics"] += len(case.proposed.agreed)
+        self.proposals["agreed against the statistics"] += len(case.proposed.doubted)
+        self.proposals["drafts"] += len(case.proposed.drafts)
+        for what, why in case.proposed.refused:
+            self.proposals[f"refused: {why}"] += 1
+            self._example(f"{case.case.id}: proposed, refused: {what}: {why}")
+        self.proposals = +self.proposals
 
     def _example(self, text: str) -> None:
         if len(self.examples) < _SHOWN_AT_MOST:
             self.examples.append(text)
 
 
-def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CASES) -> LogReport:
+def build_from_logs(
+    folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, model: ProposingModel | None = None
+) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
     Args:
@@ -139,33 +164,28 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CAS
         dest: the folder of the suite, which is not there yet or is empty.
         each: how many cases a user has for one kind of place, the latest ones.
         cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
+        model: what proposes needs beside the statistics; None: nothing does.
 
     Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
         UsageError: the folder lacks a file, or the suite cannot be written.
         SuiteError: a file cannot be read, or too many of its lines are broken.
     """
     report = LogReport()
     with open_log(folder) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
-        maker = CaseMaker(log, each)
+        maker = CaseMaker(log, each, model)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}
-        for user in log.users():
-            restored = maker.restore(user)
-            report.restored(restored)
-            for case in maker.cases(restored):
-                if isinstance(case, str):
-                    report.left_out[f"sessions: {case}"] += 1
-                    continue
-                report.made(case)
-                line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-                written.append((case.case.id, spill.tell(), len(line)))
-                spill.write(line)
-                if user.profile:
-                    profiles[user.uid] = user.profile
-                if len(written) == cases:
-                    break
-            if len(written) == cases:
-                break
+        for uid, profile, case in islice(_cases(maker, log, report), cases):
+            report.made(case)
+            line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            written.append((case.case.id, spill.tell(), len(line)))
+            spill.write(line)
+            if profile:
+                profiles[uid] = profile
+        if maker.proposer is not None:
+            report.proposals += maker.proposer.counts
+            report.spent = total_usage(maker.proposer.spent)
         _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):
@@ -182,6 +202,18 @@ def build_from_logs(folder: Path, dest: Path, *, each: int = 1, cases: int = CAS
         report.odd = dict(sorted(log.told.counts.items()))
         report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
     return report
+
+
+def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, MadeCase]]:
+    """Give the cases of all users, each with the id of its user and the profile; sessions that are none go into the report."""
+    for user in log.users():
+        restored = maker.restore(user)
+        report.restored(restored)
+        for case in maker.cases(restored):
+            if isinstance(case, str):
+                report.left_out[f"sessions: {case}"] += 1
+            else:
+                yield user.uid, user.profile, case
 
 
 def _write_cases(path: Path, spill: IO[bytes], spots: Iterable[tuple[str, int, int]]) -> None:

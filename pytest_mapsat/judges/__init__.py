@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from .calls import matching as matching
     from .llm_request import BESIDE_PROMPTS as BESIDE_PROMPTS
     from .llm_request import PROMPTS as PROMPTS
+    from .llm_request import speaks_to_a_model as speaks_to_a_model
     from .recorded import RecordedJudge as RecordedJudge
 else:
     __getattr__ = fetched(
         __name__,
         {
             "calls": ("matching",),
-            "llm_request": ("BESIDE_PROMPTS", "PROMPTS"),
+            "llm_request": ("BESIDE_PROMPTS", "PROMPTS", "speaks_to_a_model"),
             "recorded": ("RecordedJudge",),
         },
     )

@@ -278,6 +278,11 @@ def _quotes(entry: Mapping[str, Any], material: Material) -> Iterator[Found]:
         yield place
 
 
+def speaks_to_a_model(text: str) -> bool:
+    """Return whether words of a text address a model, a judge or a system: no person who asks for a place has them."""
+    return _TO_THE_JUDGE.search(visible(text)) is not None
+
+
 def _speaks_to_the_judge(quote: Found) -> bool:
     """Return whether a quote stands among words on verdicts and instructions, and so says nothing of what the user asked."""
     text = quote.part.text

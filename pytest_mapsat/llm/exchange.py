@@ -15,7 +15,7 @@ from pydantic import Field
 from pytest_mapsat.model import Blame, Json, JsonObject, MapsatError, Noun, Usage, UsageError, did_you_mean, digest
 
 #: Who asks; it decides whose the spending is, and who is blamed for a reply that is no use. Not part of the key.
-Purpose = Literal["agent", "user", "judge", "sandbox"]
+Purpose = Literal["agent", "user", "judge", "sandbox", "builder"]
 
 
 class Request(Noun):
@@ -114,7 +114,7 @@ Kind = Literal[
 ]  # fmt: skip
 #: Kinds that tell of the model's reply: an agent that is a model is to blame for them itself.
 OF_THE_REPLY: frozenset[Kind] = frozenset({"too_long", "empty", "cut", "malformed", "refused"})
-_BLAME: dict[Purpose, Blame] = {"user": "user", "judge": "judge", "sandbox": "sandbox"}
+_BLAME: dict[Purpose, Blame] = {"user": "user", "judge": "judge", "sandbox": "sandbox", "builder": "infrastructure"}
 
 
 class ModelError(MapsatError):

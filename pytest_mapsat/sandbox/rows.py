@@ -214,6 +214,15 @@ def _by_id(view: View, column: str, value: str) -> JsonObject | None:
     return None
 
 
+def _placed_texts(rows: Sequence[JsonObject], column: str) -> Mapping[str, list[int]]:
+    """Return the places of the rows by each text that a column holds."""
+    placed: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        for held in texts(row.get(column)):
+            placed.setdefault(held, []).append(at)
+    return placed
+
+
 def _by_point(view: View, reference: Reference, spot: Point) -> list[Place]:
     if reference.lon is None or reference.lat is None:
         return []
@@ -338,6 +347,7 @@ class RowsCall(TableCall[RowsAnswer]):
         self._view = ground.view(answer.table)
         self._echoed: dict[str, Json] = {}
         self._with_id: list[int] | None = None
+        self._referred: tuple[str, set[str]] | None = None
         self.note = ""
 
     def result(self) -> Json:
@@ -390,9 +400,14 @@ class RowsCall(TableCall[RowsAnswer]):
         return [(part, at) for _, part, at in sorted(rows, key=lambda row: row[0])]
 
     def _places(self, part: Part) -> Iterable[int]:
-        """Return the places of the rows that the call may be about: of a large table those of the id that it gives."""
-        given = self._with_id if isinstance(part.table.rows, FileRows) else None
-        return range(len(part.table.rows)) if given is None else given
+        """Return the places of the rows that the call may be about: those that have an id that it gives, in a column for which that is known."""
+        if isinstance(part.table.rows, FileRows):
+            return range(len(part.table.rows)) if self._with_id is None else self._with_id
+        if self._referred is None:
+            return range(len(part.table.rows))
+        column, ids = self._referred
+        placed = part.table.index(("holds", column), lambda rows: _placed_texts(rows, column))
+        return sorted({at for held in ids for at in placed.get(held, ())})
 
     def _keep(self, name: str, rule: Any, given: Json) -> Keep:
         """Return what one parameter leaves of the table."""
@@ -452,6 +467,7 @@ class RowsCall(TableCall[RowsAnswer]):
             raise UnanswerableError(f"{name} is {shown(given)}, which is the name of several: {listed}; give an id")
         if len(ids) == 1:
             self._echoed[name] = next(iter(ids))
+        self._referred = rule.column, ids
         return lambda part, at: not ids.isdisjoint(texts(part.table.rows[at].get(rule.column)))
 
     def _sorted(self, rows: list[tuple[Part, int]]) -> list[tuple[Part, int]]:

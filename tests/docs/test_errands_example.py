@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from saved_runs import timeless
 from walkthrough import run as run_command
 from walkthrough import walk
 
@@ -125,11 +126,6 @@ def test_the_page_shows_a_task_as_it_is():
 
 
 def saved(path):
-    def timeless(value):
-        if isinstance(value, dict):
-            return {key: timeless(item) for key, item in value.items() if key != "timing"}
-        return [timeless(item) for item in value] if isinstance(value, list) else value
-
     return {card["id"]: timeless(card) for card in json.loads(path.read_text())["cases"]}
 
 

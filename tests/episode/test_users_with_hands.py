@@ -4,6 +4,7 @@ import json
 
 import phone
 import pytest
+import saved_runs
 
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import Limits, run_episode
@@ -234,7 +235,7 @@ def test_a_run_is_told_with_whose_calls_they_were(pytester: pytest.Pytester):
     pytester.makepyfile(good=phone.GOOD)
     run = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--mapsat-fail-under=calls<=2")
     pytester.runpytest(*run).assert_outcomes(passed=1)
-    saved = json.loads((pytester.path / "run.json").read_text())
+    saved = saved_runs.saved(pytester)
     (card,) = saved["cases"]
     assert (card["calls"]["total"], card["calls"]["by_tool"]) == (2, {"get_line": 1, "reset_line": 1})
     assert [step["tool"] for step in card["trajectory"]["turns"][2]["steps"]] == ["zebra_status"]

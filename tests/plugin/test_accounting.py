@@ -5,14 +5,11 @@ from fnmatch import fnmatch
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 from workers import EVERYWHERE, THOROUGHLY
 
 GOOD = "--mapsat-agent=good:agent"
 SAVE = "--mapsat-save=run.json"
-
-
-def saved(project: pytest.Pytester) -> dict:
-    return json.loads((project.path / "run.json").read_text())
 
 
 def lost(project: pytest.Pytester) -> dict[str, str]:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import saved_runs
 import tiny_suite
 from http_services import Service, answers
+from saved_runs import timeless
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.model import RunOptions, RunRequest
@@ -128,17 +130,11 @@ def run(project: pytest.Pytester, memory: str, *options: str, agent: str = "read
     """Run and return the cases of the run file by id, without times."""
     arguments = [f"--mapsat-agent={agent}", f"--mapsat-agent-memory={memory}", "--mapsat-save=run.json", *options]
     project.runpytest(*arguments, "-p", "no:randomly")
-    saved = json.loads((project.path / "run.json").read_text())
+    saved = saved_runs.saved(project)
     return {
         card["id"] if card["trial"] == 1 else f"{card['id']}-t{card['trial']}": timeless(card)
         for card in saved["cases"]
     }
-
-
-def timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: timeless(item) for key, item in value.items() if key != "timing"}
-    return [timeless(item) for item in value] if isinstance(value, list) else value
 
 
 def seen(card: dict[str, Any]) -> dict[str, Any]:
@@ -265,7 +261,7 @@ def test_show_and_the_page_tell_what_the_memory_gave(
     assert "1 updates to 2026-04-01 for Take me to a charger." in page
     assert "with the memory own:Notes" in page
     assert main(["regrade", "run.json", "--save=again.json"]) == 0
-    again = json.loads((project.path / "again.json").read_text())["cases"][0]
+    again = saved_runs.saved(project, "again.json")["cases"][0]
     assert again["trajectory"]["memory"]["text"].startswith("1 updates")
 
 
@@ -313,7 +309,7 @@ def test_a_command_gets_it_and_an_ini_file_may_name_the_memory(project: pytest.P
     (project.path / "program.py").write_text(PROGRAM)
     project.makeini("[pytest]\nmapsat_agent_memory = truth\n")
     project.runpytest(f"--mapsat-agent=cmd:{sys.executable} program.py", "--mapsat-save=run.json", "-k", "max-2")
-    [card] = json.loads((project.path / "run.json").read_text())["cases"]
+    [card] = saved_runs.saved(project)["cases"]
     assert card["trajectory"]["turns"][1]["steps"][0]["text"] == "max wants 2"
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 
@@ -119,7 +120,7 @@ def play(project: pytest.Pytester, agent: str, *options: str, paths: dict[str, s
 
 
 def replies(project: pytest.Pytester) -> dict[str, tuple[str, object]]:
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     turns = {card["id"]: card["trajectory"]["turns"][1] for card in cards}
     return {case.replace("-", "_"): (turn["text"], turn["output"]) for case, turn in turns.items()}
 
@@ -157,5 +158,5 @@ def test_an_agent_that_only_talks_fails(project: pytest.Pytester) -> None:
 def test_what_is_no_data_is_the_agents_error(project: pytest.Pytester, agent: str, message: str) -> None:
     result = play(project, agent)
     assert message in " ".join(result.stdout.str().split())
-    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    (card,) = saved(project)["cases"]
     assert card["blame"] == "agent"

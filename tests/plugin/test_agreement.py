@@ -1,9 +1,8 @@
 """A call that the user must agree to first: from the script of the user to the failure text, and judged again from the saved run."""
 
-import json
-
 import pytest
 import shop
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 
@@ -54,7 +53,7 @@ def play(pytester: pytest.Pytester, agent: str, confirms: object, *options: str)
 
 
 def card(pytester: pytest.Pytester, name: str = "run.json") -> dict:
-    (scorecard,) = json.loads((pytester.path / name).read_text())["cases"]
+    (scorecard,) = saved(pytester, name)["cases"]
     return scorecard
 
 

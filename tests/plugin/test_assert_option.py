@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_policies_and_success_are_judged_told_and_asserted(project: pytest.Pytes
     result.stdout.fnmatch_lines(
         ["*policy broken: p1*", "*rule    it asks the weather first*", "*rests on search_poi, which answered*"]
     )
-    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    (card,) = saved(project)["cases"]
     assert next(label["kind"] for label in card["labels"] if label["requirement"] == "p1") == "policy"
     result = project.runpytest(agent, place, "--mapsat-assert=success")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

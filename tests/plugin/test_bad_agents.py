@@ -1,8 +1,7 @@
 """Agents that raise, hang, or return what is no reply: their own failure, told clearly, and the run goes on."""
 
-import json
-
 import pytest
+from saved_runs import saved
 from workers import EVERYWHERE
 
 #: What an agent does in one of its episodes, and a word of what is said of it.
@@ -47,7 +46,7 @@ def test_it_fails_its_item_is_told_and_never_stops_or_skips_anything(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "INTERNALERROR" not in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     faults = [card["trajectory"]["fault"] for card in cards]
     assert {fault["blame"] for fault in faults} == {"agent"}
     assert {card["metrics"]["ar"] for card in cards} == {0}

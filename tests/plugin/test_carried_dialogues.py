@@ -5,6 +5,7 @@ import re
 
 import pytest
 import tiny_suite
+from saved_runs import saved, timeless
 
 from pytest_mapsat.cli import main
 
@@ -79,7 +80,7 @@ def run(project, *options, agent="carrying:Remembers"):
 
 def told(project):
     """Return what each case came to: its outcome and what the agent said."""
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     return {
         (card["id"], card["trial"]): (
             card["outcome"],
@@ -91,13 +92,7 @@ def told(project):
 
 def cards(project):
     """Return all that the run file says of each case, times apart."""
-
-    def timeless(value):
-        if isinstance(value, dict):
-            return {key: timeless(part) for key, part in value.items() if key != "timing"}
-        return [timeless(part) for part in value] if isinstance(value, list) else value
-
-    run_file = json.loads((project.path / "run.json").read_text())
+    run_file = saved(project)
     return {(card["id"], card["trial"]): timeless(card) for card in run_file["cases"]}
 
 

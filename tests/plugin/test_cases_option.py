@@ -1,9 +1,8 @@
 """Which cases are collected: paths given, --mapsat-cases, and the default suite."""
 
-import json
-
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 AGENT = "--mapsat-agent=good:agent"
 
@@ -110,5 +109,5 @@ def test_a_suite_outside_of_the_root_of_pytest_is_run_and_no_case_counts_as_lost
     result.assert_outcomes(passed=2)
     assert result.ret == 0
     assert "INVALID" not in result.stdout.str()
-    accounting = json.loads((project.path / "run.json").read_text())["accounting"]
+    accounting = saved(project)["accounting"]
     assert (accounting["collected"], accounting["lost"]) == (2, [])

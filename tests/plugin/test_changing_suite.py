@@ -1,8 +1,7 @@
 """A suite that changes under the run: the cases that need what changed are errors, the others go on, the run is told whole."""
 
-import json
-
 import pytest
+from saved_runs import saved
 from workers import EVERYWHERE, THOROUGHLY
 
 #: What happens to a file once all cases are collected, in the first test that runs.
@@ -38,7 +37,7 @@ def _run(
     project.makeconftest(CONFTEST.format(path=f"benchmark_cases/{name}", change=CHANGES[change]))
     options = ("--mapsat-agent=good:agent", "--mapsat-save=run.json", "--tb=line")
     result = project.runpytest_subprocess(*options, *workers)
-    run = json.loads((project.path / "run.json").read_text())
+    run = saved(project)
     return result, {case["id"]: case["outcome"] for case in run["cases"]}
 
 

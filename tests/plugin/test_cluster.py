@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 import pytest
+import saved_runs
 import tiny_suite
+from saved_runs import timeless
 
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.runs import elsewhere as clusters
@@ -90,12 +92,7 @@ def cluster(tmp_path_factory):
 
 
 def saved(project, name):
-    def without_timing(value):
-        if isinstance(value, dict):
-            return {key: without_timing(item) for key, item in value.items() if key != "timing"}
-        return [without_timing(item) for item in value] if isinstance(value, list) else value
-
-    return json.dumps(without_timing(json.loads((project.path / name).read_text())))
+    return json.dumps(timeless(saved_runs.saved(project, name)))
 
 
 def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(project, cluster):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved
 
 GOOD = """\
 import json, sys
@@ -41,7 +41,7 @@ def test_a_program_plays_the_cases_of_a_run(project: pytest.Pytester, python: st
 
     def run() -> Any:
         project.runpytest(f"--mapsat-agent={spec}", "--mapsat-save=run.json").assert_outcomes(passed=3)
-        return json.loads((project.path / "run.json").read_text())
+        return saved(project)
 
     first = run()
     assert first["manifest"]["agent"] == spec

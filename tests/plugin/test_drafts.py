@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 from workers import EVERYWHERE
 
 from pytest_mapsat.cli import main
@@ -46,10 +47,6 @@ def only_drafts(pytester: pytest.Pytester) -> pytest.Pytester:
     tiny_suite.write_suite(pytester.path / "benchmark_cases", files)
     pytester.makepyfile(good=tiny_suite.GOOD)
     return pytester
-
-
-def saved(project: pytest.Pytester, name: str = "run.json") -> Any:
-    return json.loads((project.path / name).read_text())
 
 
 def ids(run: Any) -> list[str]:

@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 from workers import EVERYWHERE, THOROUGHLY
 
 from pytest_mapsat.model import Label, Quote, RunRequest
@@ -231,7 +232,7 @@ def test_what_is_odd_about_recorded_dialogues_is_shown_with_their_cases(
     assert "warning the recorded dialogue begins with another query than the case's (find-one)" in summary
     assert "warning the recorded dialogue goes on for 1 messages after its end (nav-one, nav-two)" in summary
     assert "warning the recorded dialogue has no query; the case's own was put in front (nav-one, nav-two)" in summary
-    run = json.loads((project.path / "run.json").read_text())
+    run = saved(project)
     assert len(run["manifest"]["warnings"]) == 3
     assert [len(case["warnings"]) for case in run["cases"]] == [1, 2, 2]
 

@@ -1,8 +1,7 @@
 """A user's own tests: mapsat_case, mapsat_run, mapsat_sandbox, mapsat_agent."""
 
-import json
-
 import pytest
+from saved_runs import saved
 
 AGENT = "--mapsat-agent=good:agent"
 
@@ -57,7 +56,7 @@ def test_a_run_never_asserts_and_stands_in_run_file_and_gate(
     result = project.runpytest(*options)
     result.assert_outcomes(passed=3)
     assert result.ret == 1
-    run = json.loads((project.path / "run.json").read_text())
+    run = saved(project)
     assert [card["id"] for card in run["cases"]] == ["find-one", "nav-one", "nav-two"]
     assert run["gate"]["outcome"] == "failed"
 
@@ -79,7 +78,7 @@ def test_a_run_beside_the_built_in_item_is_the_same_episode(project: pytest.Pyte
         "--mapsat-save=run.json",
     )
     project.runpytest(*options).assert_outcomes(passed=6)
-    assert len(json.loads((project.path / "run.json").read_text())["cases"]) == 3
+    assert len(saved(project)["cases"]) == 3
 
 
 def test_the_sandbox_answers_as_the_agent_would_be_answered(project: pytest.Pytester) -> None:

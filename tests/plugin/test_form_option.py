@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import saved_runs
 import tiny_suite
 from scripted_models import ScriptedModels, said
 from workers import EVERYWHERE
@@ -137,7 +138,7 @@ def asking(project: pytest.Pytester, *, form: str = "true") -> pytest.Pytester:
 def run(project: pytest.Pytester, agent: str, *options: str, passed: int = 3) -> list[dict[str, Any]]:
     result = asking(project).runpytest(f"--mapsat-agent=forms:{agent}", SAVE, *options)
     result.assert_outcomes(passed=passed, failed=3 - passed)
-    cases: list[dict[str, Any]] = json.loads((project.path / "run.json").read_text())["cases"]
+    cases: list[dict[str, Any]] = saved_runs.saved(project)["cases"]
     return cases
 
 

@@ -8,10 +8,10 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tiny_suite
+from saved_runs import saved, timeless
 
 AGENTS = Path(__file__).parents[1] / "agents" / "isolated_agents.py"
 
@@ -119,14 +119,8 @@ def pytest_runtest_call():
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
 
-def _without_timing(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_timing(part) for key, part in value.items() if key != "timing"}
-    return [_without_timing(part) for part in value] if isinstance(value, list) else value
-
-
 def _saved(project: pytest.Pytester, name: str) -> str:
-    return json.dumps(_without_timing(json.loads((project.path / name).read_text())))
+    return json.dumps(timeless(saved(project, name)))
 
 
 def test_the_run_file_is_that_of_agents_in_our_own_process(project: pytest.Pytester) -> None:
@@ -165,9 +159,7 @@ def test_a_fault_of_many_words_is_told_alike_wherever_the_agent_runs(project: py
     for name, options in (("here.json", ()), ("isolated.json", ("--mapsat-isolate",))):
         project.runpytest("--mapsat-agent=wordy:agent", f"--mapsat-save={name}", *options).assert_outcomes(failed=3)
     assert _saved(project, "isolated.json") == _saved(project, "here.json")
-    (fault, *_) = [
-        card["trajectory"]["fault"] for card in json.loads((project.path / "here.json").read_text())["cases"]
-    ]
+    (fault, *_) = [card["trajectory"]["fault"] for card in saved(project, "here.json")["cases"]]
     assert fault["message"].endswith("... (wordy.py:2 in agent)")
 
 
@@ -188,7 +180,7 @@ def test_a_secret_that_was_not_passed_stands_in_no_process_that_an_agent_can_rea
     project.makepyfile(spy=SPY)
     options = ("--mapsat-agent=spy:agent", "--mapsat-isolate", "--mapsat-save=run.json", "-n2")
     project.runpytest_subprocess(*options).assert_outcomes(passed=3)
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     assert {card["trajectory"]["turns"][1]["text"] for card in cards} == {
         "I suggest Blue Bay. own=True found=0 of True"
     }
@@ -234,7 +226,7 @@ def test_nothing_in_an_agents_process_leads_to_the_suite_or_the_case(project: py
         "--mapsat-isolate",
         "--mapsat-save=run.json",
     )
-    (ended,) = json.loads((project.path / "run.json").read_text())["cases"]
+    (ended,) = saved(project)["cases"]
     tried, found = json.loads(ended["trajectory"]["turns"][1]["text"])
     assert tried > 100
     assert found == []

@@ -11,6 +11,7 @@ import time
 
 import pytest
 import tiny_suite
+from saved_runs import saved, timeless
 from workers import EVERYWHERE, THOROUGHLY
 
 GOOD = "--mapsat-agent=good:agent"
@@ -54,14 +55,8 @@ def ran(many, kept):
     return many
 
 
-def without_timing(value):
-    if isinstance(value, dict):
-        return {key: without_timing(item) for key, item in value.items() if key != "timing"}
-    return [without_timing(item) for item in value] if isinstance(value, list) else value
-
-
 def run_file(project, name="run.json"):
-    return without_timing(json.loads((project.path / name).read_text()))
+    return timeless(saved(project, name))
 
 
 def entries(path):
@@ -199,7 +194,7 @@ def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_c
     (many.path / "stop").unlink()
     result = many.runpytest_subprocess(GOOD, SAVE, "--mapsat-resume=run.json", *workers)
     assert result.ret == 0
-    assert run_file(many) == without_timing(json.loads(whole))
+    assert run_file(many) == timeless(json.loads(whole))
 
 
 def test_an_earlier_run_is_moved_away_when_a_run_starts(ran):

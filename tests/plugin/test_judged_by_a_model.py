@@ -6,6 +6,7 @@ import json
 
 import pytest
 from judging_model import LINE
+from saved_runs import saved, timeless
 from scripted_models import problem, said
 
 
@@ -44,7 +45,7 @@ def test_a_model_judges_a_run_and_the_next_run_asks_nobody(project: pytest.Pytes
     assert len(models.requests) == called
 
     def untimed(name):
-        return json.dumps(_without_timing(json.loads((project.path / name).read_text())))
+        return json.dumps(timeless(saved(project, name)))
 
     assert untimed("one.json") == untimed("two.json")
 
@@ -105,9 +106,3 @@ def test_a_gate_by_a_judge_without_the_certificate_that_the_suite_asks_for_is_in
     assert "mapsat review --agreement judged.json" in " ".join(result.stdout.str().split())
     result = project.runpytest("--mapsat-agent=good:agent")
     assert result.ret == pytest.ExitCode.OK
-
-
-def _without_timing(value):
-    if isinstance(value, dict):
-        return {key: _without_timing(part) for key, part in value.items() if key != "timing"}
-    return [_without_timing(part) for part in value] if isinstance(value, list) else value

@@ -1,8 +1,7 @@
 """Spans of an agent in this process are read as they end: each reply has its own."""
 
-import json
-
 import pytest
+from saved_runs import saved
 
 #: As much of an OpenTelemetry SDK as a processor sees.
 TRACING = """
@@ -85,7 +84,7 @@ def test_each_reply_has_what_its_own_spans_tell(project: pytest.Pytester, agent)
         f"--mapsat-agent=traced:{agent}", "--mapsat-concurrency=3", "--mapsat-save=run.json", "-p", "no:cacheprovider"
     )
     result.assert_outcomes(passed=3)
-    cards = json.loads((project.path / "run.json").read_text(encoding="utf-8"))["cases"]
+    cards = saved(project)["cases"]
     for card in cards:
         turn = card["trajectory"]["turns"][1]
         assert card["spent"]["input_tokens"] == int(turn["text"].split()[-1])

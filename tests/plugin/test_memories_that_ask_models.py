@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 from scripted_models import Broken, ScriptedModels, problem, said
 
 AGENTIC, EMBEDDED = "agentic:openai/gpt-4o-mini?temperature=0", "rag:openai/text-embedding-3-large"
@@ -57,7 +57,7 @@ def run(project: pytest.Pytester, memory: str, *options: str) -> dict[str, dict[
     project.runpytest(
         "suite", "--mapsat-agent=good:agent", f"--mapsat-agent-memory={memory}", "--mapsat-save=run.json", *options
     )
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     return {card["id"]: {"text": ""} | (card["trajectory"].get("memory") or {}) | {"card": card} for card in cards}
 
 
@@ -75,7 +75,7 @@ def test_a_summary_is_rewritten_once_a_task_that_something_has_passed_before(
     assert given["ida-1"]["usage"]["input_tokens"] == 100
     assert given["ida-1"]["card"]["spent"]["input_tokens"] is None, "this agent does not say what its replies cost"
     assert "usage" not in given["ida-2"], "no update, no cost"
-    manifest = json.loads((project.path / "run.json").read_text())["manifest"]
+    manifest = saved(project)["manifest"]
     assert set(manifest["prompts"]) == {"en/remember", "zh/remember"}
 
 

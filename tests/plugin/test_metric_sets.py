@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import MSB_METRICS
@@ -35,10 +36,6 @@ def declared(project: pytest.Pytester) -> pytest.Pytester:
     manifest = project.path / "benchmark_cases" / "suite.yaml"
     manifest.write_text(manifest.read_text() + "metrics: [msb, brevity]\n")
     return project
-
-
-def saved(project: pytest.Pytester, name: str = "run.json") -> dict:
-    return json.loads((project.path / name).read_text())
 
 
 def run(project: pytest.Pytester, *options: str, agent: str = "good:agent") -> pytest.RunResult:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved, timeless
 from scripted_models import Broken, ScriptedModels, problem, said
 from tiny_suite import case, write_suite
 
@@ -57,12 +58,6 @@ def with_user_and_judge(body: dict[str, Any], number: int) -> dict[str, Any] | B
 
 def run_file(path: Path) -> dict[str, Any]:
     """Return a run file without what may differ between two equal runs."""
-
-    def timeless(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: timeless(one) for key, one in value.items() if key != "timing"}
-        return [timeless(one) for one in value] if isinstance(value, list) else value
-
     found: dict[str, Any] = timeless(json.loads(path.read_text()))
     return found
 
@@ -135,7 +130,7 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     assert card["outcome"] == "unevaluated"  # this judge gives no label
     told = " ".join(first.stdout.str().split())
     assert "spent agent 900 tokens in, 90 out, $0.0002; user 600 tokens in, 60 out, $0.0001" in told
-    timing = json.loads((project.path / "one.json").read_text())["cases"][0]["timing"]
+    timing = saved(project, "one.json")["cases"][0]["timing"]
     assert all(timing[whose] > 0 for whose in ("agent", "user", "judge"))
     assert one["manifest"]["prompts"].keys() >= {"en/react", "zh/user", "en/judge"}
 

@@ -7,6 +7,7 @@ import json
 import sqlite3
 
 import pytest
+import saved_runs
 from scripted_models import KEY, Broken, ScriptedModels, problem, said, scripted_models
 
 from pytest_mapsat.cli import main
@@ -94,7 +95,7 @@ def words_of(result):
 
 
 def saved(project, name):
-    data = json.loads((project.path / name).read_text())
+    data = saved_runs.saved(project, name)
     data.pop("timing", None)
     for card in data["cases"]:
         card.pop("timing", None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 TOOL = """\
 name: get_profile
@@ -40,7 +41,7 @@ def profiled(project: pytest.Pytester) -> pytest.Pytester:
 
 
 def card(project: pytest.Pytester, name: str) -> dict[str, Any]:
-    run = json.loads((project.path / name).read_text())
+    run = saved(project, name)
     found: dict[str, Any] = run["cases"][0]
     return found
 

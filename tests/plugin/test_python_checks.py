@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.judges import python_check
@@ -45,7 +46,7 @@ def run(project: pytest.Pytester, conftest: str = CONFTEST, written: object = "s
 
 
 def label(project: pytest.Pytester) -> dict:
-    (card,) = json.loads((project.path / "run.json").read_text())["cases"]
+    (card,) = saved(project)["cases"]
     return next(label for label in card["labels"] if label["requirement"] == "z3")
 
 
@@ -77,7 +78,7 @@ def run_each(project: pytest.Pytester, *bodies: str) -> tuple[pytest.RunResult, 
     project.makeconftest("\n".join(conftest))
     tiny_suite.write_suite(project.path / "brief", {"brief.yaml": cases})
     result = project.runpytest("--mapsat-agent=good:agent", "brief", "--mapsat-save=run.json")
-    cards = json.loads((project.path / "run.json").read_text())["cases"]
+    cards = saved(project)["cases"]
     assert len(cards) == len(bodies)
     return result, [next(label for label in card["labels"] if label["requirement"] == "z3") for card in cards]
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from saved_runs import saved
 from spans_made import LAST, QUERY, genai, span, text, write
 
 IN_PROCESS = ("-p", "no:cacheprovider")
@@ -18,7 +19,7 @@ def labels(path):
 
 
 def card_of(project, case):
-    cards = json.loads((project.path / "run.json").read_text(encoding="utf-8"))["cases"]
+    cards = saved(project)["cases"]
     return next(card for card in cards if card["id"] == case)
 
 

@@ -1,9 +1,9 @@
 """--mapsat-report: reports of the run that has just ended, and the properties of its JUnit file."""
 
-import json
 import xml.etree.ElementTree as ET
 
 import pytest
+from saved_runs import saved
 
 REPORTS = ("--mapsat-report=html:out/a.html", "--mapsat-report=json:a.json", "--mapsat-report=markdown:a.md")
 
@@ -21,7 +21,7 @@ def test_reports_are_written_without_a_run_file_and_a_cache(project: pytest.Pyte
         ["report   */out/a.html", "::error file=benchmark_cases/search/b.jsonl,line=1,title=find-one failed::*"]
     )
     assert "I suggest" in (project.path / "out" / "a.html").read_text(encoding="utf-8")
-    cases = json.loads((project.path / "a.json").read_text(encoding="utf-8"))["cases"]
+    cases = saved(project, "a.json")["cases"]
     assert [(case["id"], case["missed"][0]["requirement"]) for case in cases] == [
         (id_, "z1") for id_ in ("find-one", "nav-one", "nav-two")
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved, timeless
 
 from pytest_mapsat.model import Run
 
@@ -16,14 +17,7 @@ AGENT = "--mapsat-agent=good:agent"
 def save(project: pytest.Pytester, name: str, *options: str) -> dict[str, Any]:
     """Run, save, and return the run file's content."""
     project.runpytest(AGENT, f"--mapsat-save={name}", *options)
-    return json.loads((project.path / name).read_text(encoding="utf-8"))
-
-
-def without_timing(value: Any) -> Any:
-    """Return the value without anything under a key named timing."""
-    if isinstance(value, dict):
-        return {key: without_timing(inner) for key, inner in value.items() if key != "timing"}
-    return [without_timing(inner) for inner in value] if isinstance(value, list) else value
+    return saved(project, name)
 
 
 def test_it_has_what_the_interface_says(project: pytest.Pytester) -> None:
@@ -75,7 +69,7 @@ def test_two_equal_runs_are_equal_but_for_timing(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     second = save(project, "second.json", *options)
-    assert json.dumps(without_timing(first)) == json.dumps(without_timing(second))
+    assert json.dumps(timeless(first)) == json.dumps(timeless(second))
 
 
 def test_the_order_of_files_on_disk_does_not_matter(project: pytest.Pytester) -> None:
@@ -89,7 +83,7 @@ def test_the_order_of_files_on_disk_does_not_matter(project: pytest.Pytester) ->
             shutil.copyfile(path, copy / path.relative_to(suite))
     shutil.rmtree(suite)
     copy.rename(suite)
-    assert without_timing(save(project, "second.json")) == without_timing(first)
+    assert timeless(save(project, "second.json")) == timeless(first)
 
 
 def test_no_machine_path_and_no_address_stands_in_it(project: pytest.Pytester) -> None:

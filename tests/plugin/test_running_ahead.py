@@ -5,7 +5,9 @@ import re
 import textwrap
 
 import pytest
+import saved_runs
 import tiny_suite
+from saved_runs import timeless
 
 from pytest_mapsat.pytest_plugin import upcoming
 
@@ -78,14 +80,8 @@ def run(project, agent, *options):
     return project.runpytest(f"--mapsat-agent=ahead_agents:{agent}", *options)
 
 
-def without_timing(value):
-    if isinstance(value, dict):
-        return {key: without_timing(item) for key, item in value.items() if key != "timing"}
-    return [without_timing(item) for item in value] if isinstance(value, list) else value
-
-
 def saved(project, name="run.json"):
-    return json.dumps(without_timing(json.loads((project.path / name).read_text())))
+    return json.dumps(timeless(saved_runs.saved(project, name)))
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "10000", "many", "1.5"])

@@ -1,11 +1,12 @@
 """--mapsat-sample: a run of some cases, drawn so that a smaller sample lies in a larger one, which counts as a whole."""
 
-import json
 from fnmatch import fnmatch
 from typing import Any
 
 import pytest
+import saved_runs
 import tiny_suite
+from saved_runs import timeless
 
 from pytest_mapsat.cli import main
 
@@ -42,12 +43,7 @@ def _drawn(project: pytest.Pytester, terms: str) -> None:
 
 
 def saved(project: pytest.Pytester, name: str) -> Any:
-    def strip(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: strip(one) for key, one in value.items() if key != "timing"}
-        return [strip(one) for one in value] if isinstance(value, list) else value
-
-    return strip(json.loads((project.path / name).read_text()))
+    return timeless(saved_runs.saved(project, name))
 
 
 def ids(run: Any) -> set[str]:

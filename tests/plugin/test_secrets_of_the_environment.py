@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 
@@ -145,7 +145,7 @@ def test_an_episode_without_secrets_is_the_same_with_them_in_the_environment(
     runs = []
     for _ in range(2):
         project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json").assert_outcomes(passed=3)
-        runs.append([card["labels"] for card in json.loads((project.path / "run.json").read_text())["cases"]])
+        runs.append([card["labels"] for card in saved(project)["cases"]])
         monkeypatch.delenv("SERVICE_TOKEN", raising=False)
         monkeypatch.delenv("SHORT_KEY", raising=False)
     assert runs[0] == runs[1]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved, timeless
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.runs.samples import cases_of_shard
@@ -17,12 +18,7 @@ def part(project: pytest.Pytester, name: str, *options: str) -> pytest.RunResult
 
 
 def untimed(path: Path) -> Any:
-    def strip(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: strip(one) for name, one in value.items() if name != "timing"}
-        return [strip(one) for one in value] if isinstance(value, list) else value
-
-    return strip(json.loads(path.read_text()))
+    return timeless(json.loads(path.read_text()))
 
 
 def test_shards_merge_into_the_run_that_one_job_would_have_made(
@@ -80,7 +76,7 @@ def test_what_is_not_the_parts_of_one_run_is_refused(
     printed = json.loads(capsys.readouterr().out)
     assert printed["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": []}
     (project.path / "all.json").unlink()
-    data = json.loads((project.path / "nav.json").read_text())
+    data = saved(project, "nav.json")
     data["cases"] = data["cases"][:1]
     (project.path / "nav.json").write_text(json.dumps(data))
     assert "1 episodes are in no part: nav-two" in told("nav.json", "search.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from saved_runs import saved
 from scripted_models import ScriptedModels, said
 from tiny_suite import case, write_suite
 
@@ -28,7 +29,7 @@ def models(asked_models: ScriptedModels, project: pytest.Pytester) -> ScriptedMo
 
 
 def steps(project: pytest.Pytester, name: str) -> list[dict[str, object]]:
-    run = json.loads((project.path / name).read_text())
+    run = saved(project, name)
     found: list[dict[str, object]] = run["cases"][0]["trajectory"]["turns"][1]["steps"]
     return found
 
@@ -42,7 +43,7 @@ def test_a_made_up_answer_is_marked_kept_and_replayed(project: pytest.Pytester, 
     assert (step["result"], step.get("status", "ok")) == (RINK, "ok")
     assert step["provenance"]["kind"] == "simulated"
     assert step["usage"]["input_tokens"] == 200
-    (card,) = json.loads((project.path / "1.json").read_text())["cases"]
+    (card,) = saved(project, "1.json")["cases"]
     assert (card["sandbox_spent"]["input_tokens"], card["sandbox_spent"]["output_tokens"]) == (200, 20)
     done.stdout.fnmatch_lines(["spent*sandbox 200 tokens in, 20 out*"])
     first, second = (request["messages"][0]["content"] for request in models.requests)

@@ -1,9 +1,8 @@
 """What a suite says of the item's assertion, the limits of an episode and the user, where nobody else does."""
 
-import json
-
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 SAYS = "assert: [soft]\nepisode: {max_turns: 3, timeout: 7.5, user: silent}\n"
 
@@ -17,7 +16,7 @@ def saying(project: pytest.Pytester) -> pytest.Pytester:
 
 def options_of(project: pytest.Pytester, *given: str) -> tuple[object, ...]:
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json", *given)
-    manifest = json.loads((project.path / "run.json").read_text())["manifest"]
+    manifest = saved(project)["manifest"]
     options = manifest["options"]
     return options["assert"], options["max_turns"], options["timeout_seconds"], manifest["user"], result.ret
 

@@ -3,10 +3,10 @@
 import json
 import shlex
 import shutil
-from typing import Any
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 from workers import THOROUGHLY
 
 from pytest_mapsat.cli import main
@@ -25,10 +25,6 @@ def judged(project: pytest.Pytester, *requirements: str) -> str:
                 label.update(outcome="unevaluated", value=None, blame=None, why="undecided: 'it' may be either")
     path.write_text(json.dumps(run), encoding="utf-8")
     return "--mapsat-judge=recorded:judged.json"
-
-
-def saved(project: pytest.Pytester, name: str = "run.json") -> dict[str, Any]:
-    return json.loads((project.path / name).read_text(encoding="utf-8"))
 
 
 def test_an_undecided_asserted_label_leaves_the_item_open_and_the_gate_says_so(project: pytest.Pytester) -> None:

@@ -1,10 +1,10 @@
 """An agent's own service that cannot be reached: the episode is lost to the infrastructure, never AR 0 and never green."""
 
-import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from saved_runs import saved
 
 ASKING = {
     "httpx": "import httpx\n\ndef ask(url): return httpx.get(url, trust_env=False).raise_for_status().text",
@@ -43,7 +43,7 @@ def played(project: pytest.Pytester, code: str, *options: str) -> tuple[pytest.R
     options = ("--mapsat-agent=calling:agent", "--mapsat-save=run.json", "-k", "nav-one", *options)
     # A process of its own: clients keep classes of modules that pytester has loaded anew.
     result = project.runpytest_subprocess(*options)
-    return result, json.loads((project.path / "run.json").read_text())["cases"][0]
+    return result, saved(project)["cases"][0]
 
 
 def asking(client: str, url: str) -> str:
@@ -107,5 +107,5 @@ def test_a_lost_episode_is_played_again_when_the_run_is_resumed(project):
     result = project.runpytest(
         "--mapsat-agent=calling:agent", "--mapsat-resume=run.json", "--mapsat-save=run.json", "-k", "nav-one"
     )
-    card = json.loads((project.path / "run.json").read_text())["cases"][0]
+    card = saved(project)["cases"][0]
     assert card["outcome"] == "passed", result.stdout.str()

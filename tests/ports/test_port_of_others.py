@@ -4,6 +4,7 @@ import json
 
 import pytest
 import tiny_suite
+from saved_runs import saved
 
 from pytest_mapsat.cli import main
 
@@ -121,7 +122,7 @@ def test_its_metric_set_measures_its_verdicts_label_and_its_report_is_written(pr
     (project.path / "verdicts").write_text("thumbs nav-one nav-two find-one")
     options = ("--mapsat-agent=good:agent", "-o", "mapsat_metrics=brevity", "--mapsat-save=run.json")
     assert project.runpytest(*options, "--mapsat-judge=recorded:verdicts", "benchmark_cases").ret == 0
-    found = json.loads((project.path / "run.json").read_text())
+    found = saved(project)
     assert found["summary"]["short"]["mean"] == 1
     assert main(["report", "run.json", "run.json", "sizes:of"]) == 0
     assert (project.path / "of" / "sizes.txt").read_text() == "good:agent (run.json): 3 cases\n" * 2

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from considerate_service import running
+from saved_runs import timeless
 from shipped_runs import ALL, ROOT, run
 
 from pytest_mapsat.agents import resolve_source
@@ -21,15 +22,7 @@ OVER_MCP = pytest.mark.skipif(bool(missing_extra()), reason=missing_extra() or "
 
 def seen(spec, name):
     """Return the scorecard of a case as JSON, without times."""
-    return without_times(run(resolve_source(spec, root=ROOT), ALL[name]).to_json())
-
-
-def without_times(data):
-    if isinstance(data, list):
-        return [without_times(item) for item in data]
-    if isinstance(data, dict):
-        return {key: without_times(value) for key, value in data.items() if key != "timing"}
-    return data
+    return timeless(run(resolve_source(spec, root=ROOT), ALL[name]).to_json())
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +40,7 @@ def service(tmp_path_factory):
 def test_as_a_service_it_is_judged_like_the_function(service, way, name):
     folder, url = service
     source = resolve_source(f"openai-chat:{url}" if way == "chat" else "http:own.yaml", root=folder)
-    card = without_times(run(source, ALL[name]).to_json())
+    card = timeless(run(source, ALL[name]).to_json())
     assert card["outcome"] == "passed"
     assert card == seen(FUNCTION, name)
 

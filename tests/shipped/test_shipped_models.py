@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved, timeless
 from scripted_models import Broken, problem, said, scripted_models
 
 SUITE = Path(__file__).parents[2] / "benchmark_cases"
@@ -51,14 +52,8 @@ def test_models_run_it_and_the_second_run_asks_nobody(
         pytester.runpytest(str(cases), agent, *options, "--mapsat-save=one.json", "-q")
     # The server is gone now: whoever called would hear of it.
     pytester.runpytest(str(cases), agent, *options, "--mapsat-save=two.json", "-q", "--mapsat-cache=only")
-    one, two = (_timeless(json.loads((pytester.path / name).read_text())) for name in ("one.json", "two.json"))
+    one, two = (timeless(saved(pytester, name)) for name in ("one.json", "two.json"))
     assert one == two
     assert len(one["cases"]) == count
     assert {(card["turns"], card["user_spent"]["input_tokens"]) for card in one["cases"]} == {(1, 100)}
     assert all(card["spent"]["input_tokens"] >= 200 for card in one["cases"])
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _timeless(one) for key, one in value.items() if key != "timing"}
-    return [_timeless(one) for one in value] if isinstance(value, list) else value

@@ -14,6 +14,7 @@ from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import JsonObject, UsageError
 
 from .people import Habit, activity_row, chain_of, user_row
+from .plans_suite import build_suite
 from .sorts import document
 from .starter import tool_files
 from .surroundings import YEAR
@@ -60,7 +61,7 @@ def people_of(world: World, each: int) -> Iterator[Person]:
 
 
 def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
-    """Write the tables of a city, the tools that answer from them, and in ``data/logs`` what people did: ``events``, ``places`` and ``users``.
+    """Write the tables of a city, the tools that answer from them, and in ``data/logs`` what people did: ``events``, ``places`` and ``users``; or a suite of cases.
 
     Args:
         request: what is asked for; 2 towns of 10 people unless it says otherwise (``each`` is the number of people).
@@ -72,6 +73,8 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
     Raises:
         UsageError: there are no so many towns or people, or a table is there already or cannot be written.
     """
+    if request.cases is not None:
+        return build_suite(request, folder)
     towns = _TOWNS if request.cities is None else request.cities
     each = _PEOPLE if request.each is None else request.each
     for option, value, most in (("--cities", towns, TOWNS), ("--each", each, _MOST)):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from saved_runs import saved
 from tests_data import data_dir
 
 from pytest_mapsat.ports.mapsatisfybench.importer import import_mapsatisfybench
@@ -48,7 +49,7 @@ def run_of(pytester: pytest.Pytester, kept: Path) -> Run:
             result.assert_outcomes(passed=3, failed=7)
             shutil.copytree(pytester.path, kept / kind)
         shutil.copytree(kept / kind, pytester.path, dirs_exist_ok=True)
-        return json.loads((pytester.path / "run.json").read_text(encoding="utf-8"))
+        return saved(pytester)
 
     return run
 
@@ -92,7 +93,7 @@ def test_a_saved_run_can_be_replayed_and_judged_by_its_own_labels(pytester: pyte
         "published", "--mapsat-agent=recorded:run.json", "--mapsat-judge=recorded:run.json", "--mapsat-save=again.json"
     )
     result.assert_outcomes(passed=3, failed=7)
-    second = json.loads((pytester.path / "again.json").read_text(encoding="utf-8"))
+    second = saved(pytester, "again.json")
     assert [case["metrics"] for case in second["cases"]] == [case["metrics"] for case in first["cases"]]
     assert second["manifest"]["judge"]["linked"] is True
 

@@ -1,0 +1,208 @@
+"""The suite of a made-up city: its cases with their queries, in files that are read lazily, and briefs by which other people write queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pytest_mapsat.building.builders import BuildRequest
+from pytest_mapsat.building.towns import Draws
+from pytest_mapsat.formats import limits, parse_yaml, read_lines, replacing
+from pytest_mapsat.model import Json, JsonObject, UsageError
+
+from .plans import document, kinds, schedule
+from .plans_cases import Writer, manifest_of
+from .plans_scenes import Scene, Scenes
+from .starter import tool_files
+from .world import World, world_of
+
+#: How many towns a suite has, and the most cases: the spots for users are not more.
+_TOWNS, _MOST = 4, 1000
+#: How many places of a group of a world stand in the suite.
+_KEPT = 3
+_DAYS = {
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "zh": ("周一", "周二", "周三", "周四", "周五", "周六", "周日"),
+}
+
+
+def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
+    """Write a suite of a made-up city: manifest, tools, tables, requirements and cases.
+
+    Args:
+        request: what is asked for; ``cases`` says how many cases.
+        folder: an empty folder.
+
+    Returns:
+        The number of rows by table, and of cases.
+
+    Raises:
+        UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
+    """
+    count = request.cases or 0
+    if any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; cases need a folder of their own")
+    world, scenes = scenes_of(request)
+    queries = _queries(request.queries, {scene.id for scene in scenes})
+    manifest = manifest_of(request.seed, count)
+    writer = Writer(world.tables, manifest)
+    wordings = _Wordings(request.seed, queries.values())
+    by_file: dict[str, list[JsonObject]] = {}
+    for number, scene in enumerate(scenes):
+        query = queries.get(scene.id)
+        case = writer.case(scene, number, query or wordings.query(scene), written=query is not None)
+        by_file.setdefault(f"{scene.kind.domains[0]}/{scene.language}.jsonl", []).append(case)
+    for name, data in tool_files():
+        _write(folder / "tools" / name, data)
+    for name, rows in world.tables.items():
+        _write(folder / "state" / f"{name}.jsonl", _lines(rows))
+    for name, cases in by_file.items():
+        _write(folder / name, _lines(cases))
+    _write(folder / "requirements" / "facts.yaml", (files(__package__) / "facts.yaml").read_bytes())
+    _write(folder / "suite.yaml", _as_yaml(manifest.to_json()))
+    return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
+
+
+def briefs_of(request: BuildRequest, take: int) -> Iterator[JsonObject]:
+    """Yield briefs for people who write queries without having seen a case: who asks, where and when, for what, and in what mood; nothing of what is hidden.
+
+    Args:
+        request: that of the suite.
+        take: for how many of its cases, spread over all kinds and languages.
+    """
+    _, scenes = scenes_of(request)
+    left = take
+    languages = list(dict.fromkeys(scene.language for scene in scenes))
+    for at, language in enumerate(languages):
+        spoken = [scene for scene in scenes if scene.language == language]
+        wanted = min(left // (len(languages) - at), len(spoken))
+        left -= wanted
+        for number, scene in enumerate(spoken):
+            if (number + 1) * wanted // len(spoken) > number * wanted // len(spoken):
+                yield {"case": scene.id, "language": language, "situation": _situation(scene)}
+
+
+def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
+    """Return the world of a suite, and the scenes of its cases, whose options stand in the tables.
+
+    Args:
+        request: that of the suite.
+
+    Raises:
+        UsageError: so many cases cannot be made.
+    """
+    count = request.cases or 0
+    if not 1 <= count <= _MOST:
+        raise UsageError(f"--cases: found {count}, expected 1 to {_MOST}")
+    world = world_of(request.seed, towns=request.cities or _TOWNS, language=request.language)
+    languages = tuple(dict.fromkeys(town.language for town in world.towns))
+    _thin_out(world)
+    maker = Scenes(world)
+    return world, [maker.scene(*part) for part in schedule(count, languages)]
+
+
+def _thin_out(world: World) -> None:
+    """Keep of a world what its cases can meet: of each group of places that their plans look for the first few, and no ways; those of the cases are added."""
+    wanted = {sort for kind in kinds().values() for sort in (kind.sort, kind.second) if sort}
+    kept = {place for (_, sort), group in world.groups.items() if sort in wanted for place in group.ids[:_KEPT]}
+    grouped = {place for group in world.groups.values() for place in group.ids}
+    for table, column in (("places", "id"), ("deals", "place_id")):
+        rows = world.tables[table]
+        rows[:] = [row for row in rows if row[column] in kept or row[column] not in grouped]
+    world.tables["ways"].clear()
+
+
+def _situation(scene: Scene) -> str:
+    """Return what a writer of queries is told of a scene, in its language."""
+    told, mood = _wants(scene), Draws(scene.world.seed, "mood", scene.id).choice(document()["moods"][scene.language])
+    day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
+    if scene.language == "zh":
+        return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{told}。语气：{mood}。"
+    return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {told}. Mood: {mood}."
+
+
+def _wants(scene: Scene) -> str:
+    situation: str = wordings(scene.language)[scene.kind.name]["situation"]
+    return _named(situation, scene)
+
+
+def _named(text: str, scene: Scene) -> str:
+    goal = scene.goal["name"] if scene.goal else ""
+    return text.replace("{here}", scene.spot).replace("{goal}", goal)
+
+
+class _Wordings:
+    """Gives each case that has no query of its own one of the wordings of its kind; none is given twice.
+
+    Args:
+        seed: the seed of the suite.
+        taken: queries that stand already.
+    """
+
+    def __init__(self, seed: int, taken: Iterable[str]) -> None:
+        self._seed, self._taken = seed, set(taken)
+        self._turns: dict[tuple[str, str], int] = {}
+
+    def query(self, scene: Scene) -> str:
+        """Return the query of a case. Raises UsageError where all have been given."""
+        key = (scene.kind.name, scene.language)
+        told = wordings(scene.language)
+        texts = Draws(self._seed, "wordings", *key).sample(told[scene.kind.name]["queries"], 100)
+        turn = self._turns[key] = self._turns.get(key, -1) + 1
+        texts = texts[turn % len(texts) :] + texts[: turn % len(texts)]
+        for opener in ("", *told["openers"]):
+            for text in texts:
+                query: str = opener + _named(text, scene)
+                if query not in self._taken:
+                    self._taken.add(query)
+                    return query
+        raise UsageError(f"--cases: there are no more wordings for cases of {scene.kind.name}")
+
+
+@cache
+def wordings(language: str) -> Mapping[str, Any]:
+    """Return the wordings of a language, by kind of plan."""
+    name = f"wordings_{language}.yaml"
+    (read,) = parse_yaml((files(__package__) / name).read_bytes(), name)
+    told: dict[str, Any] = read.data
+    return told
+
+
+def _queries(path: Path | None, cases: set[str]) -> dict[str, str]:
+    """Return the queries of a file of JSON lines with ``case`` and ``query``."""
+    queries: dict[str, str] = {}
+    for line in read_lines(path, limits.CASE_BYTES) if path else ():
+        place = f"{path}:{line.number}"
+        try:
+            told = json.loads(line.data)
+        except ValueError as error:
+            raise UsageError(f"{place}: this is no JSON: {error}") from error
+        case, query = (told.get("case"), told.get("query")) if isinstance(told, dict) else (None, None)
+        if not isinstance(query, str) or not query.strip() or not isinstance(case, str):
+            raise UsageError(f'{place}: found {told!r:.80}, expected {{"case": "...", "query": "..."}}')
+        if case not in cases or case in queries:
+            raise UsageError(f"{place}: case {case!r} {'stands twice' if case in queries else 'is none of the suite'}")
+        if query.strip() in queries.values():
+            raise UsageError(f"{place}: the query of case {case!r} stands twice")
+        queries[case] = query.strip()
+    return queries
+
+
+def _lines(rows: Iterable[Mapping[str, Json]]) -> bytes:
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def _as_yaml(value: JsonObject) -> bytes:
+    import yaml  # noqa: PLC0415  heavy
+
+    return yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=120).encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with replacing(path) as file:
+        file.write(data)

@@ -1,0 +1,520 @@
+"""Needs that a model proposes: it is asked three times at a query, its proposals are merged by agreement, and the log alone decides what may come of them.
+
+What the statistics choose counts, whether a model proposes it or not. Whatever a model adds to that is a draft, and only where the log before the query bears
+it out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from pytest_mapsat.formats import PersonalData
+from pytest_mapsat.judges import speaks_to_a_model
+from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
+from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
+
+from .conditions import Choice, Condition, Sort, bounds_of, is_figure, profile_of, values_of
+from .habits import SHARE, Catalogue, Habit, Identified, Identifier
+from .logs import Event, Place
+from .sessions import Session
+
+T = TypeVar("T")
+#: How often a model is asked at a query, and in how many of its replies a proposal must stand to be agreed on.
+REPLIES, AGREED = 3, 2
+#: The greatest chance of choices that bear out a proposal: that of a single test, as others have chosen what is tested.
+LIKELY = 0.05
+#: Figures agree where the smaller has this share of the larger, times of day where they lie within so many minutes.
+_ALIKE, _ALIKE_MINUTES = 0.8, 60
+#: What a model is shown, and what is read of its reply.
+_MOST_BEFORE, _MOST_EARLIER, _MOST_PROFILE, _MOST_FIELDS, _MOST_VALUES, _LONGEST = 20, 15, 30, 40, 12, 300
+_MOST_NEEDS, _MOST_LINES = 20, 12
+_OPS: Mapping[str, Sort] = {
+    "is": "is",
+    "has": "has",
+    "at_least": "least",
+    "at_most": "most",
+    "open_at": "open_at",
+    "open_now": "open_then",
+    "within_m": "within_m",
+    "by": "mode",
+}
+_NAMES = {sort: name for name, sort in _OPS.items()}
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_TEXT: JsonObject = {"type": "string"}
+_NEED: JsonObject = {
+    "why": _TEXT,
+    "lines": {"type": "array", "items": _TEXT},
+    "field": _TEXT,
+    "op": {**_TEXT, "enum": [*_OPS]},
+    "value": _TEXT,
+    "kind": {**_TEXT, "enum": ["hard", "soft"]},
+}
+#: The form of a reply. The reason comes first: what is written first is thought first.
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "needs": {
+            "type": "array",
+            "items": {"type": "object", "properties": _NEED, "required": [*_NEED], "additionalProperties": False},
+        }
+    },
+    "required": ["needs"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class ProposingModel:
+    """A model that proposes needs: the way to it, its name as litellm knows it, and its sampling parameters."""
+
+    client: ModelClient
+    name: str
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A query, and what was known when it was asked.
+
+    Attributes:
+        session: its session, of which only what stands before the query is looked at, and the filters that come with it.
+        query: the query.
+        language: ``en`` or ``zh``.
+        city: the town.
+        profile: the profile of the user.
+        choices: what the user took before, by time.
+        earlier: what the user searched for and said before the session, by time.
+        asked: the fields that the query or its session states.
+        now: the circumstances of the query; its place is not looked at.
+        identified: what the statistics show.
+        identifier: the statistics.
+    """
+
+    session: Session
+    query: Event
+    language: str
+    city: str
+    profile: JsonObject
+    choices: tuple[Choice, ...]
+    earlier: tuple[Event, ...]
+    asked: frozenset[str]
+    now: Choice
+    identified: Identified
+    identifier: Identifier
+
+    @property
+    def of_kind(self) -> list[Choice]:
+        """The choices of the kind of place that the session is about."""
+        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
+
+
+@dataclass(frozen=True)
+class ProposedNeed:
+    """A proposal that a person has to look at.
+
+    Attributes:
+        condition: the need.
+        kind: hard or soft, as most of the replies that have it say.
+        evidence: first who proposes it and why, then the words that were typed or are on file.
+        habit: how the choices keep it, where they bear it out.
+        contradicted: whether another proposal, or a habit, cannot hold beside it.
+    """
+
+    condition: Condition
+    kind: Literal["hard", "soft"]
+    evidence: tuple[Evidence, ...]
+    habit: Habit | None
+    contradicted: bool
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What came of the proposals at one query.
+
+    Attributes:
+        drafts: those that are left to a person.
+        agreed: the habits that the model agrees on.
+        doubted: the habits that it agrees against.
+        refused: the others, each in words, with why.
+    """
+
+    drafts: tuple[ProposedNeed, ...] = ()
+    agreed: tuple[Condition, ...] = ()
+    doubted: frozenset[Condition] = frozenset()
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+class _Vote(NamedTuple):
+    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out."""
+
+    reply: int
+    condition: Condition
+    hard: bool
+    why: str
+    lines: tuple[str, ...]
+
+
+class _Shown(NamedTuple):
+    """What a model is shown: the data, the texts of lines by their names, each with its places in the log, and the conditions of the catalogue by field."""
+
+    data: JsonObject
+    texts: Mapping[str, tuple[str, tuple[str, ...]]]
+    fields: Mapping[str, list[Condition]]
+
+
+class _RefusedError(Exception):
+    """A proposal is of no use; the message says why. ``hint``: what may have been meant."""
+
+    def __init__(self, why: str, hint: str = "") -> None:
+        super().__init__(why)
+        self.hint = hint
+
+
+class Proposer:
+    """Asks a model for needs, and holds them against the log.
+
+    Args:
+        model: the model.
+        places: the catalogue, by id.
+        catalogue: the same by kind and town.
+
+    Attributes:
+        counts: how many replies there were, and how many could not be read.
+        spent: what each cost.
+    """
+
+    def __init__(self, model: ProposingModel, places: Mapping[str, Place], catalogue: Catalogue) -> None:
+        self._model = model
+        self._places = places
+        self._catalogue = catalogue
+        self.counts: Counter[str] = Counter()
+        self.spent: list[Usage] = []
+
+    def propose(self, moment: Moment) -> Proposed:
+        """Return what comes of the proposals at a query.
+
+        Raises:
+            ModelError: there is no way to the model, or a ceiling is met.
+        """
+        shown = self._shown(moment)
+        with ThreadPoolExecutor(max_workers=REPLIES) as pool:
+            reply = partial(self._reply, _messages(shown, moment), moment.language)
+            replies = list(pool.map(reply, range(1, REPLIES + 1)))
+        votes: list[_Vote] = []
+        refused: dict[tuple[str, str], None] = {}
+        for number, (needs, spent) in enumerate(replies, 1):
+            self.counts["replies"] += 1
+            self.counts["replies that cannot be read"] += needs is None
+            self.spent += spent
+            for need in (needs or ())[:_MOST_NEEDS]:
+                try:
+                    votes.append(self._vote(number, need, shown, moment))
+                except _RefusedError as error:
+                    refused[f"{_in_words(need)} {error.hint}".strip(), str(error)] = None
+        return self._settled(votes, shown, moment, list(refused))
+
+    def _reply(self, messages: list[JsonObject], language: str, number: int) -> tuple[list[Any] | None, list[Usage]]:
+        """Return the needs of one reply, and what it cost; None where it cannot be read the second time either."""
+        spent: list[Usage] = []
+        request = Request(
+            model=self._model.name,
+            messages=tuple(messages),
+            schema_=SCHEMA,
+            parameters=dict(self._model.parameters),
+            vote=number,
+            purpose="builder",
+        )
+        for _ in range(2):
+            try:
+                answer = self._model.client.ask(request)
+            except ModelError as error:
+                if error.kind not in OF_THE_REPLY or error.kind == "too_long":
+                    raise
+                spent.append(error.usage)
+                problem, before = str(error), []
+            else:
+                spent.append(answer.usage)
+                needs = (answer.data or {}).get("needs")
+                if isinstance(needs, list):
+                    return needs, spent
+                problem, before = 'it has no list "needs"', [{"role": "assistant", "content": answer.text}]
+            again = prompt("propose_again", language).fill(problem=problem)
+            asked = (*messages, *before, {"role": "user", "content": again})
+            request = request.model_copy(update={"messages": asked})
+        return None, spent
+
+    # -- what the model is shown
+
+    def _shown(self, moment: Moment) -> _Shown:
+        session = moment.session
+        before = _named("B", session.events[: session.query_at][-_MOST_BEFORE:])
+        texts = {event.text: event for event in moment.earlier}
+        earlier = _named("E", [*texts.values()][-_MOST_EARLIER:])
+        listed = {key: value for key, value in moment.profile.items() if key != "uid"}
+        on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:_LONGEST]}" for key, value in listed.items()]
+        profile = _named("P", on_file[:_MOST_PROFILE])
+        fields, rows = self._attributes(moment)
+        data: JsonObject = {
+            "query": moment.query.text[:_LONGEST],
+            "at": moment.query.moment,
+            "kind": session.kind,
+            "town": moment.city,
+            "filters": [dict(event.where) for event in session.filters],
+            "before": [{"line": name, event.type: self._done(event)} for name, event in before.items()],
+            "earlier": [
+                {"line": name, "on": event.moment[:10], event.type: event.text[:_LONGEST]}
+                for name, event in earlier.items()
+            ],
+            "profile": [{"line": name, "on file": text} for name, text in profile.items()],
+            "choices": len(moment.of_kind),
+            "attributes": [{"line": name, **row} for name, row in _named("A", rows).items()],
+        }
+        personal = PersonalData()
+        personal.look(data, "log")
+        cleaned = personal.clean(data)
+        typed = {name: (event.text, (event.line,)) for name, event in (before | earlier).items()}
+        filed: dict[str, tuple[str, tuple[str, ...]]] = {name: (text, ()) for name, text in profile.items()}
+        return _Shown(cleaned if isinstance(cleaned, dict) else {}, typed | filed, fields)
+
+    def _done(self, event: Event) -> Json:
+        if not event.place:
+            return event.text[:_LONGEST] or dict(event.where)
+        row = self._places[event.place].row
+        return {key: value for key, value in row.items() if key not in ("id", "name", "lon", "lat")}
+
+    def _attributes(self, moment: Moment) -> tuple[dict[str, list[Condition]], list[JsonObject]]:
+        """Return the conditions that the catalogue has, by field, and a row for each field with the choices that fit."""
+        part = self._catalogue.part(moment.session.kind, moment.city)
+        choices = moment.of_kind
+        fields: dict[str, list[Condition]] = {}
+        figures: dict[str, list[float]] = {}
+        for place in part:
+            for condition in values_of(place):
+                fields.setdefault(condition.field, []).append(condition)
+            for name, figure in place.row.items():
+                if is_figure(figure) and name not in ("lon", "lat"):
+                    figures.setdefault(name, []).append(float(str(figure)))
+        fields = {name: [*dict.fromkeys(fields.get(name, ()))] for name in (*fields, *figures)}
+        for (name, _), bounds in bounds_of(choices).items():
+            fields.setdefault(name, []).extend(bounds)
+        for mode in dict.fromkeys(choice.mode for choice in choices if choice.mode):
+            fields.setdefault("mode", []).append(Condition("mode", "mode", mode))
+        rows: list[JsonObject] = []
+        for name in [*fields][:_MOST_FIELDS]:
+            kept = {each: sum(each.fits(choice.place, choice) for choice in choices) for each in fields[name]}
+            told = sorted(kept, key=lambda condition: (-kept[condition], str(condition.value)))[:_MOST_VALUES]
+            values = figures.get(name)
+            there = {} if values is None else {"there": [min(values), median(values), max(values)]}
+            habits = [moment.identifier.measured(condition, choices) for condition in told]
+            rows.append({"field": name, **there, "values": [*map(_counted, habits)]})
+        return fields, rows
+
+    # -- what can be used of a reply
+
+    def _vote(self, reply: int, need: Any, shown: _Shown, moment: Moment) -> _Vote:
+        """Return one proposal. Raises _RefusedError."""
+        if not isinstance(need, dict):
+            raise _RefusedError("it is no object")
+        condition = _condition(need, shown, moment)
+        part = self._catalogue.part(moment.session.kind, moment.city)
+        fitting = sum(condition.fits(place, moment.now) for place in part)
+        if condition.sort != "mode" and fitting in (0, len(part)):
+            raise _RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
+        listed = need.get("lines")
+        lines = [name for name in listed[:_MOST_LINES] if isinstance(name, str)] if isinstance(listed, list) else []
+        return _Vote(reply, condition, need.get("kind") == "hard", _string(need, "why"), tuple(lines))
+
+    def _settled(
+        self, votes: Sequence[_Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
+    ) -> Proposed:
+        """Return what comes of each proposal: the statistics decide what counts, and the log what is a draft."""
+        habits = [habit.condition for habit in moment.identified.habits]
+        ended = [out.condition for out in moment.identified.left_out if out.why == "ended"]
+        agreed: list[Condition] = []
+        drafts: list[ProposedNeed] = []
+        doubted: set[Condition] = set()
+        groups = _groups(votes)
+        for group in groups:
+            condition = _middle(group)
+            count = len({vote.reply for vote in group})
+            same = next((habit for habit in habits if alike(habit, condition)), None)
+            rivals = [habit for habit in habits if contradict(habit, condition)]
+            contradicted = bool(rivals) or any(contradict(_middle(other), condition) for other in groups)
+            if condition.field in moment.asked:
+                refused.append((condition.words("en"), "the query asks for it"))
+            elif same is not None:
+                agreed += [same] if count >= AGREED else []
+            elif any(alike(each, condition) for each in ended):
+                refused.append((condition.words("en"), "the user has ended it"))
+            elif (borne_out := self._borne_out(condition, group, shown, moment)) is None:
+                refused.append((condition.words("en"), "nothing before the query bears it out"))
+            else:
+                words, habit = borne_out
+                who = Evidence(text=f"{self._model.name}, {count} of {REPLIES} replies: {group[0].why}")
+                hard = 2 * sum(vote.hard for vote in group) > len(group)
+                kind: Literal["hard", "soft"] = "hard" if hard else "soft"
+                drafts.append(ProposedNeed(condition, kind, (who, *words), habit, contradicted))
+                doubted.update(rivals if count >= AGREED else ())
+        return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
+
+    def _borne_out(
+        self, condition: Condition, group: Sequence[_Vote], shown: _Shown, moment: Moment
+    ) -> tuple[list[Evidence], Habit | None] | None:
+        """Return the words and the choices before the query that bear a need out; None where there are neither.
+
+        Choices do where by themselves the offer does not explain them: those of the kind, else those of all kinds. Words do that the replies name, and that do not
+        speak to a model.
+        """
+        names = dict.fromkeys(name for vote in group for name in vote.lines)
+        named = [shown.texts[name] for name in names if name in shown.texts]
+        words = [
+            Evidence(text=text[:_LONGEST], at=at, relevance="weak")
+            for text, at in named
+            if text and not speaks_to_a_model(text)
+        ]
+        for choices in (moment.of_kind, moment.choices if condition.spans_kinds else ()):
+            habit = moment.identifier.measured(condition, choices)
+            if habit.count > 1 and habit.chance <= LIKELY and habit.share >= SHARE and not habit.ended:
+                return words, habit
+        if profile_of(moment.profile, condition):
+            words.append(Evidence(text="profile", relevance="strong"))
+        return (words, None) if words else None
+
+
+def _messages(shown: _Shown, moment: Moment) -> list[JsonObject]:
+    """Return what the model is told and shown: between fences with a digest of the data, which no text in them can know."""
+    lines = ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in shown.data.items())
+    text = f"{{\n{lines}\n}}"
+    fence = f"=== {digest(text, 12)} ==="
+    return [
+        {"role": "system", "content": prompt("propose", moment.language).fill(fence=fence)},
+        {"role": "user", "content": f"{fence}\n{text}\n{fence}"},
+    ]
+
+
+def _lines(value: Json) -> str:
+    """Return JSON data, with the members of a list on lines of their own."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
+
+
+def _named(letter: str, lines: Sequence[T]) -> dict[str, T]:
+    return {f"{letter}{number}": line for number, line in enumerate(lines, 1)}
+
+
+def _counted(habit: Habit) -> JsonObject:
+    """Return a condition as a model is shown it, with how many choices keep it."""
+    shown: JsonObject = {"op": _NAMES[habit.condition.sort], "value": habit.condition.value}
+    return {**shown, "chosen": habit.count, "expected": round(sum(habit.shares), 1)} if habit.kept else shown
+
+
+def _string(need: Mapping[str, Any], key: str) -> str:
+    """Return a text of a reply on one line; numbers and truth values as texts."""
+    value = need.get(key)
+    value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
+    text = value[:_LONGEST] if isinstance(value, str) else ""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _in_words(need: Any) -> str:
+    """Return a proposal as it stands in a reply, for the report."""
+    if not isinstance(need, dict):
+        return _string({"": str(need)}, "")[:60]
+    return " ".join(_string(need, key)[:60] for key in ("field", "op", "value"))
+
+
+def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condition:
+    """Return the condition that a proposal means.
+
+    Raises:
+        _RefusedError: the catalogue has no such field or value, or the value is no figure, time of day or distance.
+    """
+    name, text, sort = _string(need, "field"), _string(need, "value"), _OPS.get(_string(need, "op"))
+    if sort is None:
+        raise _RefusedError(f"op is none of {', '.join(_OPS)}")
+    if name not in shown.fields and sort != "within_m":
+        raise _RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
+    if sort in ("is", "has", "mode"):
+        # A list has members and a text has a value: which of the two is meant follows from the catalogue.
+        values = {_told(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
+        if text.casefold() not in values:
+            raise _RefusedError("the catalogue has no such value", did_you_mean(text, values))
+        return values[text.casefold()]
+    if sort in ("open_at", "open_then"):
+        if sort == "open_at" and not _CLOCK.fullmatch(text):
+            raise _RefusedError("the value is no time of day")
+        return Condition(name, sort, text if sort == "open_at" else None)
+    try:
+        figure = float(text)
+    except ValueError:
+        figure = math.nan
+    if not math.isfinite(figure):
+        raise _RefusedError("the value is no figure")
+    if sort == "within_m" and moment.now.point is None:
+        raise _RefusedError("the log does not say where the user was")
+    return Condition("distance" if sort == "within_m" else name, sort, figure)
+
+
+def _told(value: Json) -> str:
+    """Return a value as a model writes it."""
+    return (value if isinstance(value, str) else json.dumps(value)).casefold()
+
+
+# -- agreement
+
+
+def _groups(votes: Sequence[_Vote]) -> list[list[_Vote]]:
+    """Return the proposals of all replies, those that are alike together, in the order of the replies."""
+    groups: list[list[_Vote]] = []
+    for vote in votes:
+        group = next((group for group in groups if alike(group[0].condition, vote.condition)), None)
+        if group is None:
+            groups.append([vote])
+        else:
+            group.append(vote)
+    return groups
+
+
+def _middle(group: Sequence[_Vote]) -> Condition:
+    """Return the need of proposals that are alike; of figures and times of day the one in the middle."""
+    return sorted((vote.condition for vote in group), key=_rank)[(len(group) - 1) // 2]
+
+
+def _rank(condition: Condition) -> float:
+    """Return the value of a bound as a figure, of a time of day in minutes; 0 for what has no order."""
+    if condition.sort in ("least", "most", "within_m"):
+        return float(condition.value or 0)
+    if condition.sort == "open_at":
+        hours, minutes = str(condition.value).split(":")
+        return int(hours) * 60 + int(minutes)
+    return 0.0
+
+
+def alike(first: Condition, other: Condition) -> bool:
+    """Return whether two conditions are the same need: figures and times of day may differ a little."""
+    if (first.field, first.sort) != (other.field, other.sort):
+        return False
+    low, high = sorted((_rank(first), _rank(other)))
+    if first.sort == "open_at":
+        return high - low <= _ALIKE_MINUTES
+    return first.value == other.value or 0 < _ALIKE * high <= low
+
+
+def contradict(first: Condition, other: Condition) -> bool:
+    """Return whether two conditions on one field cannot both be meant: different values, other bounds, bounds with nothing between."""
+    if first.field != other.field or alike(first, other):
+        return False
+    if first.sort == other.sort:
+        return first.sort != "has"
+    bounds = {first.sort: _rank(first), other.sort: _rank(other)}
+    return bounds.keys() == {"least", "most"} and bounds["least"] > bounds["most"]
