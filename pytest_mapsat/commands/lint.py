@@ -170,7 +170,7 @@ def _mutants(path: Path, findings: Sequence[LintFinding], sandboxes: Sequence[Sa
         return Proof(())
     suite = _opened(path, sandboxes)
     cases = []
-    for entry in suite.readable():
+    for entry in suite.accepted():
         with suppress(SuiteError):
             suite.recordings(entry.id)  # what cannot be read is among the findings
             cases.append(suite.load(entry))

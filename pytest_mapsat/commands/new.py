@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
         ]
     )
     if personal.found:
-        tell(f"{len(personal.found)} places with personal data have aliases now")
+        tell(f"{_places(len(personal.found))} with personal data: the values have aliases now")
     for note in draft.notes:
         tell(note)
     return OK
@@ -83,9 +83,13 @@ def _refuse(personal: object, *, as_json: bool) -> int:
         for line in listed:
             tell(line)
     tell(
-        f"nothing is written: the log has personal data in {len(listed)} places; --redact puts an alias in the place of each"
+        f"nothing is written: the log has personal data in {_places(len(listed))}; --redact puts an alias in the place of each"
     )
     return FINDINGS
+
+
+def _places(count: int) -> str:
+    return f"{count} place{'s' * (count != 1)}"
 
 
 COMMANDS = {"new": Command("What the user did next becomes proposals, which mapsat review shows.", _arguments, _run)}

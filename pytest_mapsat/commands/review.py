@@ -267,7 +267,8 @@ def _logged(review: ProposalReview, proposal: Proposal) -> list[dict[str, str]]:
                 "reply": last,
                 "next": next((texts[0] for texts in following if texts), ""),
                 "outcome": label.outcome if label else "",
-                "why": answer.noun.why.get(proposal.name, "") or (label.why if label else ""),
+                "why": label.why if label else "",
+                "log": answer.noun.why.get(proposal.name, ""),
             }
         )
     return told
@@ -336,7 +337,8 @@ def _proposal_lines(review: ProposalReview, proposal: Proposal, number: int, tot
     for told in _logged(review, proposal):
         yield from _part(told["answer"], _cut(told["reply"]))
         yield from _part("the user", _cut(told["next"])) if told["next"] else ()
-        yield from _part("", f"{told['outcome']}: {_cut(told['why'])}") if told["outcome"] else ()
+        yield from _part("the log", _cut(told["log"])) if told["log"] else ()
+        yield from _part("the check", f"{told['outcome']}: {_cut(told['why'])}") if told["outcome"] else ()
     if isinstance(part, Requirement):
         for evidence in part.evidence:
             yield from _part("evidence", f"{', '.join(evidence.at)}: {_cut(evidence.text)}")

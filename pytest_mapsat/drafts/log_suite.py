@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -175,23 +176,13 @@ def build_from_logs(
         maker = CaseMaker(log, each, model)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}
-        for user in log.users():
-            restored = maker.restore(user)
-            report.restored(restored)
-            for case in maker.cases(restored):
-                if isinstance(case, str):
-                    report.left_out[f"sessions: {case}"] += 1
-                    continue
-                report.made(case)
-                line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
-                written.append((case.case.id, spill.tell(), len(line)))
-                spill.write(line)
-                if user.profile:
-                    profiles[user.uid] = user.profile
-                if len(written) == cases:
-                    break
-            if len(written) == cases:
-                break
+        for uid, profile, case in islice(_cases(maker, log, report), cases):
+            report.made(case)
+            line = json.dumps(case_json(case.case), ensure_ascii=False, allow_nan=False).encode() + b"\n"
+            written.append((case.case.id, spill.tell(), len(line)))
+            spill.write(line)
+            if profile:
+                profiles[uid] = profile
         if maker.proposer is not None:
             report.proposals += maker.proposer.counts
             report.spent = total_usage(maker.proposer.spent)
@@ -211,6 +202,18 @@ def build_from_logs(
         report.odd = dict(sorted(log.told.counts.items()))
         report.odd_lines = [str(problem) for problems in log.told.examples.values() for problem in problems]
     return report
+
+
+def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str, JsonObject, MadeCase]]:
+    """Give the cases of all users, each with the id of its user and the profile; sessions that are none go into the report."""
+    for user in log.users():
+        restored = maker.restore(user)
+        report.restored(restored)
+        for case in maker.cases(restored):
+            if isinstance(case, str):
+                report.left_out[f"sessions: {case}"] += 1
+            else:
+                yield user.uid, user.profile, case
 
 
 def _write_cases(path: Path, spill: IO[bytes], spots: Iterable[tuple[str, int, int]]) -> None:

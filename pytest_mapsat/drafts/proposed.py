@@ -172,7 +172,11 @@ class _Shown(NamedTuple):
 
 
 class _RefusedError(Exception):
-    """A proposal is of no use; the message says why."""
+    """A proposal is of no use; the message says why. ``hint``: what may have been meant."""
+
+    def __init__(self, why: str, hint: str = "") -> None:
+        super().__init__(why)
+        self.hint = hint
 
 
 class Proposer:
@@ -215,7 +219,7 @@ class Proposer:
                 try:
                     votes.append(self._vote(number, need, shown, moment))
                 except _RefusedError as error:
-                    refused[_in_words(need), str(error)] = None
+                    refused[f"{_in_words(need)} {error.hint}".strip(), str(error)] = None
         return self._settled(votes, shown, moment, list(refused))
 
     def _reply(self, messages: list[JsonObject], language: str, number: int) -> tuple[list[Any] | None, list[Usage]]:
@@ -299,20 +303,19 @@ class Proposer:
             for name, figure in place.row.items():
                 if is_figure(figure) and name not in ("lon", "lat"):
                     figures.setdefault(name, []).append(float(str(figure)))
-        fields = {name: [*dict.fromkeys(conditions)] for name, conditions in fields.items()} | {
-            name: [] for name in figures
-        }
+        fields = {name: [*dict.fromkeys(fields.get(name, ()))] for name in (*fields, *figures)}
         for (name, _), bounds in bounds_of(choices).items():
             fields.setdefault(name, []).extend(bounds)
         for mode in dict.fromkeys(choice.mode for choice in choices if choice.mode):
             fields.setdefault("mode", []).append(Condition("mode", "mode", mode))
         rows: list[JsonObject] = []
         for name in [*fields][:_MOST_FIELDS]:
-            habits = [moment.identifier.measured(condition, choices) for condition in fields[name]]
-            habits.sort(key=lambda habit: (-habit.count, str(habit.condition.value)))
+            kept = {each: sum(each.fits(choice.place, choice) for choice in choices) for each in fields[name]}
+            told = sorted(kept, key=lambda condition: (-kept[condition], str(condition.value)))[:_MOST_VALUES]
             values = figures.get(name)
             there = {} if values is None else {"there": [min(values), median(values), max(values)]}
-            rows.append({"field": name, **there, "values": [_counted(habit) for habit in habits[:_MOST_VALUES]]})
+            habits = [moment.identifier.measured(condition, choices) for condition in told]
+            rows.append({"field": name, **there, "values": [*map(_counted, habits)]})
         return fields, rows
 
     # -- what can be used of a reply
@@ -328,8 +331,7 @@ class Proposer:
             raise _RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
         listed = need.get("lines")
         lines = [name for name in listed[:_MOST_LINES] if isinstance(name, str)] if isinstance(listed, list) else []
-        why = " ".join(_string(need, "why").split())
-        return _Vote(reply, condition, need.get("kind") == "hard", why, tuple(lines))
+        return _Vote(reply, condition, need.get("kind") == "hard", _string(need, "why"), tuple(lines))
 
     def _settled(
         self, votes: Sequence[_Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
@@ -417,16 +419,17 @@ def _counted(habit: Habit) -> JsonObject:
 
 
 def _string(need: Mapping[str, Any], key: str) -> str:
-    """Return a text of a reply; numbers and truth values as texts."""
+    """Return a text of a reply on one line; numbers and truth values as texts."""
     value = need.get(key)
     value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
-    return value.strip()[:_LONGEST] if isinstance(value, str) else ""
+    text = value[:_LONGEST] if isinstance(value, str) else ""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _in_words(need: Any) -> str:
     """Return a proposal as it stands in a reply, for the report."""
     if not isinstance(need, dict):
-        return str(need)[:60]
+        return _string({"": str(need)}, "")[:60]
     return " ".join(_string(need, key)[:60] for key in ("field", "op", "value"))
 
 
@@ -440,23 +443,25 @@ def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condit
     if sort is None:
         raise _RefusedError(f"op is none of {', '.join(_OPS)}")
     if name not in shown.fields and sort != "within_m":
-        raise _RefusedError(f"the catalogue has no such field {did_you_mean(name, shown.fields)}".strip())
+        raise _RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
     if sort in ("is", "has", "mode"):
         # A list has members and a text has a value: which of the two is meant follows from the catalogue.
         values = {_told(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
         if text.casefold() not in values:
-            raise _RefusedError(f"the catalogue has no such value {did_you_mean(text, values)}".strip())
+            raise _RefusedError("the catalogue has no such value", did_you_mean(text, values))
         return values[text.casefold()]
     if sort in ("open_at", "open_then"):
         if sort == "open_at" and not _CLOCK.fullmatch(text):
-            raise _RefusedError(f"{text!r} is no time of day")
+            raise _RefusedError("the value is no time of day")
         return Condition(name, sort, text if sort == "open_at" else None)
     try:
         figure = float(text)
     except ValueError:
         figure = math.nan
-    if not math.isfinite(figure) or (sort == "within_m" and moment.now.point is None):
-        raise _RefusedError(f"{text!r} is no figure, or the place of the query is not on record")
+    if not math.isfinite(figure):
+        raise _RefusedError("the value is no figure")
+    if sort == "within_m" and moment.now.point is None:
+        raise _RefusedError("the log does not say where the user was")
     return Condition("distance" if sort == "within_m" else name, sort, figure)
 
 

@@ -85,7 +85,8 @@ def _is_dialogue(line: str) -> bool:
 def personal_data_of(log: Log) -> PersonalData:
     """Return what is personal in a conversation, each with the most telling of its places."""
     personal = PersonalData()
-    for place, value in log.sources:
+    around = [(f"{log.place}, tools", dict(log.tools)), (log.place, log.around), (f"{log.place}, id", log.id)]
+    for place, value in (*log.sources, *around):
         personal.look(value, place)
     for place, value in log.parts():
         personal.look(value, place, again=not log.sources)

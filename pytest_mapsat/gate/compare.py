@@ -28,11 +28,12 @@ from pytest_mapsat.model import (
     Unlike,
     UsageError,
     did_you_mean,
+    listed,
 )
 
 from .likeness import Side, likeness, told
 from .pairs import Column, Pair, Table, blocks_of, changed_cases, pair_up
-from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated, listed
+from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated
 
 #: A false alarm in so many comparisons of one agent with itself, at most.
 ALARMS = 0.05
@@ -434,7 +435,7 @@ def _held_sampled(table: Table, drops: Sequence[Drop]) -> Iterator[RuleResult]:
     columns = [table.column(drop.metric, drop.domain) for drop in drops]
     ends = [(column, values) for column in columns for values in (column.least, column.most)]
     level = joint_level([column.aligned([value - mean(values) for value in values]) for column, values in ends])
-    probabilities = sign_flip([column.aligned(column.most) for column in columns], tail="down")
+    probabilities = sign_flip([column.aligned(column.most) for column in columns])
     intervals = table.intervals(columns, level=level)
     yield from map(_sampled, drops, columns, intervals, probabilities)
 

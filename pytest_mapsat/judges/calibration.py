@@ -14,16 +14,11 @@ from pathlib import Path
 from typing import Literal
 
 from pytest_mapsat.formats import read_calibration, signed
-from pytest_mapsat.model import (
-    Calibration,
-    ErrorRate,
-    Judging,
-    Misread,
-    ReplySize,
-)
+from pytest_mapsat.metrics import wilson_interval
+from pytest_mapsat.model import Calibration, ErrorRate, Judging, Misread, ReplySize
 
-#: One-sided 90 % quantile of the normal distribution.
-_Z90 = 1.2815515655446004
+#: The level of an interval whose lower end nine of ten true shares lie above.
+_LEVEL = 0.8
 #: How much a rate of errors differs between sets of answers: so many standard deviations above the mean hold 19 of 20.
 _Z95 = 1.6448536269514722
 
@@ -52,22 +47,14 @@ def cell_of(family: str, *, absent: bool, size: ReplySize) -> str:
     return f"{family}, {'absent' if absent else 'said'}, {_SIZES[step]}"
 
 
-def lower_bound(successes: int, trials: int, z: float = _Z90) -> float:
-    """Return the lower end of Wilson's interval (Wilson 1927), one-sided at 90 % by default; 0 without trials."""
-    if not trials:
-        return 0.0
-    share, square = successes / trials, z * z
-    spread = z * math.sqrt(share * (1 - share) / trials + square / (4 * trials * trials))
-    return (share + square / (2 * trials) - spread) / (1 + square / trials)
-
-
 def suspicion(cell: str, calibration: Calibration) -> str:
     """Return why a failure of a cell does not stand, in words; empty where it does."""
     true, false = calibration.cells.get(cell, (0, 0))
     seen = true + false
     if seen < calibration.least:
         return f"it looks failed, but only {seen} failures of this kind have been checked, and {calibration.least} are needed"
-    if lower_bound(true, seen) < calibration.bound:
+    interval = wilson_interval(true / seen, seen, level=_LEVEL) if seen else None
+    if interval is None or interval[0] < calibration.bound:
         return f"it looks failed, but {false} of {seen} failures of this kind were wrong"
     return ""
 

@@ -167,8 +167,8 @@ def units(values: Sequence[float | None], clusters: Sequence[str]) -> list[float
     return [some[0] if len(some) == 1 else math.fsum(some) for some in sums.values()]
 
 
-def joint_level(columns: Sequence[Sequence[float]], *, level: float = LEVEL, resamples: int = RESAMPLES) -> float:
-    """Return the level that each of several intervals needs for all of them together to hold at ``level``.
+def joint_level(columns: Sequence[Sequence[float]]) -> float:
+    """Return the level that each of several intervals needs for all of them together to hold at ``LEVEL``.
 
     A column holds distances from the mean. In every resample the farthest rank among all columns is taken; the level is the quantile of these (the
     max-statistic, on ranks: Beran 1988, "Balanced simultaneous confidence sets", JASA 83). Columns that go together, as AR and SES do, cost hardly
@@ -176,23 +176,23 @@ def joint_level(columns: Sequence[Sequence[float]], *, level: float = LEVEL, res
     """
     different = list(dict.fromkeys(tuple(column) for column in columns if min(column) != max(column)))
     if len(different) <= 1:
-        return level
+        return LEVEL
     import numpy as np  # noqa: PLC0415 - lazily, as everywhere
 
-    sums, _, _ = draw(different, resamples)
+    sums, _, _ = draw(different)
     farthest = np.zeros(len(sums))
     for place in range(len(different)):
         ranks = np.empty(len(sums))
         ranks[np.argsort(sums[:, place], kind="stable")] = np.arange(len(sums))
         np.maximum(farthest, np.abs((2 * ranks + 1) / len(sums) - 1), out=farthest)
-    return max(level, float(np.quantile(farthest, level)))
+    return max(LEVEL, float(np.quantile(farthest, LEVEL)))
 
 
-def sign_flip(columns: Sequence[Sequence[float]], *, tail: Tail = "both", resamples: int = RESAMPLES) -> list[float]:
-    """Return for each column how probable a mean at least as far from 0 is where both runs are of one agent; 1 where nothing differs.
+def sign_flip(columns: Sequence[Sequence[float]]) -> list[float]:
+    """Return for each column how probable a mean at least as far below 0 is where both runs are of one agent; 1 where nothing differs.
 
     Which run a difference is counted from is then mere chance, so its sign is flipped: in every way for up to 13 units that differ, else in 10,000
-    ways. That is exact at any size and for any distribution (Fisher 1935); for differences of -1, 0 and 1 it is McNemar's exact test. Several
+    ways. That is exact at any size and for any distribution (Fisher 1935); for differences of -1, 0 and 1 it is McNemar's exact test, one-sided. Several
     columns are corrected for by the step-down max-statistic (Westfall and Young 1993), which keeps the probability of any false alarm.
     """
     import numpy as np  # noqa: PLC0415
@@ -207,9 +207,9 @@ def sign_flip(columns: Sequence[Sequence[float]], *, tail: Tail = "both", resamp
     # Whole numbers, which add exactly: ties must stay ties.
     table = np.rint(table / greatest * 2.0**30)
     root = np.sqrt((table * table).sum(axis=0))
-    observed = _statistic(table.sum(axis=0)[None, :] / root, tail)[0]
-    flips, exact = _signs(len(table), resamples)
-    farthest = _statistic(flips @ table / root, tail)
+    observed = -table.sum(axis=0) / root
+    flips, exact = _signs(len(table))
+    farthest = -(flips @ table) / root
     order = np.argsort(observed, kind="stable")
     np.maximum.accumulate(farthest[:, order], axis=1, out=farthest)
     counts = (farthest >= observed[order] - _ROUNDING).sum(axis=0)
@@ -221,21 +221,15 @@ def sign_flip(columns: Sequence[Sequence[float]], *, tail: Tail = "both", resamp
     return probabilities
 
 
-def _statistic(values: np.ndarray, tail: Tail) -> np.ndarray:
-    import numpy as np  # noqa: PLC0415
-
-    return -values if tail == "down" else np.abs(values)
-
-
-def _signs(size: int, resamples: int) -> tuple[np.ndarray, bool]:
-    """Return rows of signs: all that there are, or as many as are asked for; and whether they are all."""
+def _signs(size: int) -> tuple[np.ndarray, bool]:
+    """Return rows of signs: all that there are, or as many as a bootstrap draws; and whether they are all."""
     import numpy as np  # noqa: PLC0415
 
     if size <= _EXACT_FLIPS:
         ways = np.arange(2**size)[:, None] >> np.arange(size) & 1
         return 1.0 - 2.0 * ways, True
     generator = np.random.RandomState(_FLIP_SEED)
-    return 1.0 - 2.0 * generator.randint(0, 2, size=(resamples, size), dtype=np.int8), False
+    return 1.0 - 2.0 * generator.randint(0, 2, size=(RESAMPLES, size), dtype=np.int8), False
 
 
 class Spread(NamedTuple):

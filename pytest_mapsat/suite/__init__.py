@@ -36,7 +36,6 @@ from .writing import new_folder as new_folder
 from .writing import to_yaml as to_yaml
 from .writing import tools_of as tools_of
 from .writing import write_bytes as write_bytes
-from .writing import write_case as write_case
 from .writing import write_cases as write_cases
 from .writing import write_manifest as write_manifest
 from .writing import write_recordings as write_recordings

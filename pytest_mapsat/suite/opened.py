@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -235,10 +235,6 @@ class Suite:
         """
         earlier = [self.dated(entry).visible.interactions for entry in self.earlier(case)]
         return (*earlier, case.visible.interactions)
-
-    def interactions_before(self, case: Case) -> History:
-        """Return the same as ``histories_before``, joined."""
-        return tuple(chain.from_iterable(self.histories_before(case)))
 
     @cached_property
     def sequences(self) -> Mapping[str, tuple[CaseEntry, ...]]:

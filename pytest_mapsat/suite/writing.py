@@ -58,11 +58,6 @@ def write_manifest(path: Path, manifest: SuiteManifest) -> None:
     write_bytes(path, to_yaml(manifest.to_json()))
 
 
-def write_case(path: Path, case: Case) -> None:
-    """Write one case as YAML."""
-    write_bytes(path, to_yaml(case_json(case)))
-
-
 def case_json(case: Case) -> JsonObject:
     """Return a case as JSON data with its header first, defaults in the header included."""
     data = case.to_json()

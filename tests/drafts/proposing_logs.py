@@ -26,12 +26,14 @@ CHINESE = ("zh", ["我妈妈最近怕吵，人多吵闹的地方她待不住", "
 INJECTED = ("en", [ORDERS], "a cafe for a chat with an old friend")
 
 
-def write_logs(folder: Path, language: str, said: Sequence[str], query: str, last: int = 6) -> Path:
-    """Write the log of one user, who takes the place ``last`` after the query; return the folder."""
+def write_logs(
+    folder: Path, language: str, said: Sequence[str], query: str, taken: Sequence[int] = (*TAKEN, 6)
+) -> Path:
+    """Write the log of one user, who takes some places by their numbers, the last one after the query; return the folder."""
     folder.mkdir(parents=True)
     places = _places(language)
     rows = {"places": places, "users": [{"uid": "u-1", "since": "2024", "plan": "free"}]}
-    rows["events"] = list(_events(places, said, query, last))
+    rows["events"] = list(_events(places, said, query, taken))
     for name, listed in rows.items():
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in listed)
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
@@ -61,14 +63,14 @@ def _places(language: str) -> list[dict]:
     ]
 
 
-def _events(places: Sequence[dict], said: Sequence[str], query: str, last: int) -> Iterator[dict]:
+def _events(places: Sequence[dict], said: Sequence[str], query: str, taken: Sequence[int]) -> Iterator[dict]:
     kind = places[0]["kind"]
     common = {"user": "u-1", "lon": 10.0, "lat": 50.0, "city": places[0]["city"]}
     ask = f"附近的{kind}" if kind == _ZH[0] else f"a {kind} near me"
-    sessions = [(f"2026-02-{day:02}", ask, place) for day, place in enumerate(TAKEN, 1)]
+    sessions = [(f"2026-02-{day:02}", ask, place) for day, place in enumerate(taken[:-1], 1)]
     for at, text in enumerate(said):
         yield {"at": f"2026-03-{10 + at:02}T12:00:00+08:00", "type": "say", "text": text, **common}
-    for day, words, place in (*sessions, ("2026-03-20", query, last)):
+    for day, words, place in (*sessions, ("2026-03-20", query, taken[-1])):
         search = {"type": "search", "query": words, "shown": [place["id"] for place in places]}
         yield {"at": f"{day}T15:00:00+08:00", **search, **common}
         yield {"at": f"{day}T15:09:00+08:00", "type": "order", "place": f"p{place}", **common}

@@ -1,4 +1,4 @@
-"""What the user did next becomes proposals: forty conversations, half of them Chinese, each with what is true of it."""
+"""What the user did next becomes proposals: sixty conversations, half of them Chinese, each with what is true of it."""
 
 import json
 from pathlib import Path
@@ -74,6 +74,10 @@ def test_evidence_is_quoted_with_its_place_and_labels_follow():
     assert requirement.text == "Everything that is recommended has petsAllowed: true"
     assert (proposals.refused, proposals.accepted) == (("Lakeview Lodge",), ("Pine Cabin",))
     assert (proposals.logged, proposals.agreed) == ({requirement.id: "failed"}, {requirement.id: "passed"})
+    assert proposals.why[requirement.id].startswith(
+        'chat.json:4: "They just told me on the phone they don\'t take dogs."'
+    )
+    assert proposals.why[requirement.id].endswith("petsAllowed of Lakeview Lodge: False; Pine Cabin: True")
 
 
 def test_what_nobody_could_have_known_is_an_answer_in_the_users_own_words():
@@ -98,6 +102,10 @@ def test_what_must_not_be_in_a_list_is_forbidden():
 def test_where_nothing_tells_the_fields_apart_a_note_says_so():
     proposals = proposed(BY_ID["dont-like"])
     assert "differ in kind, pool, and nothing tells which of them decided" in proposals.notes[0]
+    assert {answer.say for answer in proposals.answers} == {
+        'Everything that is recommended has kind: "castle"',
+        "Everything that is recommended has pool: false",
+    }
 
 
 def test_a_reply_that_the_user_took_proposes_nothing():
@@ -107,6 +115,17 @@ def test_a_reply_that_the_user_took_proposes_nothing():
     assert not proposals.requirements
     assert not proposals.answers
     assert "nothing tells that the user refused Cafe Miramar" in proposals.notes[0]
+
+
+def test_words_that_contradict_a_record_ask_for_nothing_else():
+    record = {"id": "w1", "name": "Buzz Cafe", "wifi": True, "smoking": True}
+    call = {"tool": "search_places", "arguments": {}, "result": {"results": [record]}}
+    lines = [{"role": "user", "text": "A cafe?"}, {"role": "agent", "text": "I recommend Buzz Cafe.", "calls": [call]}]
+    for words, paths in (("There is no wifi there.", set()), ("They smoke there, I can't breathe.", {"smoking"})):
+        proposals = proposed(
+            BY_ID["stairs"], lines=[*lines, {"role": "user", "text": words}], accepted_at=None, reply_at=1
+        )
+        assert {phrase for answer in proposals.answers for phrase in answer.asked} & {"wifi", "smoking"} == paths
 
 
 def test_a_reply_without_a_thing_proposes_nothing():

@@ -43,7 +43,7 @@ def _whole(need: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Built:
-    """What was built: the hidden requirements of the only case by id, and the report."""
+    """What was built: the hidden requirements by id, and the report."""
 
     hidden: dict[str, dict[str, Any]]
     report: LogReport
@@ -61,13 +61,13 @@ class Built:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Any:
-    def build(*replies: Any, session: tuple[Any, ...] = ENGLISH, last: int = 6) -> Built:
+    def build(*replies: Any, session: tuple[Any, ...] = ENGLISH) -> Built:
         number = len([*tmp_path.iterdir()])
-        logs, suite = write_logs(tmp_path / f"logs-{number}", *session, last=last), tmp_path / f"suite-{number}"
+        logs, suite = write_logs(tmp_path / f"logs-{number}", *session), tmp_path / f"suite-{number}"
         model = Model(replies) if replies else None
         report = build_from_logs(logs, suite, model=model and ProposingModel(model, "openai/m"))
-        case = json.loads((suite / "cases.jsonl").read_text())
-        parts = case["truth"]["requirements"]
+        cases = [json.loads(line) for line in (suite / "cases.jsonl").read_text().splitlines()]
+        parts = [part for case in cases for part in case["truth"]["requirements"]]
         hidden = {part["id"]: part for part in parts if part["kind"] != "asked"}
         return Built(hidden, report, suite, model.requests if model else [])
 
@@ -105,13 +105,16 @@ def test_a_proposal_of_one_reply_is_a_draft_with_its_count(built: Any) -> None:
 @pytest.mark.parametrize(
     ("need", "why"),
     [
-        ({"field": "stepfree", "op": "is", "value": True}, "the catalogue has no such field did you mean 'step_free'?"),
-        ({**GARDEN, "value": "gardens"}, "the catalogue has no such value did you mean 'garden'?"),
+        (
+            {"field": "stepfree", "op": "is", "value": True},
+            "stepfree is true did you mean 'step_free'?: the catalogue has no such field",
+        ),
+        ({**GARDEN, "value": "gardens"}, "did you mean 'garden'?: the catalogue has no such value"),
         ({**GARDEN, "op": "like"}, "op is none of is, has"),
-        ({"field": "price", "op": "at_most", "value": "cheap"}, "'cheap' is no figure"),
+        ({"field": "price", "op": "at_most", "value": "cheap"}, "the value is no figure"),
         ({"field": "price", "op": "at_most", "value": "3"}, "no place of the kind fits it"),
         ({"field": "price", "op": "at_most", "value": 1e9}, "every place of the kind fits it"),
-        ({"field": "hours", "op": "open_at", "value": "late"}, "'late' is no time of day"),
+        ({"field": "hours", "op": "open_at", "value": "late"}, "the value is no time of day"),
         ({"field": "quiet", "op": "is", "value": "true", "lines": ["A2", "E99"]}, "nothing before the query bears it"),
         ({"field": "style", "op": "is", "value": "plain", "lines": ["B1"]}, "nothing before the query bears it out"),
         ("the cafe", "it is no object"),
@@ -154,8 +157,17 @@ def test_a_text_that_gives_orders_to_a_model_bears_nothing_out(built: Any) -> No
 
 
 def test_a_model_is_told_nothing_of_later_records(built: Any) -> None:
-    asked = [built([], [], [], last=last).requests[0].messages for last in (6, 3)]
+    asked = [built([], [], [], session=(*ENGLISH, (*TAKEN, last))).requests[0].messages for last in (6, 3)]
     assert asked[0] == asked[1]
+
+
+def test_where_the_statistics_show_nothing_a_model_is_asked_about_the_latest_query(built: Any) -> None:
+    everything = tuple(range(16))
+    result = built([PAPERS], [PAPERS], [], session=(*ENGLISH, everything))
+    assert (result.hidden.keys(), result.drafts) == ({"features-newspapers"}, {"features-newspapers"})
+    assert built([], [], [], session=(*ENGLISH, everything)).report.left_out == {
+        "sessions: nothing hidden is shown by what came before": 1
+    }
 
 
 def test_personal_data_reaches_no_model(built: Any) -> None:

@@ -13,7 +13,7 @@ from judging import SEARCH, case_of, dialogue, found_places
 from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_calibration, signed
 from pytest_mapsat.judges import calibrate, colour, make_judge
-from pytest_mapsat.judges.calibration import calibration_of, cell_of, lower_bound, shipped, suspicion
+from pytest_mapsat.judges.calibration import calibration_of, cell_of, shipped, suspicion
 from pytest_mapsat.metrics import summarise
 from pytest_mapsat.model import Calibration, Judging, Label, Misread, Scorecard, SuiteError, Trajectory
 
@@ -96,14 +96,6 @@ def test_a_suite_s_own_cell_counts_from_20_failures_on():
 @pytest.mark.parametrize(("true", "false", "stands"), [(19, 0, False), (20, 0, True), (40, 9, False), (93, 14, True)])
 def test_a_failure_stands_from_20_of_its_kind_and_a_lower_bound_of_80_percent_on(true, false, stands):
     assert (suspicion("words, said, small", table_with("words, said, small", true, false)) == "") is stands
-
-
-@pytest.mark.parametrize(("successes", "trials"), [(1, 1), (19, 24), (104, 140), (0, 5), (196, 202)])
-def test_the_lower_bound_is_wilson_s(successes, trials):
-    from scipy.stats import binomtest
-
-    interval = binomtest(successes, trials).proportion_ci(confidence_level=0.8, method="wilson")
-    assert lower_bound(successes, trials) == pytest.approx(interval.low)
 
 
 def test_cells_grow_with_what_a_reply_says():

@@ -46,13 +46,13 @@ def three(tmp_path_factory):
 def test_before_a_task_stands_what_passed_before_it_and_before_the_earlier_ones_task_by_task(three):
     dates = [[step.date for step in history] for history in three.histories_before(case(three, "third"))]
     assert dates == [["2026-05-01"], [], ["2026-05-05", "2026-05-06T09:00:00"]]
-    assert [step.behavior[0].content for step in three.interactions_before(case(three, "second"))] == [
-        "first 2026-05-01"
-    ]
+    first, own = three.histories_before(case(three, "second"))
+    assert ([step.behavior[0].content for step in first], own) == (["first 2026-05-01"], ())
 
 
 def test_a_case_without_a_group_has_what_it_says_itself_before_it(three):
-    assert [step.dialogue[0].content for step in three.interactions_before(case(three, "alone"))] == ["Hello."]
+    (history,) = three.histories_before(case(three, "alone"))
+    assert [step.dialogue[0].content for step in history] == ["Hello."]
 
 
 def test_the_tasks_before_a_task_are_those_of_its_own_user(three):

@@ -15,8 +15,8 @@ from pytest_mapsat.model import Case, Recording, SuiteManifest, Tool, UsageError
 from pytest_mapsat.suite import (
     new_folder,
     open_suite,
+    to_yaml,
     write_bytes,
-    write_case,
     write_cases,
     write_manifest,
     write_recordings,
@@ -67,7 +67,7 @@ def test_a_suite_that_is_written_reads_back_the_same(tmp_path):
     write_manifest(tmp_path / "suite.yaml", manifest)
     write_tool(tmp_path / "tools" / "find.yaml", tool())
     write_cases(tmp_path / "cases.jsonl", cases[:1])
-    write_case(tmp_path / "b.yaml", cases[1])
+    write_bytes(tmp_path / "b.yaml", to_yaml(cases[1].to_json()))
     write_recordings(tmp_path / "recordings" / "r.jsonl", RECORDINGS)
 
     suite = open_suite(tmp_path)

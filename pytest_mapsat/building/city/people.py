@@ -217,12 +217,11 @@ class _Sessions:
                 other.where and meets(row, other.where) for other in avoided
             )
 
-        for metres in (3000, 20_000):
-            rows = self._world.near(*spot, habit.sort, metres=metres)
-            shown = rows[:_SHOWN]
-            fitting = [row for row in shown if fits(row)]
-            if fitting:
-                return shown, self._draws.choice(fitting), spot
+        rows = self._world.near(*spot, habit.sort)
+        shown = rows[:_SHOWN]
+        fitting = [row for row in shown if fits(row)]
+        if fitting:
+            return shown, self._draws.choice(fitting), spot
         fitting = [row for row in rows if fits(row)]
         if not fitting:
             wanted = [dict(other.where) for other in followed]
@@ -232,7 +231,7 @@ class _Sessions:
             )
         chosen = fitting[0]
         spot = self._spot(chosen["lon"], chosen["lat"], 100)
-        shown = self._world.near(*spot, habit.sort, metres=3000)[:_SHOWN]
+        shown = self._world.near(*spot, habit.sort)[:_SHOWN]
         return shown, chosen, spot
 
     def _looks(

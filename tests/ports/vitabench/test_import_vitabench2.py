@@ -102,7 +102,7 @@ def test_interactions_of_either_form_stand_before_their_task_and_odd_ones_are_to
     ]
     assert third == ()
     assert report.not_carried["interactions"] == 3
-    assert played.suite.interactions_before(played.cases["U-1-03"]) == (*first, *second)
+    assert played.suite.histories_before(played.cases["U-1-03"]) == (first, second, third)
 
 
 def test_preferences_and_their_drift_are_truth_and_groups(played):
