@@ -34,6 +34,7 @@ from pytest_mapsat.model import (
     Structured,
     Usage,
     json_size,
+    listed,
     shown,
 )
 from pytest_mapsat.reply import Reply, Unavailable
@@ -476,6 +477,4 @@ def _quoted(form: Form, reply_text: str) -> tuple[Form, str]:
         for name in ("recommended", "turned_down", "figures")
     }
     few = f"{len(invented)} entries quote" if len(invented) > 1 else "1 entry quotes"
-    more = f" and {len(invented) - _NAMED} more" if len(invented) > _NAMED else ""
-    named = ", ".join(invented[:_NAMED]) + more
-    return form.model_copy(update=kept), f"form: {few} what the reply does not say: {named}"
+    return form.model_copy(update=kept), f"form: {few} what the reply does not say: {listed(invented, _NAMED)}"

@@ -124,11 +124,11 @@ def print_run(run: Run, *, as_json: bool, saved: Path | None = None) -> int:
 def status_of(run: Run) -> int:
     """Return the exit status that a run means, and name the cases that failed, as pytest would have."""
     from pytest_mapsat.metrics import case_rows
+    from pytest_mapsat.model import listed
 
     failed = [row.id for row in case_rows(run.cases, run.manifest.options.pass_rule) if row.outcome == "failed"]
     if failed:
-        more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
-        tell(f"{len(failed)} case{'s' * (len(failed) != 1)} failed: {', '.join(failed[:_NAMED])}{more}")
+        tell(f"{len(failed)} case{'s' * (len(failed) != 1)} failed: {listed(failed, _NAMED)}")
     return OK if run.gate.outcome == "passed" and not failed else FINDINGS
 
 

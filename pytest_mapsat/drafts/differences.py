@@ -93,24 +93,30 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
 def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> tuple[list[Support], str]:
     """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
     names = ", ".join(thing.name for thing in refusal.things)
-    said = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
+    words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
     ranks = [support.field.named_in(refusal.words, talk.descriptions) for support in supports]
     best = max(ranks, default=0)
     if best:
         least = min(best, 2)
         return [support for support, rank in zip(supports, ranks, strict=True) if rank >= least], ""
     if any_spoken(refusal.words, listed("manner")):
-        return [], f"{said}: this concerns the manner of the reply and no field of {names}: nothing is proposed of it"
+        return [], f"{words}: this concerns the manner of the reply and no field of {names}: nothing is proposed of it"
     if not supports or not talk.accepted:
-        return [], f"{said}: no field of {names} that differs or is named tells why it was refused: nothing is proposed"
+        return (
+            [],
+            f"{words}: no field of {names} that differs or is named tells why it was refused: nothing is proposed",
+        )
     fields = ", ".join(dict.fromkeys(support.field.path for support in supports))
     taken = ", ".join(thing.name for thing in talk.accepted)
     if proven := [support for support in supports if support.evidence]:
         if len(proven) < len(supports):
             kept = ", ".join(dict.fromkeys(support.field.path for support in proven))
-            return proven, f"{names} and {taken} differ in {fields}; only {kept} has evidence before the reply ({said})"
-        return proven, f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({said})"
-    return list(supports), f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({said})"
+            return (
+                proven,
+                f"{names} and {taken} differ in {fields}; only {kept} has evidence before the reply ({words})",
+            )
+        return proven, f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({words})"
+    return list(supports), f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({words})"
 
 
 def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
@@ -210,7 +216,7 @@ def _name(condition: Field, number: int) -> str:
 def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
     """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
-    say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
+    say = " ".join(spoken_of) or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
     phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
     own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
@@ -320,9 +326,9 @@ class _Talk:
         for index, following in zip(indexes, [*indexes[1:], len(self._lines)], strict=True):
             if index == end or (end is None and index != start):
                 break
-            said = [line for line in self._lines[index + 1 : following] if line.role == "user" and line.text.strip()]
-            place = said[0].place if said else self._lines[index].place
-            words = " ".join(line.text.strip() for line in said)
+            spoken = [line for line in self._lines[index + 1 : following] if line.role == "user" and line.text.strip()]
+            place = spoken[0].place if spoken else self._lines[index].place
+            words = " ".join(line.text.strip() for line in spoken)
             things = self._recommended(index)
             if not things and (end is not None or any_spoken(words, listed("refuses"))):
                 things = tuple(self._named(words))  # the reply describes what the user knows by its name

@@ -11,7 +11,7 @@ from pytest_mapsat.model import Evidence, Json, Tool, same
 
 from .conversations import Conversation
 from .fields import Field, figures_in
-from .needs import any_spoken, leaves_of, listed, needs_of, sentences, tells, words_of
+from .needs import any_spoken, key_words, leaves_of, listed, needs_of, sentences, tells, words_of
 
 Source = Literal["context", "profile", "environment"]
 _LONGEST_QUOTE = 200
@@ -106,7 +106,7 @@ def support_for(field: Field, told: tuple[Told, ...], known_at: str) -> Support:
             continue
         if figure is not None and bounded is field:
             bounded = field.with_figure(figure) or field
-        if part.asked and relevance == "strong":
+        if part.asked and (figure is not None or field.stated_in(part.text)):
             asked = True
         need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
         kept.append((part.source, Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need)))
@@ -124,22 +124,18 @@ def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | Non
     if told.path:
         return _of_value(field, told)
     text = told.text
-    related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.words, *need.signs)]))
+    related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
     for figure in figures_in(text, field.bound, plain=related) if field.bound else ():
         if field.with_figure(figure):
             return "strong", figure
-    last = words_of(field.path.split(".")[-1])
-    # Of a value among several, words for the field do not say which one is needed.
-    states = [phrase for need in field.own_needs for phrase in need.words]
-    states += [" ".join(last)] if not field.value and any(map(tells, last)) else []
-    states += [field.value] if tells(field.value.lower()) else []
-    return ("strong" if any_spoken(text, states) else "weak" if related else None), None
+    named = field.stated_in(text) or any(any_spoken(text, need.names) for need in field.own_needs)
+    return ("strong" if named else "weak" if related else None), None
 
 
 def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return the same of a value in data: by its name and its value, or by words in a text."""
-    key = told.path.replace(".*", "").split(".")[-1]
-    own = set(words_of(field.path.split(".")[-1]))
+    key = told.path.removesuffix(".*").rsplit(".", 1)[-1]
+    own = set(key_words(field.path))
     shares = bool({need.name for need in needs_of(key)} & {need.name for need in field.needs})
     shares = shares or bool(own & {word for word in words_of(key) if tells(word)})
     value = told.value

@@ -12,7 +12,7 @@ from pytest_mapsat.model import Json, Match, Recommends, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_text, lexicon_of, read
 from pytest_mapsat.sandbox import satisfies
 
-from .needs import Need, any_spoken, listed, needs_of, spoken, tells, words_of
+from .needs import Need, any_spoken, flat, key_words, listed, needs_of, places_of, spoken, tells, words_of
 
 #: A text with more characters is a description: it is compared with nothing.
 _LONGEST_TEXT = 40
@@ -74,18 +74,25 @@ class Field:
         fits = True if True in held else None if None in held else False
         return fits if fits is None or not self.forbids else not fits
 
+    def stated_in(self, text: str) -> bool:
+        """Return whether a text states it: by its value, its whole name, or words that state its need."""
+        last = key_words(self.path)
+        phrases = [phrase for need in self.own_needs for phrase in need.words]
+        phrases += [self.value] if tells(self.value.lower()) else []
+        # Of a value among several, words for the field do not say which one is needed.
+        phrases += [" ".join(last)] if not self.value and any(map(tells, last)) else []
+        return bool(any_spoken(text, phrases))
+
     def named_in(self, text: str, descriptions: Mapping[str, Sequence[str]]) -> int:
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
-        last = self.path.split(".")[-1]
-        words = [word for word in words_of(last) if tells(word)]
-        if (tells(self.value.lower()) and spoken(text, self.value)) or (
-            words and spoken(text, " ".join(words_of(last)))
-        ):
+        last = key_words(self.path)
+        words = [word for word in last if tells(word)]
+        if (tells(self.value.lower()) and spoken(text, self.value)) or (words and spoken(text, " ".join(last))):
             return 3
-        if any_spoken(text, words) or any(any_spoken(text, need.words) for need in self.needs):
+        if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
-        return int(signs or bool(any_spoken(text, descriptions.get(last, ()))))
+        return int(signs or bool(any_spoken(text, descriptions.get(self.path.rsplit(".", 1)[-1], ()))))
 
     def with_figure(self, value: float) -> Field | None:
         """Return it bounded by a figure that somebody gave; None where the figure does not part the two things."""
@@ -122,7 +129,7 @@ def fields_apart(refused: Sequence[Thing], accepted: Sequence[Thing], words: str
     paths = dict.fromkeys(path for thing in (*accepted, *refused) for path in thing.values)
     fields: list[Field] = []
     for path in paths:
-        if set(listed("identifies")) & set(words_of(path.split(".")[-1])):
+        if set(listed("identifies")) & set(key_words(path)):
             continue
         bad, good = _values(refused, path), _values(accepted, path)
         made = _against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock)
@@ -162,9 +169,14 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
 
 def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[Field]:
     """Yield the conditions of one field of a refused thing that the user's words may mean, where nothing was accepted."""
-    denials = Denials(fold_text(words).text)
+    denials = Denials(flat(words))
     if bad and all(isinstance(value, bool) for value in bad):
-        yield Field(path, not bad[0])
+        field = Field(path, not bad[0])
+        phrases = [phrase for need in field.needs for phrase in (*need.words, *need.fields)]
+        own = [word for word in key_words(path) if tells(word)]
+        # "No wifi there", of what has some by its record, asks for no place without it.
+        if not (bad[0] and any(denials.denies(*place) for place in places_of(words, (*own, *phrases)))):
+            yield field
     elif figures := _figures(bad):
         names = set(words_of(path))
         ways: list[Literal["min", "max"]] = ["max"] if names & set(listed("less")) else []
@@ -179,8 +191,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
         yield Field(path, {"op": "open_at", "time": clock})
     else:
         for text in _members(bad):
-            start = fold_text(words).text.find(fold_text(text).text)
-            if start >= 0 and denials.denies(start, start + len(fold_text(text).text)):
+            if any(denials.denies(*place) for place in places_of(words, [text])):
                 match = _contains(text) if any(isinstance(value, list) for value in bad) else text
                 yield Field(path, match, forbids=True, value=text)
 

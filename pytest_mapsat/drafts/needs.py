@@ -19,6 +19,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SPLIT = re.compile(r"[^a-z0-9\u3400-\u9fff]+")
 #: A Latin word of fewer letters names nothing by itself.
 _LEAST_LATIN = 3
+#: A longer word that ends in y also stands for the one without it.
+_LEAST_STEM = 6
 _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[.!?。！？;；]*")
 
 WordList = Literal["less", "more", "identifies", "weak", "prefers", "refuses", "manner", "profiles", "takes"]
@@ -32,6 +34,11 @@ class Need:
     fields: tuple[str, ...]
     words: tuple[str, ...]
     signs: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Words that speak of it: those that state it, else those of its fields."""
+        return self.words or self.fields
 
 
 @cache
@@ -61,6 +68,11 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(word for word in _SPLIT.split(_CAMEL.sub(" ", name).lower()) if word)
 
 
+def key_words(path: str) -> tuple[str, ...]:
+    """Return the words of the last key of a dotted path, ``*`` apart."""
+    return words_of(path.removesuffix(".*").rsplit(".", 1)[-1])
+
+
 @lru_cache(maxsize=4096)
 def needs_of(name: str) -> tuple[Need, ...]:
     """Return the needs that a field's name, or the text of a value, has to do with."""
@@ -75,7 +87,12 @@ def needs_of(name: str) -> tuple[Need, ...]:
 
 def spoken(text: str, phrase: str) -> bool:
     """Return whether a text has a phrase: as whole words where it is Latin (a plain plural counts), anywhere where it is Chinese."""
-    return _pattern(phrase).search(_flat(text)) is not None
+    return _pattern(phrase).search(flat(text)) is not None
+
+
+def places_of(text: str, phrases: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield where phrases stand in a text as ``flat`` gives it, start and end."""
+    yield from (match.span() for phrase in phrases for match in _pattern(phrase).finditer(flat(text)))
 
 
 def any_spoken(text: str, phrases: Iterable[str]) -> str:
@@ -84,14 +101,18 @@ def any_spoken(text: str, phrases: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=512)
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
+    """Return a text folded, with blanks in the place of hyphens."""
     return fold_phrase(text).replace("-", " ").replace("_", " ")
 
 
 @lru_cache(maxsize=4096)
 def _pattern(phrase: str) -> re.Pattern[str]:
-    folded = re.escape(_flat(phrase))
-    return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}(?:s|es)?(?![a-z0-9])")
+    folded, ending = flat(phrase), "(?:s|es)?"
+    if len(folded) > _LEAST_STEM and folded.endswith("y"):
+        folded, ending = folded[:-1], "(?:y|ies)?"  # difficulty: difficult
+    folded = re.escape(folded)
+    return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}{ending}(?![a-z0-9])")
 
 
 def tells(word: str) -> bool:

@@ -28,11 +28,12 @@ from pytest_mapsat.model import (
     Unlike,
     UsageError,
     did_you_mean,
+    listed,
 )
 
 from .likeness import Side, likeness, told
 from .pairs import Column, Pair, Table, blocks_of, changed_cases, pair_up
-from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated, listed
+from .rules import FLIPS, SEVERITY, TOLERANCE, UNDECIDED_SHARE, Drop, counted, gated
 
 #: A false alarm in so many comparisons of one agent with itself, at most.
 ALARMS = 0.05

@@ -21,10 +21,11 @@ from pytest_mapsat.model import (
     Lost,
     Scorecard,
     did_you_mean,
+    listed,
 )
 
 from .likeness import Side
-from .rules import EACH_CASE, SEVERITY, SPENDING, TOLERANCE, Ceiling, Drop, Rule, Threshold, counted, listed
+from .rules import EACH_CASE, SEVERITY, SPENDING, TOLERANCE, Ceiling, Drop, Rule, Threshold, counted
 
 _WAYS_ON = (
     "to decide it, let a model judge (mapsat regrade RUN --judge=llm:MODEL), label by hand (mapsat review RUN), "

@@ -32,11 +32,10 @@ from pytest_mapsat.model import (
     Usage,
     digest,
     lighten,
+    listed,
     trajectory_digest,
 )
 from pytest_mapsat.options import fields_that_change
-
-from .rules import listed
 
 _NONE = "none"
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.

@@ -38,12 +38,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def listed(names: Iterable[str], most: int = 3) -> str:
-    """Return the first of some names, and how many more there are."""
-    every = list(names)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
-
-
 def gated(metrics: Iterable[Metric]) -> tuple[str, ...]:
     """Return what a threshold may stand on: the metrics that may be gated, and the pass rate."""
     return (*(metric.name for metric in metrics if metric.gated), PASS_RATE)

@@ -9,15 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-from pytest_mapsat.model import (
-    CallPattern,
-    Calls,
-    Json,
-    MapsatError,
-    Match,
-    Step,
-    same,
-)
+from pytest_mapsat.model import CallPattern, Calls, Json, MapsatError, Match, Step, all_true, any_true, same
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase
 from pytest_mapsat.sandbox import fits
 
@@ -260,14 +252,12 @@ class _Made:
     def follows(self, pattern: CallPattern) -> list[bool | None]:
         """Return which calls come after one that fits."""
         fits = self.fits(pattern)
-        return [True if True in fits[:at] else None if None in fits[:at] else False for at in range(len(fits))]
+        return [any_true(fits[:at]) for at in range(len(fits))]
 
     def precedes(self, pattern: CallPattern) -> list[bool | None]:
         """Return which calls come before one that fits."""
         fits = self.fits(pattern)
-        return [
-            True if True in fits[at + 1 :] else None if None in fits[at + 1 :] else False for at in range(len(fits))
-        ]
+        return [any_true(fits[at + 1 :]) for at in range(len(fits))]
 
     @cached_property
     def answers(self) -> list[tuple[int, bool | None]]:
@@ -411,7 +401,7 @@ def _scalars(value: Json) -> Iterator[str]:
 
 
 def _both(first: _Fits, other: _Fits) -> list[bool | None]:
-    return [False if False in pair else None if None in pair else True for pair in zip(first, other, strict=True)]
+    return [all_true(pair) for pair in zip(first, other, strict=True)]
 
 
 def _subject(tool: str, matches: Mapping[str, Match]) -> str:

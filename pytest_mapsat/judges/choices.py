@@ -19,6 +19,8 @@ from pytest_mapsat.model import (
     Recommends,
     Step,
     WhichReply,
+    all_true,
+    any_true,
     shown,
     values_at,
 )
@@ -418,7 +420,7 @@ def breaks(check: Recommends, key: str, context: Context) -> bool | None:
         if entities is not None:
             named = any(key_of(name, (key,)) for name in check.none_of)
             parts.append(named or (bool(check.none_where) and _has_all(entities, check.none_where, calls)))
-    return True if True in parts else None if None in parts else False
+    return any_true(parts)
 
 
 def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequence[Step]) -> bool | None:
@@ -431,7 +433,7 @@ def _has_all(entities: Sequence[Entity], where: Mapping[str, Match], calls: Sequ
         by_id.setdefault(entity.id, []).append(entity.record)
     alone = by_id.pop("", [])
     held = [_has([record], where, calls) for record in alone]
-    fits = {True if True in held else None if None in held else False} if alone else set()
+    fits = {any_true(held)} if alone else set()
     fits |= {_has(records, where, calls) for records in by_id.values()}
     return fits.pop() if len(fits) == 1 else None
 
@@ -441,12 +443,12 @@ def _has(records: Sequence[Json], where: Mapping[str, Match], calls: Sequence[St
     held: list[bool | None] = []
     for path, match in where.items():
         pairs = [(value, record) for record in records for value in values_at(record, path)]
-        fits = [
+        fits = (
             satisfies(match, value, arguments=record if isinstance(record, dict) else None, results=calls)
             for value, record in pairs or [(None, records[0])]
-        ]
-        held.append(True if True in fits else None if None in fits else False)
-    return False if False in held else None if None in held else True
+        )
+        held.append(any_true(fits))
+    return all_true(held)
 
 
 def _named(names: Iterable[str], context: Context, turn: WhichReply) -> list[Recommendation]:

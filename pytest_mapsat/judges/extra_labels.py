@@ -29,6 +29,7 @@ from pytest_mapsat.model import (
     Step,
     Tool,
     Visible,
+    all_true,
     shown,
     step_name,
     thing_name,
@@ -273,7 +274,7 @@ def _inside(value: Json, knowledge: Known) -> bool | None:
         for leaf in _leaves(value)
         if isinstance(leaf, str | int | float) and not isinstance(leaf, bool) and leaf != ""
     ]
-    return False if False in held else None if None in held or not held else True
+    return all_true(held) if held else None
 
 
 def _ways_to_say(form: str, value: Json, rule: ParameterMatch) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pytest_mapsat.model import ClockTime, Number
+from pytest_mapsat.model import ClockTime, Number, all_true
 from pytest_mapsat.reading import ABOUT_SHARE, Document, Quantity, Span, pack_of
 from pytest_mapsat.reading import ClockTime as Clock
 
@@ -64,7 +64,7 @@ def belongs(
         held.append(near)
     if check.of:
         held.append(_is_of(check, document, figure, context))
-    return False if False in held else None if None in held else True
+    return all_true(held)
 
 
 def of_proposed(check: _Check, context: Context, judged: Callable[[_Check, Context], Finding]) -> Finding:

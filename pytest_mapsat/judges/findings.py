@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     SameItems,
     Similar,
     WithinM,
+    listed,
     shown,
 )
 
@@ -108,8 +109,7 @@ def quoted(quote: Quote) -> str:
 
 def first_few(texts: Sequence[str], joint: str = ", ") -> str:
     """Return the first few texts, and how many more there are."""
-    more = f" and {len(texts) - SHOWN_AT_MOST} more" if len(texts) > SHOWN_AT_MOST else ""
-    return joint.join(texts[:SHOWN_AT_MOST]) + more
+    return listed(texts, SHOWN_AT_MOST, joint)
 
 
 def cited(quotes: Iterable[Quote]) -> str:

@@ -17,6 +17,7 @@ from pytest_mapsat.model import (
     RowChange,
     SameEnd,
     Unchanged,
+    any_true,
     change_lines,
     did_you_mean,
     shown,
@@ -162,8 +163,7 @@ def _is_exempt(change: RowChange, exempt: Exempt, context: Context) -> bool | No
     sides = [row for row in (change.before, change.after) if row is not None]
     if exempt.columns and (len(sides) < 2 or not set(change.columns) <= set(exempt.columns)):  # noqa: PLR2004  before and after
         return False
-    held = [fits(exempt.where, row, results=context.calls) for row in sides]
-    return True if True in held else None if None in held else False
+    return any_true(fits(exempt.where, row, results=context.calls) for row in sides)
 
 
 def _side_by_side(changes: Iterable[RowChange]) -> tuple[tuple[str, str], ...]:

@@ -18,7 +18,6 @@ from .aggregate import summarise as summarise
 from .aggregate import trial_outcome as trial_outcome
 from .measures import Measure as Measure
 from .measures import Reading as Reading
-from .measures import any_of as any_of
 from .measures import between as between
 from .measures import index_labels as index_labels
 from .measures import not_applicable as not_applicable

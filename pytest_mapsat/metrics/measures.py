@@ -7,14 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_mapsat.model import (
-    SOFT_LEVELS,
-    Blame,
-    Bounds,
-    Label,
-    Outcome,
-    Verdict,
-)
+from pytest_mapsat.model import SOFT_LEVELS, Blame, Bounds, Label, Outcome, Verdict
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Requirement
@@ -49,12 +42,6 @@ def not_applicable(why: str) -> Measure:
 def between(least: float, most: float, why: str) -> Measure:
     """Return a measure that unknown labels leave between two values; where these are one, no label could turn it and it is the value."""
     return Measure(least) if least == most else Measure(None, "unevaluated", why, (least, most))
-
-
-def any_of(answers: Iterable[bool | None]) -> bool | None:
-    """Return whether any answer is yes; None where none is and one is unknown."""
-    distinct = set(answers)
-    return True if True in distinct else None if None in distinct else False
 
 
 def share_of(answers: Sequence[bool | None], of_nothing: str) -> Measure:

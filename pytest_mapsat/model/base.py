@@ -245,6 +245,24 @@ class SuiteError(MapsatError):
         super().__init__("\n".join(map(str, problems)))
 
 
+def any_true(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether any answer is yes; None where none is and one is unknown."""
+    distinct = set(answers)
+    return True if True in distinct else None if None in distinct else False
+
+
+def all_true(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether all answers are yes; None where none is no and one is unknown."""
+    distinct = set(answers)
+    return False if False in distinct else None if None in distinct else True
+
+
+def listed(texts: Iterable[str], most: int = 3, joint: str = ", ") -> str:
+    """Return the first few texts, and how many more there are."""
+    every = list(texts)
+    return joint.join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
+
+
 def shown(value: object) -> str:
     """Return ``repr(value)`` cut to a length that fits on a line."""
     try:
@@ -258,3 +276,9 @@ def did_you_mean(word: object, choices: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
     near = get_close_matches(str(word), [str(name) for name in choices], n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+def hint_at(word: object, choices: Iterable[object]) -> str:
+    """Return what ``did_you_mean`` says in brackets, to stand behind a message, or an empty string."""
+    hint = did_you_mean(word, choices)
+    return f" ({hint})" if hint else ""

@@ -21,7 +21,7 @@ from .oracles import lint_recordings
 from .plain import play_oracle
 from .prove import Proof, Trial, prove, table
 from .retrieval import OtherRanker, Retrieval, measure_retrieval
-from .surface import dialogue_of
+from .surface import CaseSandboxes, dialogue_of
 
 __all__ = [
     "BASELINES",
@@ -32,6 +32,7 @@ __all__ = [
     "WRONG",
     "Agreement",
     "AnswersProof",
+    "CaseSandboxes",
     "JudgedDialogue",
     "OtherRanker",
     "Proof",

@@ -42,16 +42,16 @@ from pytest_mapsat.model import (
     values_at,
 )
 from pytest_mapsat.reading import Vocabulary
-from pytest_mapsat.sandbox import SandboxSuite, fits, make_sandbox, satisfies
+from pytest_mapsat.sandbox import Sandbox, SandboxSuite, fits, make_sandbox, satisfies
 from pytest_mapsat.users import make_user
 
 from .plain_texts import UNITS, Clock, Figure, clocks, figures, folded, has, phones, place_of, sentences
 
 
-def play_oracle(case: Case, suite: SandboxSuite) -> Trajectory:
-    """Return the oracle dialogue of a case, played with its scripted user in its sandbox. Raises SuiteError."""
+def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in its sandbox, a fresh one unless it is given. Raises SuiteError."""
     source = resolve_source("baseline:oracle", root=Path())
-    return run_episode(case, source, make_user("scripted", case), make_sandbox(case, suite), Limits())
+    return run_episode(case, source, make_user("scripted", case), sandbox or make_sandbox(case, suite), Limits())
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import pytest
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError
+from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError, listed
 from pytest_mapsat.options import agent_spec
 from pytest_mapsat.reports import Tally, summary_lines, wrap
-from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, some, suite_infos, too_few_trials
+from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
 from pytest_mapsat.runs.request import all_metrics, drops_of, metrics_of, refuse_undeclared, thresholds_of
 from pytest_mapsat.runs.runner import keep_answers, kept_lines
@@ -276,9 +276,7 @@ class Reporter:
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if self._passes is not None and (open_cases := self._passes.undecided()):
-            self._faults.append(
-                f"too few trials ran to decide by the pass rule: {some(list(map(printable, open_cases)))}"
-            )
+            self._faults.append(f"too few trials ran to decide by the pass rule: {listed(map(printable, open_cases))}")
         self._hidden = [nodeid for nodeid in self._failed if nodeid not in self._heard]
         self.exit_status.decide(
             ours=self._run is not None or bool(self._faults),
@@ -423,7 +421,7 @@ class Reporter:
         if self._ledger.drafts and not self._has_only_drafts():
             yield f"drafts   {self.suites.drafts_told()}"
         if self._hidden:
-            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {some(list(map(printable, self._hidden)))}"
+            yield f"warning  a plugin or a conftest.py hides these failures, and the run fails all the same: {listed(map(printable, self._hidden))}"
         for told_of in self._own_answers:
             yield f"own      {printable(told_of)}"
         for problem in (problem for suite in self.suites.used() for problem in suite.inventory.unread):

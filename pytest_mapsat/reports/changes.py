@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pytest_mapsat.model import CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange
+from pytest_mapsat.model import CaseChange, CaseSide, Change, Comparison, Quote, RequirementChange, listed
 
 from .text import Line, cut, labelled, printable, wrap
 from .view import dimension_title, metric_word, outcome_title, span_text
@@ -92,9 +92,8 @@ def unlike_texts(comparison: Comparison) -> list[str]:
 
 def quoted(quotes: Sequence[Quote]) -> str:
     """Return the words that a label rests on; empty where it rests on none."""
-    texts = list(dict.fromkeys(cut(printable(quote.text), _QUOTE) for quote in quotes))
-    more = f" and {len(texts) - _QUOTES} more" if len(texts) > _QUOTES else ""
-    return ", ".join(f"“{text}”" for text in texts[:_QUOTES]) + more
+    texts = dict.fromkeys(cut(printable(quote.text), _QUOTE) for quote in quotes)
+    return listed((f"“{text}”" for text in texts), _QUOTES)
 
 
 def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
@@ -158,7 +157,7 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         why = printable(told[0]) if told else "these are runs of different things"
         return [*lines, *_labelled("", f"nothing is compared: {why}", width, "yellow")]
     alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
-    more = [f"{len(names)} {word} ({_some(names)})" for names, word in alone if names]
+    more = [f"{len(names)} {word} ({listed(map(printable, names))})" for names, word in alone if names]
     lines += _labelled("cases", "; ".join([counts_text(comparison), *more]), width)
     for rule in comparison.rules:
         lines += _labelled(
@@ -167,11 +166,6 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         for hint in rule.settle:
             lines += _labelled("", printable(hint), width)
     return lines
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(printable, names[:most])) + more
 
 
 def _metric_lines(comparison: Comparison, width: int, *, full: bool) -> Iterator[Line]:

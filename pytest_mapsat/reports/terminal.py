@@ -17,6 +17,7 @@ from pytest_mapsat.model import (
     Usage,
     UsageError,
     did_you_mean,
+    listed,
     shown,
 )
 
@@ -286,7 +287,7 @@ class _Summary:
                 f"{len(self._run.groups.get('group', {}))}, right where all their tasks are: {'; '.join(means)}",
             )
         if flaky := [_flaky(row) for row in self._rows if row.flaky]:
-            self._say("flaky    ", _first(flaky, _FLAKY), "yellow")
+            self._say("flaky    ", listed(flaky, _FLAKY), "yellow")
         slow = sorted(self._run.cases, key=lambda card: (-card.timing.seconds, card.id, card.trial))[:_SLOWEST]
         self._say("slowest  ", ", ".join(f"{card_name(card)} {card.timing.seconds:.2f} s" for card in slow))
 
@@ -392,7 +393,7 @@ class _Summary:
                 by_reason.setdefault(card.reason, []).append(card_name(card))
         reasons = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
         for number, (reason, names) in enumerate(reasons[:_STOPPED]):
-            text = f"{len(names)} by the infrastructure: {printable(reason)} ({_first(names, _STOPPED_NAMES)})"
+            text = f"{len(names)} by the infrastructure: {printable(reason)} ({listed(names, _STOPPED_NAMES)})"
             self._say(f"{'' if number else 'stopped':8} ", text, "red")
         if more := sum(len(names) for _, names in reasons[_STOPPED:]):
             self.lines.append(Line(f"{'':8} and {more} more for other reasons", "red"))
@@ -449,8 +450,3 @@ def _flaky(row: CaseRow) -> str:
         return f"{row_name(row)} ({row.passed} of {row.trials} trials passed{again})"
     attempt = next(card.attempt for card in row.cards if card.outcome == "passed")
     return f"{row_name(row)} (passed at attempt {attempt} of {len(row.cards)})"
-
-
-def _first(names: Sequence[str], most: int) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

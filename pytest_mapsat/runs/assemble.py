@@ -25,6 +25,7 @@ from pytest_mapsat.model import (
     SuiteError,
     SuiteInfo,
     UsageError,
+    listed,
 )
 from pytest_mapsat.suite import Suite
 
@@ -200,13 +201,7 @@ def _warnings(cards: Sequence[Scorecard]) -> tuple[str, ...]:
     for card in cards:
         for warning in dict.fromkeys(card.warnings):
             cases.setdefault(warning, []).append(card.id)
-    return tuple(f"{warning} ({some(list(dict.fromkeys(cases[warning])))})" for warning in sorted(cases))
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return tuple(f"{warning} ({listed(dict.fromkeys(cases[warning]))})" for warning in sorted(cases))
 
 
 def _portable(spec: str) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from pytest_mapsat.agents import resolve_source
-from pytest_mapsat.metrics import MSB
-from pytest_mapsat.model import RunOptions, RunRequest, Scorecard
-from pytest_mapsat.proof import BASELINES
+from pytest_mapsat.agents import BaselineSource, resolve_source
+from pytest_mapsat.episode import run_episode
+from pytest_mapsat.model import RunOptions, Scorecard
+from pytest_mapsat.proof import BASELINES, CaseSandboxes, dialogue_of
 from pytest_mapsat.suite import Suite
+from pytest_mapsat.users import make_user
 
-from .runner import Runner
+from .runner import grade, judge_of
 
 #: So many cases are worth a process, which takes a second or two to begin; and the most cases that it plays at once.
 _EACH, _PART = 50, 10
@@ -55,16 +57,19 @@ def _play_part(cases: Sequence[str]) -> Cards:
 
 def _played(suite: Suite, cases: Sequence[str]) -> Cards:
     entries = {entry.id: entry for entry in suite.accepted()}
-    cards: Cards = {}
-    loaded = [(suite.load(entries[case]), entries[case].line) for case in cases]
-    for name in BASELINES:
-        spec = f"baseline:{name}"
-        request = RunRequest(agent=spec, user="scripted", judge="checks", options=RunOptions(metrics=(MSB.name,)))
-        runner = Runner(resolve_source(spec, root=Path()), request, Path())
-        cards[name] = [_light(runner.run(suite, case, line=line)) for case, line in loaded]
+    judge = judge_of(suite, "checks", root=Path())
+    asserted = RunOptions().asserted_kinds
+    cards: Cards = {name: [] for name in BASELINES}
+    for entry in (entries[case] for case in cases):
+        case = suite.load(entry)
+        sandboxes = CaseSandboxes(case, suite)
+        for name in BASELINES:
+            source = resolve_source(f"baseline:{name}", root=Path())
+            if isinstance(source, BaselineSource) and source.needs_dialogue:
+                source = replace(source, dialogue=dialogue_of(case, suite, name, sandboxes))
+            trajectory = run_episode(case, source, make_user("scripted", case), sandboxes.fresh())
+            card = grade(case, trajectory, judge, asserted=asserted, tools=suite.tools, line=entry.line)
+            # Nothing here reads dialogues, and they cost most to send.
+            empty = card.trajectory.model_copy(update={"turns": ()})
+            cards[name].append(card.model_copy(update={"trajectory": empty}))
     return cards
-
-
-def _light(card: Scorecard) -> Scorecard:
-    """Return a scorecard without its dialogue, which nothing here reads and which costs most to send."""
-    return card.model_copy(update={"trajectory": card.trajectory.model_copy(update={"turns": ()})})

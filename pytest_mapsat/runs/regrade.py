@@ -24,12 +24,13 @@ from pytest_mapsat.model import (
     RunTiming,
     Scorecard,
     UsageError,
-    did_you_mean,
+    hint_at,
+    listed,
 )
 from pytest_mapsat.sandbox import SandboxHook
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
 
-from .assemble import Outcome, assemble, some, suite_infos
+from .assemble import Outcome, assemble, suite_infos
 from .request import labels_asked, metric_sets_of, metrics_of, refuse_undeclared
 from .runner import grade, in_profile_setting, judge_of
 from .samples import entries_of, parse_shard
@@ -218,12 +219,8 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
 def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> None:
     unknown = list(dict.fromkeys(card.id for card in run.cases if card.id not in places))
     if unknown:
-        more = f" and {len(unknown) - _SHOWN_AT_MOST} more" if len(unknown) > _SHOWN_AT_MOST else ""
-        hint = did_you_mean(unknown[0], places)
-        raise UsageError(
-            f"the suite has no case {', '.join(map(repr, unknown[:_SHOWN_AT_MOST]))}{more}, which the run has"
-            + (f" ({hint})" if hint else "")
-        )
+        hint = hint_at(unknown[0], places)
+        raise UsageError(f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has{hint}")
 
 
 def _regraded(
@@ -438,7 +435,7 @@ def _refuse_missing_shards(parts: Mapping[str, Run]) -> None:
         if len(same) > 1:
             raise UsageError(f"shard {number}/{count} is there twice: {' and '.join(same)}")
     if missing := [f"{number}/{count}" for number in range(1, count + 1) if number not in names]:
-        raise UsageError(f"shards are missing: {some(missing, _NAMED)}")
+        raise UsageError(f"shards are missing: {listed(missing, _NAMED)}")
 
 
 def _cards(parts: Mapping[str, Run]) -> list[Scorecard]:
@@ -475,7 +472,7 @@ def _refuse_holes(
     cases = [entry.id for suite in suites for entry in entries_of(suite, options)]
     missing = list(_unplayed(cases, there, options.trials))
     if missing:
-        raise UsageError(f"{len(missing)} episodes are in no part: {some(missing, _NAMED)}")
+        raise UsageError(f"{len(missing)} episodes are in no part: {listed(missing, _NAMED)}")
 
 
 def _unplayed(cases: Iterable[str], there: set[tuple[str, int]], trials: int) -> Iterator[str]:

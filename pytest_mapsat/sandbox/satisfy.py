@@ -24,6 +24,8 @@ from pytest_mapsat.model import (
     Similar,
     Step,
     WithinM,
+    all_true,
+    any_true,
     canonical_json,
     values_at,
     values_of,
@@ -67,7 +69,7 @@ def satisfies(
             return _near(here, match.metres, value, match.lat_from, arguments)
         if isinstance(match, Has):
             elements = value if isinstance(value, (list, tuple)) else [value]
-            return _some(
+            return any_true(
                 fits(match.where, element, results=results, hops=hops)
                 for element in elements
                 if isinstance(element, Mapping)
@@ -89,16 +91,10 @@ def fits(
     ``data`` is a row, or the arguments of a call, ``results`` and ``hops`` as for ``satisfies``. None where no match surely fails, and for one it cannot be said.
     """
     each = [
-        _some(satisfies(match, value, arguments=data, results=results, hops=hops) for value in values_of(data, path))
+        any_true(satisfies(match, value, arguments=data, results=results, hops=hops) for value in values_of(data, path))
         for path, match in matches.items()
     ]
-    return False if False in each else None if None in each else True
-
-
-def _some(held: Iterable[bool | None]) -> bool | None:
-    """Return whether one holds; None where none surely does, and for one it cannot be said."""
-    answers = set(held)
-    return True if True in answers else None if None in answers else False
+    return all_true(each)
 
 
 def same_value(wanted: Json, value: Json) -> bool:
@@ -235,7 +231,7 @@ def _bound(
     if isinstance(match, Bound):
         held: bool | None = any(_is_close(source, value, match.tolerance) for source in sources)
     elif isinstance(match, WithinM):
-        held = _some(
+        held = any_true(
             _near(here, match.metres, value, match.lat_from, arguments) for here in map(point_of, sources) if here
         )
     elif isinstance(match, Contains):

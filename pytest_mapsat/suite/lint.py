@@ -19,6 +19,7 @@ from pytest_mapsat.model import (
     SuiteError,
     canonical_json,
     did_you_mean,
+    listed,
     shown,
     unknown_types,
 )
@@ -241,10 +242,9 @@ class _Linter:
             if (tool := self._suite.tools.get(name)) is not None:
                 undeclared.setdefault(name, set()).update(tool.undeclared(result))
         for name, paths in sorted(undeclared.items()):
-            listed = [shown(path) if path else "the result itself" for path in sorted(paths)]
-            if listed:
-                more = f" and {len(listed) - _SHOWN_PATHS} more" if len(listed) > _SHOWN_PATHS else ""
-                message = f"the tool {name} does not declare {', '.join(listed[:_SHOWN_PATHS])}{more}: no claim is held against it"
+            named = [shown(path) if path else "the result itself" for path in sorted(paths)]
+            if named:
+                message = f"the tool {name} does not declare {listed(named, _SHOWN_PATHS)}: no claim is held against it"
                 hint = "say in fields what it means, or that it is ignored"
                 self._tell("warning", "undeclared-field", self._suite.tool_places[name], message, hint)
 

@@ -1,4 +1,4 @@
-"""What the user did next becomes proposals: forty conversations, half of them Chinese, each with what is true of it."""
+"""What the user did next becomes proposals: sixty conversations, half of them Chinese, each with what is true of it."""
 
 import json
 from pathlib import Path
@@ -102,6 +102,10 @@ def test_what_must_not_be_in_a_list_is_forbidden():
 def test_where_nothing_tells_the_fields_apart_a_note_says_so():
     proposals = proposed(BY_ID["dont-like"])
     assert "differ in kind, pool, and nothing tells which of them decided" in proposals.notes[0]
+    assert {answer.say for answer in proposals.answers} == {
+        'Everything that is recommended has kind: "castle"',
+        "Everything that is recommended has pool: false",
+    }
 
 
 def test_a_reply_that_the_user_took_proposes_nothing():
@@ -111,6 +115,17 @@ def test_a_reply_that_the_user_took_proposes_nothing():
     assert not proposals.requirements
     assert not proposals.answers
     assert "nothing tells that the user refused Cafe Miramar" in proposals.notes[0]
+
+
+def test_words_that_contradict_a_record_ask_for_nothing_else():
+    record = {"id": "w1", "name": "Buzz Cafe", "wifi": True, "smoking": True}
+    call = {"tool": "search_places", "arguments": {}, "result": {"results": [record]}}
+    lines = [{"role": "user", "text": "A cafe?"}, {"role": "agent", "text": "I recommend Buzz Cafe.", "calls": [call]}]
+    for words, paths in (("There is no wifi there.", set()), ("They smoke there, I can't breathe.", {"smoking"})):
+        proposals = proposed(
+            BY_ID["stairs"], lines=[*lines, {"role": "user", "text": words}], accepted_at=None, reply_at=1
+        )
+        assert {phrase for answer in proposals.answers for phrase in answer.asked} & {"wifi", "smoking"} == paths
 
 
 def test_a_reply_without_a_thing_proposes_nothing():

@@ -16,7 +16,6 @@ from pytest_mapsat.metrics import (
     Measure,
     MetricInput,
     MetricSet,
-    any_of,
     between,
     not_applicable,
     product,
@@ -24,7 +23,18 @@ from pytest_mapsat.metrics import (
     share_of,
     weighted_share,
 )
-from pytest_mapsat.model import QUALITY, Bound, ExpectedTool, Metric, Output, Step, shown, tool_name, values_at
+from pytest_mapsat.model import (
+    QUALITY,
+    Bound,
+    ExpectedTool,
+    Metric,
+    Output,
+    Step,
+    any_true,
+    shown,
+    tool_name,
+    values_at,
+)
 from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
 
 _METRICS = (
@@ -99,7 +109,7 @@ class _Way:
     @cached
     def serving(self) -> Sequence[bool | None]:
         """For each call whether it serves a hop: it keeps the hop's rules, is answered, and returns the hop's evidence."""
-        return [any_of(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
+        return [any_true(self._serves(hop, at) for hop in range(len(self.hops))) for at in range(len(self.calls))]
 
     def _serves(self, hop: int, at: int) -> bool | None:
         if at not in self._fulfilled[hop]:
@@ -110,13 +120,13 @@ class _Way:
     @cached
     def evidence(self) -> Sequence[bool | None]:
         """For each hop that must find rows whether a call of its tool returned them."""
-        return [any_of(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
+        return [any_true(self._finds(hop, call) for call in self.calls) for hop in self.hops if hop.evidence_rows]
 
     @cached
     def causal(self) -> Sequence[bool | None]:
         """For each hop that is bound to what another one found whether a call of it asks for that."""
         return [
-            any_of(None if unknown else True for unknown in fulfilled.values())
+            any_true(None if unknown else True for unknown in fulfilled.values())
             for hop, fulfilled in zip(self.hops, self._fulfilled, strict=True)
             if any(_is_bound(match) for match in hop.match.values())
         ]

@@ -13,7 +13,6 @@ from pytest_mapsat.metrics import (
     MetricInput,
     MetricSet,
     Reading,
-    any_of,
     item_outcome,
     not_applicable,
     read_label,
@@ -26,6 +25,8 @@ from pytest_mapsat.model import (
     Metric,
     Step,
     Tool,
+    all_true,
+    any_true,
     mismatches,
     tool_name,
     values_of,
@@ -156,10 +157,10 @@ def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
     expected, actions = metric_input.case.truth.tools, _actions(metric_input)
     return {
         "mobility_dec_p": share_of(
-            [any_of(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
+            [any_true(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
         ),
         "mobility_dec_r": share_of(
-            [any_of(_matches(step, action) for step in expected) for action in actions],
+            [any_true(_matches(step, action) for step in expected) for action in actions],
             "the agent planned nothing and called nothing",
         ),
     }
@@ -195,13 +196,13 @@ def _matches(expected: ExpectedTool, action: _Action) -> bool | None:
         return False
     asked = [name for name in expected.match if action.complete or name.partition(".")[0] in action.arguments]
     held = {
-        any_of(
+        any_true(
             satisfies(expected.match[name], value, arguments=action.arguments, results=action.results)
             for value in values_of(action.arguments, name)
         )
         for name in asked
     }
-    return False if False in held else None if None in held else True
+    return all_true(held)
 
 
 def _selection(metric_input: MetricInput) -> Mapping[str, Measure]:
