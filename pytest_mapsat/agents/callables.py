@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from pytest_mapsat.interpreter import Reserve
-from pytest_mapsat.model import Case, UsageError, did_you_mean
+from pytest_mapsat.model import Case, UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
@@ -336,8 +336,7 @@ def wants(parameters: tuple[Parameter, ...], offered: tuple[str, ...] = OFFERED,
         raise WrongSignature(f"it insists on {unknown[0]!r}: rename `{unknown[0]}` to `message`")
     for name in required:
         if name not in offered:
-            hint = did_you_mean(name, offered)
-            given = ", ".join(offered) + (f" ({hint})" if hint else "")
+            given = ", ".join(offered) + hint_at(name, offered)
             raise WrongSignature(f"it insists on {name!r}, and what is given, by name, is {given}")
     # Behind one that is not ours nothing can be given by position.
     positional = (p.name for p in single if p.kind is Parameter.POSITIONAL_ONLY)

@@ -25,7 +25,7 @@ from typing import Any
 from weakref import WeakSet
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import ToolsClosed
 
@@ -226,15 +226,12 @@ def _message_of(line: bytes) -> JsonObject:
         raise _LostError(f"wrote what is no JSON ({scrubbed(str(error))}): found {_quoted(line)}; {expected}") from None
     kind = message.get("type") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(kind, str) or kind not in _KEYS:
-        hint = did_you_mean(kind, _KEYS) if isinstance(kind, str) else ""
+        hint = hint_at(kind, _KEYS) if isinstance(kind, str) else ""
         types = " or ".join(f'"{name}"' for name in _KEYS)
-        raise _LostError(
-            f"wrote {_quoted(line)}; expected an object with the type {types}" + (f" ({hint})" if hint else "")
-        )
+        raise _LostError(f"wrote {_quoted(line)}; expected an object with the type {types}{hint}")
     for key in message:
         if key not in ("type", *_KEYS[kind]):
-            hint = did_you_mean(key, _KEYS[kind])
-            there = ", ".join(_KEYS[kind]) + (f" ({hint})" if hint else "")
+            there = ", ".join(_KEYS[kind]) + hint_at(key, _KEYS[kind])
             raise _LostError(f"wrote a {kind} with the key {shown(scrubbed(key))}; expected {there}")
     if kind == "call":
         name, arguments = message.get("name"), message.get("arguments")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from pytest_mapsat.llm import ModelClient, Request, named_model, prompt
-from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageError, did_you_mean, shown
+from pytest_mapsat.model import InfrastructureError, JsonObject, Usage, UsageError, hint_at, shown
 from pytest_mapsat.reply import Reply
 
 from .resolve import load
@@ -105,8 +105,7 @@ def open_memory(spec: str, *, root: Path, client: ModelClient | None = None) -> 
             return MemorySource(spec, lambda _: EmbeddedMemory(door, model))
         return MemorySource(spec, lambda trial: AgenticMemory(door, model, parameters, trial))
     if kind in _KINDS or ":" not in spec:
-        hint = did_you_mean(kind, _KINDS)
-        raise UsageError(f"{option}: found {spec!r}, expected {_EXPECTED}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"{option}: found {spec!r}, expected {_EXPECTED}{hint_at(kind, _KINDS)}")
     return _own_source(load(spec, root=root, what="memory"), spec)
 
 

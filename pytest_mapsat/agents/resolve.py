@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from pytest_mapsat.model import UsageError, did_you_mean
+from pytest_mapsat.model import UsageError, did_you_mean, hint_at
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 from . import baselines, models, recorded
@@ -138,10 +138,8 @@ def _import(name: str, named: str, root: Path) -> object:
         error = broken.error
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and (name == missing or name.startswith(missing + ".")):
-        hint = did_you_mean(name, _modules_in(root))
-        raise UsageError(
-            f"{named}: there is no module {missing!r} in {root} or on sys.path" + (f" ({hint})" if hint else "")
-        )
+        hint = hint_at(name, _modules_in(root))
+        raise UsageError(f"{named}: there is no module {missing!r} in {root} or on sys.path{hint}")
     words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
     raise UsageError(f"{named}: importing {name!r} failed: {_place(error, root)}{words}")
 
@@ -174,5 +172,5 @@ def _member(owner: object, name: str, where: str, named: str) -> object:
         error = broken.error
     if not isinstance(error, AttributeError):
         raise UsageError(f"{named}: {name!r} of {where!r} cannot be had: {words_of(error)}")
-    hint = did_you_mean(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
-    raise UsageError(f"{named}: {where!r} has no attribute {name!r}" + (f" ({hint})" if hint else ""))
+    hint = hint_at(name, sorted(vars(owner))) if hasattr(owner, "__dict__") else ""
+    raise UsageError(f"{named}: {where!r} has no attribute {name!r}{hint}")

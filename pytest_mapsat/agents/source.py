@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from pytest_mapsat.model import Case, Turn, Visible, did_you_mean
+from pytest_mapsat.model import Case, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -38,8 +38,7 @@ class AgentContext(dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
-        hint = did_you_mean(name, self)
-        raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}" + (f" ({hint})" if hint else ""))
+        raise AttributeError(f"there is no {name!r} here, only {', '.join(self)}{hint_at(name, self)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value

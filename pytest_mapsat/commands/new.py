@@ -28,6 +28,7 @@ def _run(options: argparse.Namespace) -> int:
         choose,
         conversation_of,
         draft_of,
+        personal_data_in_name,
         personal_data_of,
         read_logs,
         without_personal,
@@ -44,6 +45,10 @@ def _run(options: argparse.Namespace) -> int:
     logs = read_logs(source)
     log = choose(logs, options.which or (options.id if any(log.id == options.id for log in logs) else ""), source)
     personal = personal_data_of(log)
+    if named := personal_data_in_name(source.name):
+        raise UsageError(
+            f"the name of the file is or has {named}, and places in the log begin with it: rename the file"
+        )
     if personal.found and not options.redact:
         return _refuse(personal, as_json=options.json)
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
@@ -68,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
         ]
     )
     if personal.found:
-        tell(f"{len(personal.found)} places with personal data have aliases now")
+        tell(f"{_places(len(personal.found))} with personal data: the values have aliases now")
     for note in draft.notes:
         tell(note)
     return OK
@@ -83,9 +88,13 @@ def _refuse(personal: object, *, as_json: bool) -> int:
         for line in listed:
             tell(line)
     tell(
-        f"nothing is written: the log has personal data in {len(listed)} places; --redact puts an alias in the place of each"
+        f"nothing is written: the log has personal data in {_places(len(listed))}; --redact puts an alias in the place of each"
     )
     return FINDINGS
+
+
+def _places(count: int) -> str:
+    return f"{count} place{'s' * (count != 1)}"
 
 
 COMMANDS = {"new": Command("What the user did next becomes proposals, which mapsat review shows.", _arguments, _run)}

@@ -105,7 +105,7 @@ def _of_run(options: argparse.Namespace, root: Path) -> int:
 
 def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], list[str]]:
     """Return the cases to play, in the suite's order, none where the suite has none yet; and what is wrong with files that cannot be read."""
-    from pytest_mapsat.model import SuiteError, UsageError, did_you_mean
+    from pytest_mapsat.model import SuiteError, UsageError, hint_at
 
     entries_by_id: dict[str, CaseEntry] = {}
     problems: list[str] = []
@@ -116,8 +116,8 @@ def _entries(suite: Suite, names: tuple[str, ...]) -> tuple[list[CaseEntry], lis
             problems.append(str(error))
     unknown = next((name for name in names if name not in entries_by_id), None)
     if unknown is not None and not problems:
-        hint = did_you_mean(unknown, entries_by_id)
-        raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}" + (f" ({hint})" if hint else ""))
+        hint = hint_at(unknown, entries_by_id)
+        raise UsageError(f"--case: {suite.root.name} has no case {unknown!r}{hint}")
     return [entry for name, entry in entries_by_id.items() if not names or name in names], problems
 
 

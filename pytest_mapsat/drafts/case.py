@@ -71,6 +71,8 @@ _CURRENCIES: tuple[tuple[Literal["EUR", "GBP", "USD", "CNY"], str], ...] = (
     ("USD", r"\$|(?<![a-z])(?:usd|dollars?)(?![a-z])"),
 )
 _LONGEST = 500
+#: The most messages that a case may have before its query.
+_MOST_MESSAGES = 1000
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def _case(
         "id": case_id,
         "language": conversation.language,
         "visible": {
-            "messages": list(_messages(conversation)),
+            "messages": list(_messages(conversation, notes)),
             "query": query.text,
             "context": conversation.context.to_json(),
             "instructions": conversation.instructions,
@@ -181,10 +183,13 @@ def _asked(conversation: Conversation) -> Requirement:
     return Requirement(id="e1", kind="asked", text=f"{words}{query}", draft=True)
 
 
-def _messages(conversation: Conversation) -> Iterator[JsonObject]:
-    for line in conversation.lines[: conversation.query_at]:
-        if line.role != "system" and line.text:
-            yield {"role": line.role, "text": line.text}
+def _messages(conversation: Conversation, notes: list[str]) -> Iterator[JsonObject]:
+    lines = [line for line in conversation.lines[: conversation.query_at] if line.role != "system" and line.text]
+    if len(lines) > _MOST_MESSAGES:
+        notes.append(
+            f"{lines[0].place}: {len(lines)} messages stand before the query: the last {_MOST_MESSAGES} are kept"
+        )
+    return ({"role": line.role, "text": line.text} for line in lines[-_MOST_MESSAGES:])
 
 
 def _scripted(conversation: Conversation) -> Iterator[JsonObject]:

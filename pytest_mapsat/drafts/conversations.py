@@ -62,7 +62,7 @@ class Log:
         return tuple((line.role, line.text) for line in self.lines if line.role != "system")
 
     def parts(self) -> Iterable[tuple[str, Json]]:
-        """Give all that a case may be made of, each with its place."""
+        """Give all that a case may be made of its lines, each with its place."""
         for line in self.lines:
             yield f"{line.place}: text", line.text
             yield f"{line.place}: output", line.output
@@ -70,9 +70,6 @@ class Log:
                 yield f"{line.place}: arguments of {step.tool}", dict(step.arguments)
                 yield f"{line.place}: result of {step.tool}", step.result
                 yield f"{line.place}: thought", step.text
-        yield f"{self.place}: tools", dict(self.tools)
-        yield f"{self.place}: metadata", self.around
-        yield f"{self.place}: id", self.id
 
 
 @dataclass(frozen=True)
@@ -226,8 +223,12 @@ def _next_step(
     picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
     if asks and picks and not objects:
         return "answers"
+    # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
     tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
-    again = following is not None and any(step.tool in tools for step in lines[following].calls)
+    again = following is not None and (
+        any(step.tool in tools for step in lines[following].calls)
+        or any(name in fold_phrase(lines[following].text) for name in names - named)
+    )
     return "objects" if objects or again else "other"
 
 

@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from pytest_mapsat.model import Problem, SuiteError, UsageError, did_you_mean
+from pytest_mapsat.model import Problem, SuiteError, UsageError, hint_at
 
 from . import limits
 
@@ -70,10 +70,9 @@ def require_file(path: Path, name: str) -> None:
 
 def _near(path: Path) -> str:
     try:
-        hint = did_you_mean(path.name, sorted(entry.name for entry in path.parent.iterdir()))
+        return hint_at(path.name, sorted(entry.name for entry in path.parent.iterdir()))
     except OSError:
         return ""
-    return f" ({hint})" if hint else ""
 
 
 #: What reading a file may raise: the system's errors, and those of a damaged gzip file.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,7 +45,8 @@ _UNITS = r"(?!\s?(?:k?m\b|m²|min|h\b|yuan|rmb|eur|usd|€|\$|¥|元|米|公里|
 #: Forms that are telephone numbers wherever they stand.
 _PHONES = tuple(map(re.compile, (
     rf"(?<![A-Za-z0-9_])(?:\+|00(?=[1-9]))\s?\(?\d(?:{_LOOSE}\d){{6,13}}{_AFTER}",
-    rf"{_BEFORE}(?:\(?86\)?{_SEP})?1[3-9](?:\d{_SEP}\d{{4}}{_SEP}\d{{4}}|\d{{3}}{_SEP}\d{{6}}|\d{_SEP}\d{{3}}{_SEP}\d{{5}}|(?:[\s\-]\d){{9}}){_AFTER}",
+    rf"{_BEFORE}(?:\(?86\)?{_SEP})?1[3-9](?:\d{_SEP}\d{{4}}{_SEP}\d{{4}}|\d{{3}}{_SEP}\d{{6}}|\d{_SEP}\d{{3}}{_SEP}\d{{5}}){_AFTER}",
+    rf"{_BEFORE}1[\s\-]?[3-9](?:[\s\-]\d){{9}}{_AFTER}",
     rf"{_BEFORE}(?<!\d-)\(?0\d{{2,3}}\)?[\s\-\u2010-\u2015]{{0,2}}\d{{3,4}}[\s\-]?\d{{4}}(?:\s?(?:-|ext\.?|转)\s?\d{{1,5}})?{_AFTER}",
     rf"{_BEFORE}[48]00[\s\-]?\d{{3,4}}[\s\-]?\d{{3,4}}{_AFTER}",
     rf"{_BEFORE}(?:1[\s\-.])?\([2-9]\d\d\)\s?\d{{3}}[\s\-.]?\d{{4}}{_AFTER}",
@@ -71,6 +73,14 @@ _CHINESE_DIGITS = str.maketrans("零〇幺一二三四五六七八九", "0011234
 _SPOKEN_ZH = re.compile(r"[零〇幺一二三四五六七八九](?:[\s\-，、]?[零〇幺一二三四五六七八九]){6,14}")
 _DATE = re.compile(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}(?:[ T][0-2]?\d)?|\d{4}[-/. ]?[01]\d(?:[-/. ]?[0-3]\d)?")
 _DECIMAL = re.compile(r"\d+\.\d+")
+#: A run of digits and signs; what may stand before a number, and behind it; the most digits of a country's code, 00 before it included.
+_RUNS = re.compile(rf"\d(?:{_LOOSE}\d){{{_LEAST - 1},}}")
+_PREFIX = re.compile(rf"(?:\(?(?:\+|00)\s?\(?\d{{0,3}}\)?{_LOOSE})?(?:\(?0?\)?)?\(?$")
+_EXTENSION, _CODE = re.compile(r"\s?(?:ext\.?|转|x)\s?", re.IGNORECASE), 5
+#: What a text without any of these has nothing personal in.
+_MAY_BE = re.compile(
+    rf"\d|@|%40|[\[(]at[\])]|[零〇幺一二三四五六七八九]{{2}}|{_WORD}[\s,\-]{{1,2}}{_WORD}", re.IGNORECASE
+)
 _CARDS = re.compile(rf"{_BEFORE}[2-6]\d{{3}}(?:[\s\-]{{0,2}}\d){{9,15}}{_AFTER}")
 _MAILS = re.compile(
     r"[A-Za-z0-9\u00c0-\u024f_.+'%&=-]{1,64}(?:@|%40|\s?[\[(]at[\])]\s?)[A-Za-z0-9\u00c0-\u024f-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}"
@@ -85,10 +95,10 @@ _PLATE_NAMED = re.compile(
     r"(?:\b(?:number|licen[cs]e|registration) ?(?:plate|number)?s?\b|\bplates?\b|车牌号?码?)[^A-Za-z0-9\n]{0,6}(?:is |reads |no\.? ?)?((?=[A-Z0-9\- ]*\d)(?=[0-9\- ]*[A-Z])[A-Z0-9]{1,4}(?:[ \-]?[A-Z0-9]{1,4}){0,2})(?![A-Za-z0-9])"
 )
 _PAIR = re.compile(
-    rf"(?<![\d.])(-?\d{{1,3}}\.\d{{{_EXACT},}})°?\s?[NSEWnsew]?\s*(?:[,，;；/|\s]|\blat(?:itude)?\b|\blon(?:gitude)?\b|\blng\b|纬度|经度|[:：=\"'])+\s*(-?\d{{1,3}}\.\d{{{_EXACT},}})(?![\d.])"
+    rf"(?<![\d.])(-?\d{{1,3}}\.\d{{{_EXACT},}})°?\s?[NSEWnsew]?\s*(?:[,，;；/|\s]|\blat(?:itude)?\b|\blon(?:gitude)?\b|\blng\b|纬度|经度|[:：=\"'])+\s*(-?\d{{1,3}}\.\d{{{_EXACT},}})(?!\.?\d)"
 )
 _HOME = (
-    r"(?:\b(?:home|my (?:house|place|flat|apartment)|her (?:house|flat)|his (?:house|flat)|residence|where I live|I live)\b"
+    r"(?:\b(?:home|my (?:house|place|flat|apartment)|her (?:house|flat)|his (?:house|flat)|residence|where I live|I live|zu ?hause|chez moi|domicile|mi casa)\b"
     r"|我的?家|回家|家里|家庭|住址|住处|住在|自家|家在|家[:：（(]|(?<!\w)家(?!\w))"
 )
 _HOME_BEFORE = re.compile(rf"{_HOME}[^\n]{{0,60}}$", re.IGNORECASE)
@@ -151,9 +161,10 @@ class PersonalData:
     def __init__(self) -> None:
         self.found: list[PersonalDatum] = []
         self._aliases: dict[tuple[PersonalKind, str], str] = {}
-        self._texts: dict[str, str] = {}
+        self._counts: Counter[PersonalKind] = Counter()
         self._homes: list[tuple[float, float]] = []
-        self._pattern: re.Pattern[str] | None = None
+        self._plates: re.Pattern[str] | None = None
+        self._lengths: dict[str, tuple[int, ...]] = {}
 
     def look(self, value: Json, place: str, *, again: bool = True) -> None:
         """Take in the personal data in a value.
@@ -170,8 +181,6 @@ class PersonalData:
 
     def clean(self, value: Json) -> Json:
         """Return a value with an alias in the place of each value that was found, wherever it stands: in texts, keys, numbers, and JSON in texts."""
-        if self._pattern is None:
-            self._pattern = _pattern_of(self._aliases, self._texts)
         return self._cleaned(value, 0)
 
     # -- finding
@@ -216,9 +225,10 @@ class PersonalData:
             self._learn_home(exact[0], exact[1], place)
 
     def _learn(self, hit: _Hit, place: str) -> None:
-        count = len([kind for kind, _ in self._aliases if kind == hit.kind]) + 1
-        alias = self._aliases.setdefault((hit.kind, hit.key), f"{_ALIASES[hit.kind]}-{count}")
-        self._texts.setdefault(hit.text, alias)
+        if (hit.kind, hit.key) not in self._aliases:
+            self._counts[hit.kind] += 1
+            self._aliases[hit.kind, hit.key] = f"{_ALIASES[hit.kind]}-{self._counts[hit.kind]}"
+        self._plates = None
         self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
 
     def _learn_home(self, first: float, second: float, place: str) -> None:
@@ -253,25 +263,58 @@ class PersonalData:
 
     def _clean_text(self, text: str) -> str:
         flat, parts, at = _flat(text), [], 0
-        spans: list[tuple[int, int, str]] = []
-        for match in self._pattern.finditer(flat) if self._pattern is not None else ():
-            alias = self._texts.get(match.group()) or self._alias_of(match.group())
-            if alias is not None:
-                spans.append((match.start(), match.end(), alias))
+        spans = [*self._known(flat)] if self._aliases else []
         for pair in _PAIR.finditer(flat) if self._homes else ():
             if len(self._at_home([float(pair[1]), float(pair[2])])) == 2:  # noqa: PLR2004  both coordinates
                 spans += [(*pair.span(group), str(_rough(float(pair[group])))) for group in (1, 2)]
-        for start, end, alias in sorted(spans):
+        for start, end, alias in sorted(spans, key=lambda span: (span[0], -span[1])):
             if start >= at:
                 parts += [text[at:start], alias]
                 at = end
         return "".join([*parts, text[at:]])
 
-    def _alias_of(self, text: str) -> str | None:
-        return next(
-            (self._aliases[kind, _key(kind, text)] for kind in _ALIASES if (kind, _key(kind, text)) in self._aliases),
-            None,
-        )
+    def _known(self, flat: str) -> Iterator[tuple[int, int, str]]:
+        """Yield where values that were found stand in a text, however they are written, each with its alias."""
+        forms: tuple[tuple[re.Pattern[str], PersonalKind], ...] = (
+            (_MAILS, "e-mail address"), (_SPOKEN, "telephone number"), (_SPOKEN_ZH, "telephone number"),
+        )  # fmt: skip
+        for pattern, kind in forms:
+            for hit in _found(pattern, flat, kind):
+                if (alias := self._aliases.get((kind, hit.key))) is not None:
+                    yield hit.start, hit.end, alias
+        if self._plates is None:
+            keys = [key for kind, key in self._aliases if kind == "number plate"]
+            written = (r"[\s·•.\-]{0,2}".join(map(re.escape, key)) for key in sorted(keys, key=len, reverse=True))
+            self._plates = re.compile(
+                rf"(?<![A-Za-z0-9])(?:{'|'.join(written) or '(?!)'})(?![A-Za-z0-9])", re.IGNORECASE
+            )
+            of_kind = {kind: {len(key) for other, key in self._aliases if other == kind} for kind in _ALIASES}
+            self._lengths = {
+                kind: tuple(sorted(of_kind[kind], reverse=True)) for kind in ("card number", "telephone number")
+            }
+        for hit in _found(self._plates, flat, "number plate"):
+            yield hit.start, hit.end, self._aliases["number plate", hit.key]
+        for run in _RUNS.finditer(flat):
+            yield from self._numbers(flat, run)
+
+    def _numbers(self, flat: str, run: re.Match[str]) -> Iterator[tuple[int, int, str]]:
+        """Yield the known numbers in a run of digits and signs, with the code of a country before them."""
+        places = [run.start() + place for place, char in enumerate(run.group()) if char.isdecimal()]
+        digits = "".join(flat[place] for place in places)
+        kinds: tuple[PersonalKind, ...] = ("card number", "telephone number")
+        for kind in kinds:
+            for length in self._lengths[kind]:
+                for first in range(len(digits) - length + 1):
+                    alias = self._aliases.get((kind, digits[first : first + length]))
+                    end = places[first + length - 1] + 1 if alias is not None else 0
+                    if alias is None or (flat[end : end + 1].isascii() and flat[end : end + 1].isalnum()):
+                        continue
+                    before = re.search(r"\d*$", flat[: places[first]][-_MOST:])
+                    code = before.group() if before is not None else ""
+                    if code.strip("0") and (kind == "card number" or length < _TELLING or len(code) > _CODE):
+                        continue  # the end of a longer number
+                    begin = _PREFIX.search(flat[: places[first] - len(code)][-_MOST:])
+                    yield places[first] - len(code) - (len(begin.group()) if begin is not None else 0), end, alias
 
     def _at_home(self, members: list[Json]) -> set[int]:
         """Return the places of the members that are, two of them together, a point at home."""
@@ -304,6 +347,8 @@ def _flat(text: str) -> str:
 
 def _hits(flat: str, field: str) -> Iterator[_Hit]:
     """Yield what is personal in a text, the longest first where two overlap; ``field``: the key that it stands under."""
+    if not _MAY_BE.search(flat):
+        return
     words = _words(field)
     hits = [*_found(_MAILS, flat, "e-mail address")]
     hits += [hit for hit in _found(_CARDS, flat, "card number") if _is_card(hit.text)]
@@ -369,25 +414,13 @@ def _digits(text: str) -> str:
 def _key(kind: PersonalKind, text: str) -> str:
     """Return what two spellings of one value share."""
     if kind == "telephone number":
-        return _digits(text).lstrip("0")[-_TELLING:]
+        digits = _digits(_EXTENSION.split(text)[0])
+        return digits.lstrip("0")[-_TELLING:] or digits
     if kind == "card number":
         return _digits(text)
     if kind == "e-mail address":
         return re.sub(r"%40|\s?[\[(]at[\])]\s?", "@", text).casefold()
     return re.sub(r"[\s·•.\-]", "", text).upper()
-
-
-def _pattern_of(aliases: Mapping[tuple[PersonalKind, str], str], texts: Mapping[str, str]) -> re.Pattern[str] | None:
-    """Return what finds the values again: each as it was written, and numbers and plates with any spaces and signs in them."""
-    written = [rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])" for text in sorted(texts, key=len, reverse=True)]
-    spaced = [
-        (r"(?<![A-Za-z0-9])(?:\+|00)?\(?(?:\d{1,3}\)?" + _LOOSE + r")?(?:\(?0\)?)?" if kind == "telephone number" else r"(?<![A-Za-z0-9])")
-        + _LOOSE.join(map(re.escape, key)) + r"(?![A-Za-z0-9])"
-        for kind, key in sorted(aliases, key=lambda pair: -len(pair[1]))
-        if kind != "e-mail address"
-    ]  # fmt: skip
-    mails = [re.escape(key).replace("@", "(?:@|%40)") for kind, key in aliases if kind == "e-mail address"]
-    return re.compile("|".join([*written, *mails, *spaced]), re.IGNORECASE) if aliases else None
 
 
 def _degrees(value: Json) -> float | None:

@@ -240,7 +240,7 @@ class _Reader:
             self._note(span, "ends before it begins")
 
     def _top_of(self, span: Span) -> tuple[str, str]:
-        """Return the outermost agent around a span, or its root: what one of the user's messages is answered by."""
+        """Return the outermost agent around a span, or its root, which may be missing: what one of the user's messages is answered by."""
         top = here = (span.trace, span.id)
         seen = set()
         while here in self._spans and here not in seen:
@@ -248,7 +248,7 @@ class _Reader:
             if self._kinds[here] == "agent" or self._kinds[top] != "agent":
                 top = here
             here = (span.trace, self._spans[here].parent)
-        return top
+        return here if here[1] and here not in seen and self._kinds[top] != "agent" else top
 
     def _below_tool(self, span: Span) -> bool:
         """Return whether a span stands in that of a tool: an agent there answers another agent."""
@@ -351,7 +351,7 @@ class _Reader:
         turn.cost = _sum(turn.cost, span.first(COST))
 
     def _take_time(self, turn: SpanTurn, span: Span) -> None:
-        top = self._spans[self._top_of(span)]
+        top = self._spans.get(self._top_of(span), span)
         agent = self._kinds[top.trace, top.id] == "agent"
         whole = top if agent else span
         if whole.end > whole.start > 0:

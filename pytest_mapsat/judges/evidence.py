@@ -490,9 +490,10 @@ class _Gathering:
             value, match = step.arguments.get(name), tool.match.get(name)
             kind = match.type if match and match.role != "ignored" else "text"
             pair = step.arguments.get(match.pair or "") if match else None
-            if kind in ("lon", "point"):
+            named = match is not None and match.named and point_of(value) is None
+            if kind in ("lon", "point") and not named:
                 keys.update(dict.fromkeys(self._at(value, pair)))
-            elif isinstance(value, str) and kind == "id":
+            elif isinstance(value, str) and (kind == "id" or value in self._by_id):
                 keys.update({self._by_id[value]: None} if value in self._by_id else {})
             elif isinstance(value, str):
                 keys.update(dict.fromkeys(self._named(fold_phrase(value))))

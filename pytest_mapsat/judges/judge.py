@@ -23,9 +23,9 @@ from pytest_mapsat.model import (
     Trajectory,
     UsageError,
     Verdict,
-    did_you_mean,
     evidence_digest,
     fits,
+    hint_at,
     mark_value,
     reply_digest,
     trajectory_digest,
@@ -165,8 +165,7 @@ def make_judge(
             f"--mapsat-judge={spec}: this judge is called llm now; use --mapsat-judge=llm:{rest or 'MODEL'}"
         )
     if spec != "checks" and kind not in ("recorded", *MODEL_JUDGES):
-        hint = did_you_mean(kind, _KNOWN)
-        raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"--mapsat-judge={spec} is no judge; {_EXPECTED}{hint_at(kind, _KNOWN)}")
     own = ChecksJudge(tools, vocabulary or Vocabulary(), besides, suite=suite, calibration=calibration_of(calibration))
     if spec == "checks":
         return own

@@ -115,6 +115,9 @@ class Returned:
                 yield from (entity.key for entity in self._entities if entity.id and entity.id == argument)
             elif match.type == "point" and (point := point_of(argument)):
                 yield from (key for key, own in self._points if distance_m(*own, *point) <= _SAME_PLACE_M)
+            elif match.named and isinstance(argument, str):
+                key = fold_phrase(argument)
+                yield from (entity.key for entity in self._entities if argument == entity.id or key == entity.key)
 
 
 def _owned(result: Json, path: str, tool: Tool | None) -> Iterator[tuple[Json, frozenset[str], frozenset[str]]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from pytest_mapsat.model import Blame, Json, JsonObject, MapsatError, Noun, Usage, UsageError, did_you_mean, digest
+from pytest_mapsat.model import Blame, Json, JsonObject, MapsatError, Noun, Usage, UsageError, digest, hint_at
 
 #: Who asks; it decides whose the spending is, and who is blamed for a reply that is no use. Not part of the key.
 Purpose = Literal["agent", "user", "judge", "sandbox", "builder"]
@@ -214,9 +214,9 @@ def named_model(text: str, spec: str) -> tuple[str, dict[str, Json]]:
 def _parameter(name: str, value: str, spec: str) -> Any:
     kind = _PARAMETERS.get(name)
     if kind is None:
-        hint = did_you_mean(name, _PARAMETERS)
+        hint = hint_at(name, _PARAMETERS)
         names = ", ".join(_PARAMETERS)
-        raise UsageError(f"{spec}: no parameter {name!r}; there are {names}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"{spec}: no parameter {name!r}; there are {names}{hint}")
     try:
         return kind(value)
     except ValueError:

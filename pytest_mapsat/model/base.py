@@ -276,3 +276,9 @@ def did_you_mean(word: object, choices: Iterable[object]) -> str:
     """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
     near = get_close_matches(str(word), [str(name) for name in choices], n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+def hint_at(word: object, choices: Iterable[object]) -> str:
+    """Return what ``did_you_mean`` says in brackets, to stand behind a message, or an empty string."""
+    hint = did_you_mean(word, choices)
+    return f" ({hint})" if hint else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from .base import Json, canonical_json, did_you_mean, shown
+from .base import Json, canonical_json, did_you_mean, hint_at, shown
 
 _TYPES: dict[str, Callable[[Json], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -228,8 +228,7 @@ class _Reading:
             if name in properties or any(holds is not False for holds in held.values()):
                 continue
             if other is False:
-                hint = did_you_mean(name, properties)
-                yield f"{here}: nothing of this name is asked for" + (f" ({hint})" if hint else "")
+                yield f"{here}: nothing of this name is asked for{hint_at(name, properties)}"
             else:
                 yield from self.mismatches(other, member, here)
 
@@ -255,8 +254,7 @@ def limits_broken(schema: Mapping[str, Any], value: Json) -> Iterator[str]:
             allowed = schema["enum"] if keyword == "enum" else [schema["const"]]
             if not isinstance(allowed, list | tuple) or canonical_json(value) in map(canonical_json, allowed):
                 continue
-            hint = did_you_mean(value, allowed)
-            yield f"found {shown(value)}, expected one of {shown(list(allowed))}" + (f" ({hint})" if hint else "")
+            yield f"found {shown(value)}, expected one of {shown(list(allowed))}{hint_at(value, allowed)}"
     if _TYPES["number"](value):
         yield from _out_of_range(schema, value)
     if isinstance(value, str):

@@ -25,8 +25,8 @@ from pytest_mapsat.model import (
     Tool,
     UsageError,
     canonical_json,
-    did_you_mean,
     digest,
+    hint_at,
 )
 from pytest_mapsat.reports import call_text, printable
 from pytest_mapsat.sandbox import RecordedSandbox, Toolbox, recording_key
@@ -259,8 +259,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
     opened, _ = describe_tools(own, open_suite(root))
     cases = [entry.id for file in opened.files() for entry in opened.entries(file)]
     if case not in cases:
-        hint = did_you_mean(case, cases)
-        raise UsageError(f"{suite}: the suite has no case {case!r}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"{suite}: the suite has no case {case!r}{hint_at(case, cases)}")
     sandbox = RecordingSandbox(RecordedSandbox(opened.tools, ()), own, case)
 
     def call(name: str, arguments: JsonObject) -> Json:

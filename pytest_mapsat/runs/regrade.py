@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
     RunTiming,
     Scorecard,
     UsageError,
-    did_you_mean,
+    hint_at,
     listed,
 )
 from pytest_mapsat.sandbox import SandboxHook
@@ -219,11 +219,8 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
 def _refuse_unknown(run: Run, places: dict[str, tuple[Suite, CaseEntry]]) -> None:
     unknown = list(dict.fromkeys(card.id for card in run.cases if card.id not in places))
     if unknown:
-        hint = did_you_mean(unknown[0], places)
-        raise UsageError(
-            f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has"
-            + (f" ({hint})" if hint else "")
-        )
+        hint = hint_at(unknown[0], places)
+        raise UsageError(f"the suite has no case {listed(map(repr, unknown), _SHOWN_AT_MOST)}, which the run has{hint}")
 
 
 def _regraded(

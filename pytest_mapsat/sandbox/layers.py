@@ -26,8 +26,8 @@ from pytest_mapsat.model import (
     RowPatch,
     SuiteManifest,
     Tool,
-    did_you_mean,
     digest,
+    hint_at,
     json_size,
     mismatches,
     shown,
@@ -391,11 +391,8 @@ class PythonSandbox:
         """Return in words that nothing answers a tool, and what the object has in its place."""
         kind = type(self._object)
         others = [other for other in dir(self._object) if other not in self.tools and not other.startswith("_")]
-        hint = did_you_mean(name, others)
-        return (
-            f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool"
-            + (f" ({hint})" if hint else "")
-        )
+        hint = hint_at(name, others)
+        return f"the sandbox {kind.__name__}{defined_at(kind)} has no method {name}, and nothing is recorded for that tool{hint}"
 
     def _answered(self, tool: Tool, method: Callable[..., Json], arguments: JsonObject) -> Answer:
         writing = self._state.writing
@@ -476,8 +473,7 @@ def _refusal(tool: Tool, refused: Refused) -> Answer:
 
 def unknown_tool(name: object, tools: Iterable[str]) -> Answer:
     """Return the answer to a call of a tool that the caller does not have."""
-    hint = did_you_mean(name, sorted(tools))
-    return _error(f"there is no tool {shown(name)}" + (f" ({hint})" if hint else ""))
+    return _error(f"there is no tool {shown(name)}{hint_at(name, sorted(tools))}")
 
 
 def _error(message: str) -> Answer:

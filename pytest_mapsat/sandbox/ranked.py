@@ -19,7 +19,7 @@ from pytest_mapsat.model import (
     SuiteManifest,
     UsageError,
     canonical_json,
-    did_you_mean,
+    hint_at,
     shown,
 )
 from pytest_mapsat.reading import Vocabulary
@@ -250,10 +250,8 @@ class RankedCall(TableCall[RankedAnswer]):
             raise UnanswerableError(
                 f"one {self._answer.part.column} at a time is searched, and {name} names {' and '.join(parts)}"
             )
-        hint = did_you_mean(given, self._parts.places)
-        raise UnanswerableError(
-            f"{name} is {shown(given)}, which is not served; {self._served()}" + (f" ({hint})" if hint else "")
-        )
+        hint = hint_at(given, self._parts.places)
+        raise UnanswerableError(f"{name} is {shown(given)}, which is not served; {self._served()}{hint}")
 
     def _served(self) -> str:
         places = self._parts.places

@@ -15,6 +15,7 @@ from pytest_mapsat.model import (
     ParameterType,
     Tool,
     did_you_mean,
+    hint_at,
     limits_broken,
     mismatches,
     shown,
@@ -217,9 +218,9 @@ class Fitting:
         """Yield the limits that a fitted value breaks: allowed values, least and greatest, lengths, those of items."""
         if self._allowed:
             if value not in self._allowed:
-                hint = did_you_mean(value, [*self._allowed, *self._synonyms])
+                hint = hint_at(value, [*self._allowed, *self._synonyms])
                 words = ", ".join(map(shown, self._allowed))
-                yield f"found {shown(value)}, expected one of {words}" + (f" ({hint})" if hint else "")
+                yield f"found {shown(value)}, expected one of {words}{hint}"
             return
         if self._schema.get("type") == "integer" and isinstance(value, float):
             yield f"found {value:g}, expected a whole number"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.llm import named_model
-from pytest_mapsat.model import UsageError, did_you_mean
+from pytest_mapsat.model import UsageError, hint_at
 
 from .reading import learn_to_read as learn_to_read
 from .slips import audit as audit
@@ -68,5 +68,4 @@ def check_user_spec(spec: str) -> None:
     if kind in ("llm", "scripted+llm"):
         named_model(model, f"--mapsat-user={spec}")
     elif spec not in ("scripted", "silent"):
-        hint = did_you_mean(kind, _NAMES)
-        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}" + (f" ({hint})" if hint else ""))
+        raise UsageError(f"unknown user {spec!r}; {_EXPECTED}{hint_at(kind, _NAMES)}")

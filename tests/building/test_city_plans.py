@@ -2,7 +2,9 @@
 
 import json
 import re
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -178,3 +180,27 @@ def test_a_bad_line_of_queries_is_refused_with_its_place(tmp_path, line, message
 def test_an_impossible_number_of_cases_is_refused(tmp_path, count):
     with pytest.raises(UsageError, match="expected 1 to 1000"):
         build_suite(BuildRequest(cases=count), tmp_path)
+
+
+@pytest.mark.long_proof
+def test_the_suite_of_500_cases_is_what_its_seed_gives(tmp_path):
+    kept = Path(__file__).parents[2] / "benchmark_500"
+    build_suite(BuildRequest(seed=500, cases=500, queries=kept / "data" / "queries.jsonl"), tmp_path)
+    made = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    beside = {"README.md", "CARD.md", "data/queries.jsonl"}
+    files = {path.relative_to(kept).as_posix(): path for path in kept.rglob("*") if path.is_file()}
+    assert files.keys() - beside == made.keys()
+    assert [name for name, data in made.items() if files[name].read_bytes() != data] == []
+
+
+def test_the_suite_of_500_cases_is_none_of_pytests_own_and_small():
+    root = Path(__file__).parents[2]
+    assert tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"][
+        "testpaths"
+    ] == ["tests"]
+    files = [path for path in (root / "benchmark_500").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 20_000_000
+    suite = open_suite(root / "benchmark_500")
+    entries = [entry for path in suite.files() for entry in suite.entries(path)]
+    assert Counter(entry.language for entry in entries) == {"zh": 250, "en": 250}
+    assert Counter(domain for entry in entries for domain in entry.domains)["search"] == 388

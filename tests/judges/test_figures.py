@@ -57,6 +57,30 @@ def test_a_number_is_held_against_what_a_tool_returned(returned, equals_unit, sa
     assert judge_reply(f"It is {said}.", "number", steps=steps, **fields).passed is passed
 
 
+@pytest.mark.parametrize("end", ["3,4", "1", "Cafe Luna"])
+def test_a_length_is_that_of_the_way_to_a_place_however_the_call_names_it(end):
+    said = {"description": "Finds.", "parameters": {"type": "object", "properties": {"to": {}}}}
+    fields = {"straight": {"kind": "distance", "mode": "straight"}, "lon": "lon", "lat": "lat"}
+    search = {
+        "name": "search_poi",
+        **said,
+        "entities": [{"items": "pois", "name": "name", "id": "id", "fields": fields}],
+    }
+    route = {
+        "name": "route",
+        **said,
+        "match": {"to": {"type": "point", "within_m": 60, "named": True}},
+        "about": ["to"],
+    }
+    tools = {tool["name"]: Tool.model_validate(tool) for tool in (search, route)}
+    cafe = {"name": "Cafe Luna", "id": "1", "straight": 300, "lon": 3.0, "lat": 4.0}
+    steps = [call(result={"pois": [cafe]}), call("route", {"metres": 440}, to=end)]
+    equals = [bound("metres"), bound("pois.*.straight", "search_poi")]
+    check = {"unit": "m", "role": "travel_distance", "equals": equals}
+    reply = "Go to Cafe Luna. It is a walk of 440 m."
+    assert judge_reply(reply, "number", steps=steps, tools=tools, **check).passed is True
+
+
 def test_a_wrong_number_is_told_with_the_right_one():
     steps = [call("route", {"distance": 9.8})]
     finding = judge_reply("It is 12.5 km.", "number", steps=steps, unit="km", equals=bound())

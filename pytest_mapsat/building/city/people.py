@@ -18,8 +18,6 @@ from .world import Centre, World
 DAYS, LATE_DAYS = 90, 45
 #: A search shows so many places; where none of them will do, the search is made so much nearer to one that does.
 _SHOWN = 10
-#: No two places of a town are so many metres apart.
-_TOWN_M = 20_000
 #: Sessions begin in the hours in which nearly everything is open, two an hour, no two of a user at once.
 _HOURS = range(12, 18)
 #: How often, in percent: a filter is set for what is looked for, a session is broken by something else, a journey is an order instead.
@@ -219,7 +217,7 @@ class _Sessions:
                 other.where and meets(row, other.where) for other in avoided
             )
 
-        rows = self._world.near(*spot, habit.sort, metres=_TOWN_M)
+        rows = self._world.near(*spot, habit.sort)
         shown = rows[:_SHOWN]
         fitting = [row for row in shown if fits(row)]
         if fitting:
@@ -233,7 +231,7 @@ class _Sessions:
             )
         chosen = fitting[0]
         spot = self._spot(chosen["lon"], chosen["lat"], 100)
-        shown = self._world.near(*spot, habit.sort, metres=_TOWN_M)[:_SHOWN]
+        shown = self._world.near(*spot, habit.sort)[:_SHOWN]
         return shown, chosen, spot
 
     def _looks(

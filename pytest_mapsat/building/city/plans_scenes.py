@@ -156,8 +156,8 @@ class Scenes:
             row = self._place(scene, sort, metres)
             self._lay(scene, row, sort, "")
             scene.second.append(row)
+            self._world.tables["places"].append(row)
             metres += scene.draws.between(*_FARTHER)
-        self._world.tables["places"] += scene.second
 
     def _need(self, scene: Scene, at: int) -> Need:
         name, reason = scene.kind.needs[at]
@@ -209,7 +209,8 @@ class Scenes:
         }
         if sort.hours:
             opens = min(draws.between(*sort.hours[:2]) * 30, scene.minute // 60 * 60)
-            row["hours"] = f"{clock(opens)}-{clock(min(scene.minute + 180 + draws.below(5) * 30, _LATEST))}"
+            closes = max(scene.minute // 30 * 30 + 180, draws.between(*sort.hours[2:]) * 30)
+            row["hours"] = f"{clock(opens)}-{clock(min(closes, _LATEST))}"
         return {name: value for name, value in row.items() if value is not None and value != []}
 
     def _name(self, sort: Sort, language: str, draws: Draws) -> str:
@@ -232,7 +233,7 @@ class Scenes:
         for need in scene.needs:
             if need.column == "hours":
                 row["hours"] = _hours(row["hours"], need, scene, has=need.name != fails)
-            elif need.trait:
+            else:
                 _meet(row, need, scene.draws, has=need.name != fails)
 
     def _deal(self, scene: Scene, row: JsonObject) -> JsonObject:
@@ -410,10 +411,11 @@ def _hours(hours: str, need: Need, scene: Scene, *, has: bool) -> str:
 def _meet(row: JsonObject, need: Need, draws: Draws, *, has: bool) -> None:
     """Make a place meet a need for a trait, or fail it."""
     trait = need.trait
-    assert trait is not None  # noqa: S101  for the type checker
+    if trait is None:
+        return
     if isinstance(trait.values[0], str):
         held = [text for text in row.get(trait.column, []) if text != trait.label]
-        row[trait.column] = [trait.label, *held] if has else held
+        row[trait.column] = [trait.label, *held] if has else held or need.told.get("else", [])
     else:
         trait.lay(row, draws, has=has)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -14,7 +15,7 @@ from pytest_mapsat.building.towns import Draws
 from pytest_mapsat.formats import limits, parse_yaml, read_lines, replacing
 from pytest_mapsat.model import Json, JsonObject, UsageError
 
-from .plans import document, kinds, schedule
+from .plans import Kind, document, kinds, schedule
 from .plans_cases import Writer, manifest_of
 from .plans_scenes import Scene, Scenes
 from .starter import tool_files
@@ -55,7 +56,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     for number, scene in enumerate(scenes):
         query = queries.get(scene.id)
         case = writer.case(scene, number, query or wordings.query(scene), written=query is not None)
-        by_file.setdefault(f"{scene.kind.domains[0]}/{scene.language}.jsonl", []).append(case)
+        by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
     for name, data in tool_files():
         _write(folder / "tools" / name, data)
     for name, rows in world.tables.items():
@@ -103,6 +104,12 @@ def scenes_of(request: BuildRequest) -> tuple[World, list[Scene]]:
     _thin_out(world)
     maker = Scenes(world)
     return world, [maker.scene(*part) for part in schedule(count, languages)]
+
+
+def _folder(kind: Kind) -> str:
+    """Return the domain of a kind that the fewest cases have."""
+    cases = Counter(domain for other in kinds().values() for domain in other.domains for _ in range(other.share))
+    return min(kind.domains, key=cases.__getitem__)
 
 
 def _thin_out(world: World) -> None:

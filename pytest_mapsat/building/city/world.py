@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pytest_mapsat.building.towns import TOWNS, town
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import JsonObject
 
 from .places import Group, Maker
-from .sorts import Sort, meets, sorts
+from .sorts import Sort, sorts
 from .starter import word_rows
-from .surroundings import STEEP, Surroundings, metres_between, stop_of
+from .surroundings import STEEP, Surroundings, metres_between
 
 
 class Centre(NamedTuple):
@@ -84,34 +84,13 @@ class World:
         """Return a town by its name. Raises StopIteration."""
         return next(town for town in self.towns if town.name == name)
 
-    def near(
-        self, lon: float, lat: float, sort: str, where: Mapping[str, Json] | None = None, metres: int = 3000
-    ) -> list[JsonObject]:
-        """Return the places of a sort in a circle that fit matches, written as in checks, the nearest first."""
+    def near(self, lon: float, lat: float, sort: str) -> list[JsonObject]:
+        """Return the places of a sort in the town of a point, the nearest first."""
         town = min(self.towns, key=lambda town: abs(town.centres[0].lon - lon))
         groups = [self.groups[centre.id, sort] for centre in town.centres]
         rows = [self.place(place) for group in groups for place in group.ids]
         away = {row["id"]: metres_between((lon, lat), (row["lon"], row["lat"])) for row in rows}
-        kept = [row for row in rows if away[row["id"]] <= metres and (not where or meets(row, where))]
-        return sorted(kept, key=lambda row: (away[row["id"]], row["id"]))
-
-    def deals(self, place: str) -> list[JsonObject]:
-        """Return the deals of a place."""
-        return [row for row in self.tables["deals"] if row["place_id"] == place]
-
-    def ways(self, origin: str, destination: str, mode: str) -> list[JsonObject]:
-        """Return the ways between two places, by their ids, the quickest first; none where a trip leads through local streets."""
-        ends = {f"{row['lon']},{row['lat']}" for row in map(self.place, (origin, destination))}
-        rows = [row for row in self.tables["ways"] if row["mode"] == mode and {row["from"], row["to"]} == ends]
-        return sorted(rows, key=lambda row: row["duration_min"])
-
-    def lines(self, origin: str, destination: str) -> list[JsonObject]:
-        """Return the lines from one place to another, by the ids of a centre or landmark."""
-        return [
-            row
-            for row in self.tables["lines"]
-            if row["from"] == [stop_of(origin)] and row["to"] == [stop_of(destination)]
-        ]
+        return sorted(rows, key=lambda row: (away[row["id"]], row["id"]))
 
 
 def world_of(seed: int, *, towns: int = 2, language: str = "mixed") -> World:

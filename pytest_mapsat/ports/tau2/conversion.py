@@ -16,6 +16,7 @@ from pytest_mapsat.model import (
     canonical_json,
     did_you_mean,
     digest,
+    hint_at,
     same,
     shown,
 )
@@ -193,10 +194,8 @@ class Conversion:
     def _check_function(self, name: str) -> None:
         """Raise ValueError where the world has no such function."""
         if name not in self.facts:
-            hint = did_you_mean(name, self.facts)
-            raise ValueError(
-                f"the world of {self.domain} has no function {shown(name)}" + (f" ({hint})" if hint else "")
-            )
+            hint = hint_at(name, self.facts)
+            raise ValueError(f"the world of {self.domain} has no function {shown(name)}{hint}")
 
     def _check_assertions(self) -> None:
         """Raise ValueError where the world has no such assertion."""
