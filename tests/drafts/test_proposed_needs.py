@@ -1,7 +1,5 @@
 """``mapsat build LOGS DEST --propose MODEL``: what a model proposes, and what the log lets come of it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,7 +128,9 @@ def test_what_catalogue_or_log_do_not_have_is_refused_and_reported(built: Any, n
 
 def test_a_proposal_against_a_habit_leaves_both_to_a_person_where_two_replies_agree(built: Any) -> None:
     against = {**STEP_FREE, "value": "false", "lines": ["E3"]}
-    assert built([against], [against], []).drafts == {"step_free", "step_free-False"}
+    both = built([against], [against], [])
+    assert both.drafts == {"step_free", "step_free-False"}
+    assert both.hidden["step_free-False"]["evidence"][0]["text"].endswith("; against: step free")
     assert built([against], [], []).drafts == {"step_free-False"}
 
 
