@@ -1,7 +1,5 @@
 """Made-up logs of behaviour with habits that are known: users, places, and a share of choices by chance."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``mapsat build LOGS DEST``: cases out of logs of behaviour."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

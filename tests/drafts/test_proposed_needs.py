@@ -1,7 +1,5 @@
 """``mapsat build LOGS DEST --propose MODEL``: what a model proposes, and what the log lets come of it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
