@@ -210,9 +210,12 @@ class CaseMaker:
         right, proposed = self._beside(proposed, required, right, choice, now)
         requirements = [self._kind_asked(session.kind, language)]
         requirements += [self._asked(condition, now, language) for condition in asked]
-        requirements += [
-            requirement_of(self._from_words(condition, event, now, language), draft=False) for condition, event in said
-        ]
+        shown_too = {habit.condition: habit for habit in identified.habits}
+        for condition, event in said:
+            candidate = self._from_words(condition, event, now, language)
+            if (habit := shown_too.get(condition)) is not None:
+                candidate = _confirmed(self._candidate(habit, session, user.log.profile, language, now), event)
+            requirements.append(requirement_of(candidate, draft=False))
         for habit in habits:
             candidate = self._candidate(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
@@ -345,7 +348,7 @@ class CaseMaker:
         self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice | None = None
     ) -> Candidate:
         condition = habit.condition
-        evidence = [_of_behaviour(habit)]
+        evidence = [behaviour_evidence(habit)]
         told = profile_of(profile, condition)
         if told and not isinstance(told, bool):
             early, late = habit.windows
@@ -454,7 +457,13 @@ def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> 
     return condition.sort != "mode" or str(condition.value) in MODES
 
 
-def _of_behaviour(habit: Habit) -> Evidence:
+def _confirmed(candidate: Candidate, event: Event) -> Candidate:
+    """Return the candidate of a habit that the user named in the session before the query."""
+    words = Evidence(text=event.text, at=(event.line,), need="direct")
+    return replace(candidate, kind="hard", source="context", evidence=(*candidate.evidence, words))
+
+
+def behaviour_evidence(habit: Habit) -> Evidence:
     """Return what the choices of a user say of a habit: routine where the earlier half shows it, too, else recent."""
     early, late = habit.windows
     total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)
