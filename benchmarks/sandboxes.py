@@ -1,7 +1,5 @@
 """A made-up town for measuring computed sandboxes: 10,000 places of 50 sorts, and a grid of 2,000 streets."""
 
-from __future__ import annotations
-
 import json
 from itertools import cycle
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """``python -m pytest_mapsat`` is the ``mapsat`` command, with those besides that are rarely used."""
 
-from __future__ import annotations
-
 import sys
 
 from pytest_mapsat.cli import main

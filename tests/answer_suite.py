@@ -1,7 +1,5 @@
 """The tiny suite with one case that has an oracle, and labelled answers to it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

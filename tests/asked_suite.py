@@ -1,7 +1,5 @@
 """A suite of cafes whose cases ask for one thing and hide others, for tests of the baselines that know a part of the truth."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

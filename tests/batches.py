@@ -1,7 +1,5 @@
 """Files between ``mapsat regrade --batch-out`` and ``--batch-in``, and a model that answers them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

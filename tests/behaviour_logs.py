@@ -1,7 +1,5 @@
 """Made-up logs of behaviour with habits that are known: users, places, and a share of choices by chance."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -175,3 +173,35 @@ def _query(rng: random.Random, kind: str, language: str) -> str:
     if language == "zh":
         return rng.choice(["附近的{}", "找个{}", "有没有{}"]).format(kind)
     return rng.choice(["a {} near me", "find a {}", "{}s around here"]).format(kind)
+
+
+def found_and_wanted(made: Made, cases: Sequence[Mapping]) -> tuple[int, int, int]:
+    """Return how many hidden requirements of some cases are habits of their users, how many there are, and how many habits there should be.
+
+    Every user has a case for each kind of place that they have a habit of, if it is found; a habit that ended is none.
+    """
+    right = found = wanted = 0
+    hidden = {}
+    for case in cases:
+        parts = [part for part in case["truth"]["requirements"] if part["kind"] != "asked" and not part.get("draft")]
+        key = case["visible"]["context"]["uid"], case["attributes"]["kind"]
+        hidden[key] = {(name, json.dumps(match)) for part in parts for name, match in part["check"]["where"].items()}
+    for uid, habits in made.habits.items():
+        kinds = {event["kind"] for event in _taken(made, uid)}
+        for kind in kinds:
+            lasting = [habit for habit in habits if habit.kind in ("", kind) and habit.last == 1]
+            told = hidden.get((uid, kind), set())
+            hits = [habit for habit in lasting if any(_tells(match, name, habit) for name, match in told)]
+            right, found, wanted = right + len(hits), found + len(told), wanted + len(lasting)
+    return right, found, wanted
+
+
+def _taken(made: Made, uid: str) -> Iterator[dict]:
+    for event in made.events:
+        if event["user"] == uid and event["type"] in ("order", "navigate"):
+            yield made.places[event["place"]]
+
+
+def _tells(match: str, name: str, habit: Habit) -> bool:
+    wanted = '"max"' if habit.field == "price" else json.dumps(habit.value)
+    return name == habit.field and wanted in match

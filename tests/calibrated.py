@@ -1,7 +1,5 @@
 """A suite whose own labelled answers have shown that failures of its plain words can be trusted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

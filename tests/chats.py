@@ -1,7 +1,5 @@
 """Conversations for tests, as files of several kinds tell them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all tests need: nothing that one of them imports may hide installed plugins from the next."""
 
-from __future__ import annotations
-
 import gc
 import os
 import tomllib

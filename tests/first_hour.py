@@ -1,7 +1,5 @@
 """A wheel of this package, built once, and a fresh environment with nothing but it and what it depends on."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """One service on loopback that plays whatever a test wants of it, and a small case to play against it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter

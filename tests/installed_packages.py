@@ -1,7 +1,5 @@
 """What is found out about an installed package once holds for the process: pytest and this package ask at the start of each run."""
 
-from __future__ import annotations
-
 import sysconfig
 from collections.abc import Callable
 from contextlib import suppress

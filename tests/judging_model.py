@@ -1,7 +1,5 @@
 """What a model says that judges the answers of ``answer_suite``."""
 
-from __future__ import annotations
-
 import json
 import re
 

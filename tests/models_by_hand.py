@@ -8,8 +8,6 @@ at once: write another name and rename it): the words of the reply, or, where to
 the completions stay in its cache (MAPSAT_CACHE_DIR, `python -m pytest_mapsat cache export`), so that a second run asks nobody.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """An office with tools of its own, and a suite about it, for tests of recording."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

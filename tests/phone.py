@@ -1,7 +1,5 @@
 """A phone in the user's hand and a line at the support desk: a world whose tools belong to two."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

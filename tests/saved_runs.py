@@ -1,7 +1,5 @@
 """Saved runs, made by hand: as small as a run file can be."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

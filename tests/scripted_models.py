@@ -1,7 +1,5 @@
 """A server on loopback that speaks the OpenAI chat protocol and answers, or breaks, as a script says."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A toy sandbox with state: a shop whose orders can be found, cancelled and split; and agents that use it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

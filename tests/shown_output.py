@@ -3,8 +3,6 @@
 A line that is ``…`` alone stands for any lines, ``…`` inside a line for any characters.
 """
 
-from __future__ import annotations
-
 import re
 
 GAP = "…"

@@ -1,7 +1,5 @@
 """Spans for tests: one conversation of two turns and a call, as several conventions tell it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

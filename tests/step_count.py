@@ -1,7 +1,5 @@
 """How much work a call is, in steps of Python instead of seconds: the same on every machine, under any load."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

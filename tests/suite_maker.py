@@ -1,7 +1,5 @@
 """Small suites for tests: text in, folder out."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A tiny suite for tests of the plugin: three cases in two domains, one tool, and agents that pass or fail them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

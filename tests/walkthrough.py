@@ -5,8 +5,6 @@ a line changes the file. A ``console`` block holds commands behind ``$`` and, be
 Commands run one after another in one folder; ``$?`` is the status of the one before.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,8 +5,6 @@ done the imports, and gives a command that behaves as ``python`` does: ``-m modu
 caller's arguments, folder, environment and files; whatever else is asked for is given to the real interpreter.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

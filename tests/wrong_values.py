@@ -1,7 +1,5 @@
 """Calls with wrong values of every kind: whatever an agent gives, the world answers, and its case is not lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

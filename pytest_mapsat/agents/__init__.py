@@ -1,7 +1,5 @@
 """Where trajectories come from: callables, baselines, the oracle, models, recorded files. ``isolation`` is a room of its own in it."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

@@ -28,6 +28,7 @@ def _run(options: argparse.Namespace) -> int:
         choose,
         conversation_of,
         draft_of,
+        personal_data_in_name,
         personal_data_of,
         read_logs,
         without_personal,
@@ -44,6 +45,10 @@ def _run(options: argparse.Namespace) -> int:
     logs = read_logs(source)
     log = choose(logs, options.which or (options.id if any(log.id == options.id for log in logs) else ""), source)
     personal = personal_data_of(log)
+    if named := personal_data_in_name(source.name):
+        raise UsageError(
+            f"the name of the file is or has {named}, and places in the log begin with it: rename the file"
+        )
     if personal.found and not options.redact:
         return _refuse(personal, as_json=options.json)
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)

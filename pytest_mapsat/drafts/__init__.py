@@ -19,6 +19,7 @@ from .log_suite import LogReport as LogReport
 from .log_suite import build_from_logs as build_from_logs
 from .logs import missing_files as missing_files
 from .proposed import ProposingModel as ProposingModel
+from .readers import personal_data_in_name as personal_data_in_name
 from .readers import personal_data_of as personal_data_of
 from .readers import read_logs as read_logs
 from .readers import without_personal as without_personal

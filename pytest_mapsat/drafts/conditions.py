@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Json, JsonObject
+from pytest_mapsat.model import Json, JsonObject, digest
 from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 
 from .logs import Place
@@ -37,6 +37,7 @@ _NO_ATTRIBUTES = frozenset(
     }
 )
 _LONGEST_TEXT = 60
+_LONGEST_ID = 50
 _LATE = ("21:30", "23:30")
 #: The shares of a user's choices that a bound on a figure may take in.
 _QUANTILES = (1.0, 0.9)
@@ -83,9 +84,12 @@ class Condition:
         words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
             self.sort, self.sort
         )
-        value = "" if self.value is True or self.value is None else str(self.value)
+        value = {"True": "", "False": "not", "None": ""}.get(str(self.value), str(self.value))
         text = "-".join(word for word in (self.field, words, value) if word)
-        return re.sub(r"[^A-Za-z0-9_.-]+", "-", text.encode("ascii", "backslashreplace").decode())[:60].strip("-.")
+        name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
+        if text.isascii() and len(name) <= _LONGEST_ID:
+            return name
+        return f"{name[:_LONGEST_ID]}-{digest(text, 8)}".lstrip("-")
 
     @property
     def circumstantial(self) -> bool:

@@ -17,12 +17,16 @@ from .logs import Place
 CHANCE = 0.02
 #: The greatest chance by which a condition is taken to hold beside another one.
 BESIDE = 0.02
+#: The greatest chance of a habit where each place counts once: who goes to one place again and again shows no more than that place.
+PLACES = 0.1
 #: A habit is kept in at least this share of the choices; one that is kept in HARD of them is a hard requirement.
 SHARE, HARD = 0.6, 0.9
 #: Fewer choices show no habit; with so many, the later half is looked at by itself, too.
 _LEAST_CHOICES, _LEAST_HALVES = 5, 12
 #: A habit has ended where its late choices are so much likelier under what was there than under the habit (natural logarithm).
 _ENDED = 1.0
+#: A habit of all kinds shows in this share of those that could show it: with so many choices, and not more than this share of what is there fitting.
+_OF_KINDS, _LEAST_OF_KIND, _ALL = 0.75, 3, 0.9
 #: The latest choices that count. The exact tail takes time with their square.
 _MOST_CHOICES = 300
 
@@ -191,7 +195,7 @@ class Identifier:
             by_kind.setdefault(choice.place.kind, []).append(choice)
         own = {name: self._identified(members) for name, members in by_kind.items()}
         across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
-        common = [habit for habit in across.habits if self._goes_on(habit, by_kind[kind])]
+        common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
         beside = [habit.condition for habit in common]
         of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
         return Identified((*common, *of_kind.habits), (*across.left_out, *of_kind.left_out))
@@ -201,40 +205,50 @@ class Identifier:
         fields = _conditions(
             self._catalogue, [choice for members in by_kind.values() for choice in members], across=True
         )
-        explained = {
-            name: {out.condition for out in identified.left_out if out.why == "explained"}
-            for name, identified in own.items()
-        }
         habits, left_out = [], []
-        tried = sum(map(len, fields))
-        for conditions in fields:
-            for condition in conditions:
-                telling = {name: members for name, members in by_kind.items() if condition not in explained[name]}
-                choices = sorted((choice for members in telling.values() for choice in members), key=lambda one: one.at)
-                habit = replace(self.measured(condition, choices), across=True)
-                without = (
-                    self.measured(condition, [choice for choice in choices if choice.place.kind != name])
-                    for name, members in telling.items()
-                    if members
-                )
-                level = CHANCE / tried
-                if len(choices) < _LEAST_CHOICES or not self._is_clear(habit, choices, level):
-                    continue
-                if any(not others.kept or others.chance > level for others in without):
-                    continue
-                if habit.ended:
-                    left_out.append(LeftOut(condition, "ended"))
-                else:
-                    habits.append(habit)
-        everything = sorted((choice for members in by_kind.values() for choice in members), key=lambda one: one.at)
-        kept, more = self._unexplained(habits, everything, ())
+        level = CHANCE / max(1, sum(map(len, fields)))
+        for condition in (condition for conditions in fields for condition in conditions):
+            members = [choice for members in by_kind.values() for choice in members]
+            choices = sorted(members, key=lambda choice: choice.at)
+            habit = replace(self.measured(condition, choices), across=True)
+            holding, telling = self._kinds_of(habit, by_kind, own)
+            if len(holding) < max(2, _OF_KINDS * len(telling)) or not self._is_clear(habit, choices, level):
+                continue
+            without = (
+                self.measured(condition, [choice for choice in choices if choice.place.kind != name])
+                for name in by_kind
+            )
+            if any(not others.kept or others.chance > level for others in without):
+                continue
+            if habit.ended:
+                left_out.append(LeftOut(condition, "ended"))
+            else:
+                habits.append(habit)
+        kept, more = self._unexplained(habits, sorted(chain(*by_kind.values()), key=lambda choice: choice.at), ())
         return Identified(tuple(kept), (*left_out, *more))
 
-    def _goes_on(self, habit: Habit, choices: Sequence[Choice]) -> bool:
-        """Return whether choices of one kind do not speak against a habit of all kinds."""
-        here = self.measured(habit.condition, choices)
-        expected = sum(here.shares) / max(1, len(here.shares))
-        return not choices or here.share >= (expected + habit.share) / 2
+    def _kinds_of(
+        self, habit: Habit, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
+    ) -> tuple[set[str], set[str]]:
+        """Return the kinds whose choices show a habit of all kinds, and those that could: they have a few choices, and not all that is there fits."""
+        holding, telling = set(), set()
+        for kind, choices in by_kind.items():
+            here = self.measured(habit.condition, choices)
+            if len(here.kept) < _LEAST_OF_KIND or sum(here.shares) > _ALL * len(here.kept):
+                continue
+            telling.add(kind)
+            expected = sum(here.shares) / len(here.kept)
+            gone = any(out.condition == habit.condition for out in own[kind].left_out)
+            if here.share >= (expected + habit.share) / 2 and not gone:
+                holding.add(kind)
+        return holding, telling
+
+    def _goes_for(
+        self, habit: Habit, kind: str, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]
+    ) -> bool:
+        """Return whether a habit of all kinds goes for one of them: its choices show it, or are too few and those of three others do."""
+        holding, telling = self._kinds_of(habit, by_kind, own)
+        return kind in holding if kind in telling else len(holding) > 2  # noqa: PLR2004
 
     def _identified(self, choices: Sequence[Choice], beside: Sequence[Condition] = ()) -> Identified:
         """Return the habits that choices of one kind show, beside conditions that hold anyway."""
@@ -287,7 +301,12 @@ class Identifier:
             return False
         if habit.condition.sort == "mode":
             return True
-        return len({choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits}) > 1
+        kept = Counter(choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits)
+        every = Counter(choice.place.id for choice in choices)
+        # So many places, each taken once, would tell as much as these that are taken again and again (Kish's effective size).
+        places = round(len(choices) ** 2 / sum(count**2 for count in every.values()))
+        share = sum(habit.shares) / len(habit.shares)
+        return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
     def _late(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
         """Return a habit that only the later half of the choices shows."""
@@ -336,18 +355,8 @@ class Identifier:
         return [habit for habit in kept if habit not in doubtful], out
 
     def _holds_beside(self, habit: Habit, others: Sequence[Condition], choices: Sequence[Choice], level: float) -> bool:
-        """Return whether a condition shows among the choices and places that fit others, too; what was shown decides, else the catalogue."""
-        if not others:
-            return True
-        seen = self.measured(habit.condition, choices, tuple(others))
-        if seen.chance <= level or tail(seen.shares, len(seen.shares)) <= level:
-            return seen.chance <= level
-        wider = [
-            choice._replace(offer=part, of=(choice.place.kind, choice.place.city))
-            for choice in choices
-            if (part := self._catalogue.part(choice.place.kind, choice.place.city))
-        ]
-        return self.measured(habit.condition, wider, tuple(others)).chance <= level
+        """Return whether a condition shows among the choices, and what was there, that fit others, too."""
+        return not others or self.measured(habit.condition, choices, tuple(others)).chance <= level
 
 
 def _shared(habit: Habit, other: Habit) -> int:

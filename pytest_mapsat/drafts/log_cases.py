@@ -18,6 +18,7 @@ from pytest_mapsat.model import (
     Mode,
     OracleTurn,
     PlannedCall,
+    Problem,
     Requirement,
     RowPatch,
     Travels,
@@ -26,8 +27,9 @@ from pytest_mapsat.model import (
     World,
     canonical_json,
     digest,
+    shown,
 )
-from pytest_mapsat.reading import conditions_of, fold_phrase
+from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
 from .candidates import Candidate, requirement_of
@@ -35,7 +37,7 @@ from .conditions import Choice, Condition, is_figure, metres, profile_of, values
 from .habits import HARD, Catalogue, Habit, Identified, Identifier, LeftOut
 from .logs import Event, Log, Place, UserLog
 from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
-from .sessions import Kinds, Session, restore
+from .sessions import Kinds, Session, naming, restore, spoken
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -106,7 +108,14 @@ class CaseMaker:
 
     def restore(self, user: UserLog) -> UserSessions:
         """Return the sessions of a user, and what was taken in each."""
-        events = [event for event in user.events if not event.place or event.place in self._places]
+        events = []
+        for event in user.events:
+            if not event.place or event.place in self._places:
+                events.append(event)
+                continue
+            name, _, line = event.line.rpartition(":")
+            message = f"there is no place {shown(event.place)} in the catalogue"
+            self._told.add("unknown places", Problem(name, int(line), message))
         sessions = UserSessions(user, tuple(restore(events, self._kinds)))
         for session in sessions.sessions:
             if session.anchor is not None:
@@ -201,9 +210,12 @@ class CaseMaker:
         right, proposed = self._beside(proposed, required, right, choice, now)
         requirements = [self._kind_asked(session.kind, language)]
         requirements += [self._asked(condition, now, language) for condition in asked]
-        requirements += [
-            requirement_of(self._from_words(condition, event, now, language), draft=False) for condition, event in said
-        ]
+        shown_too = {habit.condition: habit for habit in identified.habits}
+        for condition, event in said:
+            candidate = self._from_words(condition, event, now, language)
+            if (habit := shown_too.get(condition)) is not None:
+                candidate = _confirmed(self._candidate(habit, session, user.log.profile, language, now), event)
+            requirements.append(requirement_of(candidate, draft=False))
         for habit in habits:
             candidate = self._candidate(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
@@ -266,14 +278,13 @@ class CaseMaker:
         named = []
         for condition in sorted(values, key=lambda each: (each.id, str(each.value))):
             word = condition.field if condition.value is True else condition.value
-            if isinstance(word, str) and len(text := fold_phrase(word.replace("_", " "))) > 1:
-                escaped = re.escape(text).replace(r"\ ", r"[\s-]")
-                named.append((condition, re.compile(rf"\b{escaped}\b" if text.isascii() else escaped)))
+            if isinstance(word, str) and len(spoken(word)) > 1:
+                named.append((condition, naming(word)))
         return tuple(named)
 
     def _named(self, text: str, choice: Choice) -> list[Condition]:
         """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
-        words = fold_phrase(text.replace("_", " "))
+        words = spoken(text)
         place = choice.place
         named = [condition for condition, pattern in self._vocabulary(place.kind, place.city) if pattern.search(words)]
         read = conditions_of(text)
@@ -337,7 +348,7 @@ class CaseMaker:
         self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice | None = None
     ) -> Candidate:
         condition = habit.condition
-        evidence = [_of_behaviour(habit)]
+        evidence = [behaviour_evidence(habit)]
         told = profile_of(profile, condition)
         if told and not isinstance(told, bool):
             early, late = habit.windows
@@ -446,7 +457,13 @@ def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> 
     return condition.sort != "mode" or str(condition.value) in MODES
 
 
-def _of_behaviour(habit: Habit) -> Evidence:
+def _confirmed(candidate: Candidate, event: Event) -> Candidate:
+    """Return the candidate of a habit that the user named in the session before the query."""
+    words = Evidence(text=event.text, at=(event.line,), need="direct")
+    return replace(candidate, kind="hard", source="context", evidence=(*candidate.evidence, words))
+
+
+def behaviour_evidence(habit: Habit) -> Evidence:
     """Return what the choices of a user say of a habit: routine where the earlier half shows it, too, else recent."""
     early, late = habit.windows
     total = len(habit.kept) // 2 if habit.late_only else len(habit.kept)

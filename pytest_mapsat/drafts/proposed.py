@@ -340,30 +340,30 @@ class Proposer:
         habits = [habit.condition for habit in moment.identified.habits]
         ended = [out.condition for out in moment.identified.left_out if out.why == "ended"]
         agreed: list[Condition] = []
-        drafts: list[ProposedNeed] = []
-        doubted: set[Condition] = set()
-        groups = _groups(votes)
-        for group in groups:
+        borne_out: dict[Condition, tuple[list[_Vote], list[Evidence], Habit | None]] = {}
+        for group in _groups(votes):
             condition = _middle(group)
-            count = len({vote.reply for vote in group})
             same = next((habit for habit in habits if alike(habit, condition)), None)
-            rivals = [habit for habit in habits if contradict(habit, condition)]
-            contradicted = bool(rivals) or any(contradict(_middle(other), condition) for other in groups)
             if condition.field in moment.asked:
                 refused.append((condition.words("en"), "the query asks for it"))
             elif same is not None:
-                agreed += [same] if count >= AGREED else []
+                agreed += [same] if _replies(group) >= AGREED else []
             elif any(alike(each, condition) for each in ended):
                 refused.append((condition.words("en"), "the user has ended it"))
-            elif (borne_out := self._borne_out(condition, group, shown, moment)) is None:
+            elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
                 refused.append((condition.words("en"), "nothing before the query bears it out"))
             else:
-                words, habit = borne_out
-                who = Evidence(text=f"{self._model.name}, {count} of {REPLIES} replies: {group[0].why}")
-                hard = 2 * sum(vote.hard for vote in group) > len(group)
-                kind: Literal["hard", "soft"] = "hard" if hard else "soft"
-                drafts.append(ProposedNeed(condition, kind, (who, *words), habit, contradicted))
-                doubted.update(rivals if count >= AGREED else ())
+                borne_out[condition] = (group, *evidence)
+        drafts: list[ProposedNeed] = []
+        doubted: set[Condition] = set()
+        for condition, (group, words, habit) in borne_out.items():
+            rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
+            who = f"{self._model.name}, {_replies(group)} of {REPLIES} replies: {group[0].why}"
+            against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
+            hard = 2 * sum(vote.hard for vote in group) > len(group)
+            note = Evidence(text=who + against)
+            drafts.append(ProposedNeed(condition, "hard" if hard else "soft", (note, *words), habit, bool(rivals)))
+            doubted |= set(habits).intersection(rivals) if _replies(group) >= AGREED else set()
         return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
 
     def _borne_out(
@@ -483,6 +483,10 @@ def _groups(votes: Sequence[_Vote]) -> list[list[_Vote]]:
         else:
             group.append(vote)
     return groups
+
+
+def _replies(group: Sequence[_Vote]) -> int:
+    return len({vote.reply for vote in group})
 
 
 def _middle(group: Sequence[_Vote]) -> Condition:

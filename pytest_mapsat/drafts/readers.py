@@ -93,6 +93,13 @@ def personal_data_of(log: Log) -> PersonalData:
     return personal
 
 
+def personal_data_in_name(name: str) -> str:
+    """Return the kind of personal data that the name of a file has; empty for none."""
+    personal = PersonalData()
+    personal.look(name.partition(".")[0], "")
+    return personal.found[0].kind if personal.found else ""
+
+
 def without_personal(log: Log, personal: PersonalData) -> Log:
     """Return a conversation with an alias in the place of each value that is personal."""
     lines = tuple(
@@ -178,7 +185,7 @@ def _of_document(path: Path, name: str) -> Iterator[Log]:
         parts.append(raw.data.decode(errors="replace"))
     text = "".join(parts).removeprefix("\ufeff")
     elements = list(json_elements(text, name, "messages"))
-    if elements and all(_is_message(element) for _, element in elements) and text.lstrip()[:1] == "[":
+    if any(_is_message(element) for _, element in elements) and text.lstrip()[:1] == "[":
         yield _chat([(f"{name}:{line}", element) for line, element in elements], {}, f"{name}:1", name)
         return
     alone = len(elements) == 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pytest_mapsat.reading import fold_phrase
+from pytest_mapsat.sandbox import tokens
 
 from .logs import Event, Place
 
@@ -72,11 +72,11 @@ class Kinds:
     def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places
         kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
-        self._words = {kind: _pattern(kind) for kind in kinds}
+        self._words = {kind: naming(kind) for kind in kinds}
 
     def named(self, text: str) -> list[str]:
         """Return the kinds that a text names, the longest first."""
-        words = fold_phrase(text)
+        words = spoken(text)
         return [kind for kind, pattern in self._words.items() if pattern.search(words)]
 
     def of_each(self, events: Sequence[Event]) -> list[str]:
@@ -98,9 +98,15 @@ class Kinds:
         return kind if 2 * count > counts.total() else ""
 
 
-def _pattern(kind: str) -> re.Pattern[str]:
-    word = re.escape(fold_phrase(kind.replace("_", " ")))
-    return re.compile(rf"\b{word}(?:e?s)?\b" if kind.isascii() else word)
+def spoken(text: str) -> str:
+    """Return the words of a text, folded, with one space between them."""
+    return " ".join(tokens(text.replace("_", " ")))
+
+
+def naming(word: str) -> re.Pattern[str]:
+    """Return what finds a word, or several, among spoken ones; English words also in the plural."""
+    words = re.escape(spoken(word))
+    return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
 
 
 def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:

@@ -1,7 +1,5 @@
 """One dialogue with its limits: an agent, a user, a sandbox of tools, and what happened between them."""
 
-from __future__ import annotations
-
 from .channel import Limits as Limits
 from .dialogue import run_episode as run_episode
 from .dialogue import without_sandbox as without_sandbox

@@ -1,7 +1,5 @@
 """The files that others make and we read, and the files that we write: limits, text, tables, runs, the published layout."""
 
-from __future__ import annotations
-
 from . import limits as limits
 from .dialogues import PublishedCall as PublishedCall
 from .dialogues import PublishedDialogue as PublishedDialogue

@@ -1,7 +1,5 @@
 """How much of a file is read before it is refused. Generous for real files, small for a bomb."""
 
-from __future__ import annotations
-
 MIB = 1024 * 1024
 
 #: One YAML file (cases, tools, the manifest), and the keys, values, lists and mappings in it: a few seconds' reading.

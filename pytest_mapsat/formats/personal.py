@@ -77,6 +77,10 @@ _DECIMAL = re.compile(r"\d+\.\d+")
 _RUNS = re.compile(rf"\d(?:{_LOOSE}\d){{{_LEAST - 1},}}")
 _PREFIX = re.compile(rf"(?:\(?(?:\+|00)\s?\(?\d{{0,3}}\)?{_LOOSE})?(?:\(?0?\)?)?\(?$")
 _EXTENSION, _CODE = re.compile(r"\s?(?:ext\.?|转|x)\s?", re.IGNORECASE), 5
+#: What a text without any of these has nothing personal in.
+_MAY_BE = re.compile(
+    rf"\d|@|%40|[\[(]at[\])]|[零〇幺一二三四五六七八九]{{2}}|{_WORD}[\s,\-]{{1,2}}{_WORD}", re.IGNORECASE
+)
 _CARDS = re.compile(rf"{_BEFORE}[2-6]\d{{3}}(?:[\s\-]{{0,2}}\d){{9,15}}{_AFTER}")
 _MAILS = re.compile(
     r"[A-Za-z0-9\u00c0-\u024f_.+'%&=-]{1,64}(?:@|%40|\s?[\[(]at[\])]\s?)[A-Za-z0-9\u00c0-\u024f-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}"
@@ -343,6 +347,8 @@ def _flat(text: str) -> str:
 
 def _hits(flat: str, field: str) -> Iterator[_Hit]:
     """Yield what is personal in a text, the longest first where two overlap; ``field``: the key that it stands under."""
+    if not _MAY_BE.search(flat):
+        return
     words = _words(field)
     hits = [*_found(_MAILS, flat, "e-mail address")]
     hits += [hit for hit in _found(_CARDS, flat, "card number") if _is_card(hit.text)]

@@ -1,7 +1,5 @@
 """Thresholds, comparison with an earlier run, and the decision of a run: passed, failed, inconclusive or invalid."""
 
-from __future__ import annotations
-
 from .compare import compare as compare
 from .compare import false_alarms as false_alarms
 from .decide import Coverage as Coverage

@@ -1,7 +1,5 @@
 """Who labels a trajectory: the machine checks of a case, or verdicts recorded in a file."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

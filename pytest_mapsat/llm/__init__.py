@@ -1,7 +1,5 @@
 """The door to models: what is asked, what comes back, what it may cost. Nothing of a model's library is imported before a call."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

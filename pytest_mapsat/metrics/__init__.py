@@ -3,8 +3,6 @@
 Pure functions; nothing here knows what a place is, reads a file or asks a model.
 """
 
-from __future__ import annotations
-
 from .aggregate import CaseRow as CaseRow
 from .aggregate import PassRule as PassRule
 from .aggregate import case_rows as case_rows

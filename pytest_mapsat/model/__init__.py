@@ -3,8 +3,6 @@
 A module is loaded when one of its names is first used. The classes of ``checks`` need no line here.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

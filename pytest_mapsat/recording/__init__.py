@@ -1,7 +1,5 @@
 """The user's own tools: called for real, and what they answer kept as recordings of a suite."""
 
-from __future__ import annotations
-
 from .keep import Keeping as Keeping
 from .keep import Offer as Offer
 from .keep import RecordingWarning as RecordingWarning

@@ -1,7 +1,5 @@
 """What people and programs read of a run: failures, the summary, dialogues, and the reports of ``--mapsat-report``."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

@@ -1,7 +1,5 @@
 """The sandbox of a case: canonical arguments, matching, and the tools that an agent is handed."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched

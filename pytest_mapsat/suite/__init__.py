@@ -1,7 +1,5 @@
 """A folder of cases, tools and recordings: found, opened, checked, written."""
 
-from __future__ import annotations
-
 from .common import WrittenCase as WrittenCase
 from .crosscheck import Remark as Remark
 from .crosscheck import nouns_in as nouns_in

@@ -1,7 +1,5 @@
 """Agents in processes of their own: they play as they would here, and what they do to their process is their own failure."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """The memories that need no model: what they keep, what they leave out, and what they find again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What an agent's process may send, whatever it is: a message, or a WireError that says why it is none."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """python -m pytest_mapsat cache: what is kept of models' answers, and moving it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """mapsat show --claims: each claim of saved dialogues, for people and machines."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """mapsat doctor: what a few episodes show of how an agent is connected."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """mapsat init: files to begin with, all of them or none."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """mapsat regrade --judge=llm:MODEL through batch files, and mapsat review --agreement on what comes of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A judge is held to what it must reach, writes a certificate, and gates a suite that asks for one only with it."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

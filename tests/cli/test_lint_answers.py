@@ -1,7 +1,5 @@
 """mapsat lint SUITE --answers: what the judge makes of labelled answers, for people, machines and other commands."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """mapsat lint SUITE --baselines: what a suite is worth, and its data card."""
 
-from __future__ import annotations
-
 import json
 
 import asked_suite

@@ -1,7 +1,5 @@
 """mapsat lint plays the oracles and looks up the paths of checks: what no recording answers is told at its line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

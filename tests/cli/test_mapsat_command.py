@@ -1,7 +1,5 @@
 """The mapsat command: its exit status, its output for people and machines, its errors."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """mapsat new: a case out of a conversation, with recordings, tools and labelled answers, in a suite that lints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """mapsat review RUN: people decide what the judge left open or got wrong, in the terminal or from a file."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

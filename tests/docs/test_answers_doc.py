@@ -1,7 +1,5 @@
 """What docs/how-to/label-by-hand.md shows is true: its answers belong to the suite that docs/reference/suites.md and tools.md show, and no label is decided wrongly."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of the package import one another in one direction only."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 

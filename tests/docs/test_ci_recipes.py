@@ -1,7 +1,5 @@
 """The recipes of docs/how-to/gate-in-ci.md, run step by step in a shell; the services' own parts are played by stand-ins."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

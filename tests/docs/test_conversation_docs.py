@@ -1,7 +1,5 @@
 """The page on cases out of conversations: its example does what the page says."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

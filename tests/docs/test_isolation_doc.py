@@ -1,7 +1,5 @@
 """docs/how-to/run-untrusted-agents.md: the environment is the one that agents get, and each agent of its table fails as it says."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Three small logs, each with one query that leaves something unsaid: in English, in Chinese, and one in which a text gives orders to a model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """``mapsat build LOGS DEST``: cases out of logs of behaviour."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -84,3 +82,20 @@ def test_a_source_or_an_option_that_does_not_fit_is_refused(
 ) -> None:
     assert main(["build", *(str(made.folder) if word == "LOGS" else word for word in words)]) == 2
     assert told in capsys.readouterr().err
+
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "logs"
+
+
+def test_the_example_of_the_docs_gives_a_case_whose_hidden_need_stands_in_earlier_lines(tmp_path: Path) -> None:
+    assert main(["build", str(EXAMPLE), str(tmp_path / "suite")]) == 0
+    (case,) = cases_of(tmp_path / "suite")
+    assert case["visible"]["query"] == "a cafe with wifi"
+    kind, wifi, quiet = case["truth"]["requirements"]
+    assert (kind["kind"], wifi["kind"], quiet["kind"]) == ("asked", "asked", "hard")
+    assert quiet["check"]["where"] == {"quiet": {"op": "equal", "value": True}}
+    events = [json.loads(line) for line in (EXAMPLE / "events.jsonl").read_text().splitlines()]
+    for place in quiet["evidence"][0]["at"]:
+        event = events[int(place.removeprefix("events.jsonl:")) - 1]
+        assert event["type"] in ("navigate", "order")
+        assert event["at"] < case["visible"]["context"]["now"]

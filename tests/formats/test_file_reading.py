@@ -1,7 +1,5 @@
 """Files as strangers leave them: pipes, loops, odd names, bombs; each is told in one line, at once."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """Personal data in conversations: what is found, where, and that nothing of it is left behind."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A saved run is read in one place, for whoever asks, and refused there when it contradicts itself."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

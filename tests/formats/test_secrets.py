@@ -1,7 +1,5 @@
 """No secret stands in a recording: neither where it was expected, nor where else its value stands."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs made by hand, to be compared: cards, sides, and what a comparison needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pytest_mapsat.gate import Side, compare, parse_drops

@@ -1,7 +1,5 @@
 """Which failures that rest on reading stand: the table of measured precision, ours and a suite's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

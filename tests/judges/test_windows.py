@@ -1,7 +1,5 @@
 """Requirements of scope trajectory that a model follows through windows of a dialogue: what is shown, what is taken back, what stays open."""
 
-from __future__ import annotations
-
 import json
 import re
 from types import SimpleNamespace

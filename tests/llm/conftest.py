@@ -1,7 +1,5 @@
 """One scripted server for the tests of the door, and an environment that leads to it."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Requests out as a batch, results in: what counts, and what is named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

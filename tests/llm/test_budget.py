@@ -1,7 +1,5 @@
 """What the processes of a run may use together."""
 
-from __future__ import annotations
-
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

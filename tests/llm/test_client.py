@@ -1,7 +1,5 @@
 """Live calls against a scripted server: what comes through, what breaks, what is kept, what it may cost."""
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

@@ -1,7 +1,5 @@
 """A saved run judged by a model behind the door: called once, kept, and survived when it breaks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What tells one call of a model from another, and how a spec names a model."""
 
-from __future__ import annotations
-
 import pytest
 
 from pytest_mapsat.llm import ModelError, Request, named_model

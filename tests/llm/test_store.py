@@ -1,7 +1,5 @@
 """The local store: many processes, killed writers, damage, strangers' bytes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

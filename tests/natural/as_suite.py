@@ -5,8 +5,6 @@
 ``mapsat lint FOLDER --answers --save answers.json`` then judges it; README.md says how a model is asked for its labels.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

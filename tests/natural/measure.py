@@ -8,8 +8,6 @@
 SET is the name of a file beside this one (blind_14), SUITE a folder (benchmark_cases where it is left out).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """--mapsat-agent-memory: what an agent gets of the interactions with its user, task by task, and whose fault it is where it gets nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

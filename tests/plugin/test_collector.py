@@ -1,7 +1,5 @@
 """Python's collector while an agent is active, seen from a script that goes on after ``pytest.main``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

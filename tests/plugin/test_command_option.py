@@ -1,7 +1,5 @@
 """--mapsat-agent=cmd:...: a program is the agent of a run."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

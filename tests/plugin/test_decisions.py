@@ -1,7 +1,5 @@
 """People's decisions: they come before the judge for the very reply and evidence they were taken on, and are named where they no longer count."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

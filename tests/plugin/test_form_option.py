@@ -1,7 +1,5 @@
 """``form: true`` in ``suite.yaml``, in whole runs: every kind of agent is asked, out of score, and whatever it answers breaks nothing."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What other plugins do to items, reports and the exit status cannot make a red run green."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """``--mapsat-isolate`` in whole runs: the same file, contained agents, clear errors."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

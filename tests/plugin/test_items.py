@@ -1,7 +1,5 @@
 """Built-in items as pytest and other plugins find them: lighter than functions, and used like any."""
 
-from __future__ import annotations
-
 import pytest
 
 GOOD = "--mapsat-agent=good:agent"

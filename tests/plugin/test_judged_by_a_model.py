@@ -1,7 +1,5 @@
 """Runs whose judge is a model, against a scripted server: what it decides counts, is kept, and is told."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Memories that ask a model, against a scripted server: a summary that is rewritten, and embeddings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run keeps of each episode to its end: little, and nothing that only the collector of cycles would free."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

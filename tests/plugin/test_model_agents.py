@@ -1,7 +1,5 @@
 """Runs with a model as the agent, against a scripted server: whole suites, the cache, faults, ceilings, workers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

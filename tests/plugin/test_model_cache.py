@@ -1,7 +1,5 @@
 """--mapsat-model-cache: what an agent asks of models by itself is kept, and replayed without a key or a connection."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sqlite3

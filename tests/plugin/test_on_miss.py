@@ -1,7 +1,5 @@
 """--mapsat-on-miss=record: what no recording answers, the user's own tools do, once."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,7 +1,5 @@
 """The profile setting: the profile as context, and its tools no longer expected."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

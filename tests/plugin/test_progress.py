@@ -3,8 +3,6 @@
 Agents wait for a file, which a test writes once it has seen what it waits for: no assertion counts seconds.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Values of secret variables stand in nothing that a run prints or writes, whatever an agent does with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

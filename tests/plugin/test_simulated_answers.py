@@ -1,7 +1,5 @@
 """--mapsat-on-miss=simulate:MODEL: a model answers what no recording does, in the form of the recordings, marked everywhere."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

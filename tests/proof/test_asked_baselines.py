@@ -1,7 +1,5 @@
 """The baselines ``surface`` and ``profile``: the first thing that does what is asked, or that and what the profile says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import asked_suite

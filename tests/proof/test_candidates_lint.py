@@ -1,7 +1,5 @@
 """Lint of tasks for users with preferences: distractors, a target that stands alone, and nothing that gives them away (VitaBench 2.0, A.2.2)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

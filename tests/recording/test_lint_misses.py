@@ -1,7 +1,5 @@
 """mapsat lint SUITE --misses RUN: what the suite could add, tried before it is offered."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The user's own tools: found wherever they are kept, described from what Python knows of them, and asked."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace

@@ -1,7 +1,5 @@
 """mapsat record: own tools are called, and the suite replays what they answered."""
 
-from __future__ import annotations
-
 import json
 import sys
 

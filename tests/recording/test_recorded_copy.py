@@ -1,7 +1,5 @@
 """mapsat record RUN --to DEST: what tables answered in a run, as recordings of a copy of the suite."""
 
-from __future__ import annotations
-
 import asked_suite
 import pytest
 import tiny_suite

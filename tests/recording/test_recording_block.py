@@ -1,7 +1,5 @@
 """Own tools wrapped in a test or a script: what they answer is kept when the block ends."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

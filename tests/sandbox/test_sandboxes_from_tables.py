@@ -1,7 +1,5 @@
 """Sandboxes computed from tables: search, references, days, live times, routes, rounds, overlays."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped suite with a model as agent, user and judge, against a scripted server: once live, once from what was kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables, overlays and ``answer`` blocks that do not fit each other: found when the suite is opened, each with its line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What is wrong with a case is said with file, line, path, found, expected, and did you mean."""
 
-from __future__ import annotations
-
 import pytest
 from suite_maker import TOOLS, case_line, case_yaml, make_suite
 

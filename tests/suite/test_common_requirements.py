@@ -1,7 +1,5 @@
 """Common requirements: written once, taken with ``use``, filled from a case's ``vars``; what is wrong is told with both places."""
 
-from __future__ import annotations
-
 import json
 import os
 import textwrap

@@ -1,7 +1,5 @@
 """JSONL: canonical lines are scanned, others parsed; what is refused; packed files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """Labels of people in a suite: read apart from its cases, checked against them, no part of its fingerprint."""
 
-from __future__ import annotations
-
 import pytest
 from answer_suite import LABELS, answer, lines, write_answers, write_suite
 

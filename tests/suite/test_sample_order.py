@@ -1,7 +1,5 @@
 """The order of cases of which every sample is the beginning: equal over one attribute, in proportion over the others, nested."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Sequences of a user's tasks: what has passed before each, and what is wrong with a sequence, with file and line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Lint: everything that can be said of a suite without running it, with places and severities."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Finding and opening a suite; its files, entries, cases, recordings, tools and fingerprint."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import pickle

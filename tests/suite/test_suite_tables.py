@@ -1,7 +1,5 @@
 """The tables of a suite, ``state/*.jsonl``, as a sandbox starts from them."""
 
-from __future__ import annotations
-
 import pytest
 from suite_maker import case_yaml, make_suite
 

@@ -1,7 +1,5 @@
 """Writing: the same value gives the same bytes, what is written reads back the same, and nothing is left half done."""
 
-from __future__ import annotations
-
 import json
 import stat
 

@@ -1,7 +1,5 @@
 """What docs/reference/suites.md and tools.md show is true: its examples make a suite without errors or warnings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

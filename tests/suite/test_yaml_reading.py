@@ -1,7 +1,5 @@
 """YAML is JSON with comments: what scalars mean, and what is refused, seen through the entries of a suite."""
 
-from __future__ import annotations
-
 import string
 
 import pytest

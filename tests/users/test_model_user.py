@@ -1,7 +1,5 @@
 """The user that is a model: its rules are held by machine, in both languages."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A user's turns held against the script, live or recorded: only what is surely at odds with it is a slip."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -8,8 +8,6 @@ The keeper forks a process for each episode, ends it with all that it started, a
 gone, however that went.
 """
 
-from __future__ import annotations
-
 from .inside import unreadable
 from .isolated import IsolatedSource, isolated_source
 from .processes import Isolation

@@ -1,7 +1,5 @@
 """A tiny made-up source in MapSatisfyBench's published layout."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The importer against a made-up source: what each part becomes, and every kind of damage."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The importer against the published snapshot: every figure of it, a round trip, and the same bytes twice."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """A small made-up table in MobilityBench's published layout: towns, lines and figures of ours."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

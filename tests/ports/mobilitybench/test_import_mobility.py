@@ -1,7 +1,5 @@
 """The importer of MobilityBench against a made-up table: what rows become, what answers calls, what answers earn, every damage."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

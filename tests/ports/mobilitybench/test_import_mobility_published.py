@@ -1,7 +1,5 @@
 """The importer of MobilityBench against the published rows that are here: totals, answered calls, and what empty words earn."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

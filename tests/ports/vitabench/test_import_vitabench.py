@@ -1,7 +1,5 @@
 """The importer of VitaBench 1.0 and its worlds against made-up tasks: all kinds of orders, what agents see, and every damage."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

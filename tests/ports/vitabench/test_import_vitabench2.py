@@ -1,7 +1,5 @@
 """The importer of VitaBench 2.0 against made-up users: the published tasks are not public in git."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """The importer of VitaBench 1.0 against the published tasks that are here: which can be placed, what the oracle earns, which wrong ends are caught."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """The metric set ``vita`` over an imported task: a model follows the rubrics in windows, the orders need none."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Made-up tasks in the layout of VitaBench, and playing them: an invented town with two kinds of labels that no agent may see."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence

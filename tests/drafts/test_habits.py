@@ -1,0 +1,120 @@
+"""Habits: what a user's choices show beyond what was there to choose from, and beyond each other."""
+
+import json
+from collections import Counter
+
+import pytest
+from behaviour_logs import found_and_wanted, made_logs
+from scipy.stats import binom
+
+from pytest_mapsat.drafts import build_from_logs
+from pytest_mapsat.drafts.conditions import Choice, Condition
+from pytest_mapsat.drafts.habits import Catalogue, Identifier, tail
+from pytest_mapsat.drafts.logs import Place
+
+
+def measured(folder, seeds, **terms):
+    """Return precision and recall of the hidden requirements that are built of made-up logs."""
+    right = found = wanted = 0
+    for seed in seeds:
+        made = made_logs(folder / f"logs-{seed}", seed, **terms)
+        build_from_logs(made.folder, folder / f"suite-{seed}")
+        lines = (folder / f"suite-{seed}" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+        counts = found_and_wanted(made, [json.loads(line) for line in lines])
+        right, found, wanted = (a + b for a, b in zip((right, found, wanted), counts, strict=True))
+    return right / found, right / wanted
+
+
+def test_known_habits_are_found_and_little_else(tmp_path):
+    precision, recall = measured(tmp_path, (1, 2))
+    assert precision >= 0.9
+    assert recall >= 0.9
+
+
+def test_attributes_that_go_together_do_not_pass_for_habits(tmp_path):
+    precision, _ = measured(tmp_path, (1, 2), related=True)
+    assert precision >= 0.9
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.75])
+@pytest.mark.parametrize("total", [1, 9, 30, 120])
+def test_the_tail_is_that_of_the_binomial_distribution(share, total):
+    for hits in (0, 1, total // 2, total):
+        assert tail([share] * total, hits) == pytest.approx(binom.sf(hits - 1, total, share), rel=1e-9)
+
+
+def test_the_tail_of_unequal_shares_counts_every_way():
+    assert tail([0.5, 0.2], 1) == pytest.approx(1 - 0.5 * 0.8)
+    assert tail([0.5, 0.2, 1.0], 3) == pytest.approx(0.1)
+
+
+def choices_of(taken, places):
+    """Return choices among all places, one a day."""
+    return [
+        Choice(
+            places[at],
+            tuple(places),
+            ("cafe", "Lindenau"),
+            float(day),
+            f"2026-03-{day + 1:02}T15:00:00",
+            f"events.jsonl:{day}",
+        )
+        for day, at in enumerate(taken)
+    ]
+
+
+def cafes(*rows):
+    return [
+        Place(f"c{at}", f"Cafe {at}", "cafe", "Lindenau", None, {"id": f"c{at}", "kind": "cafe", **row})
+        for at, row in enumerate(rows)
+    ]
+
+
+def identified(places, taken):
+    return Identifier(Catalogue(places, Counter())).identify(choices_of(taken, places), "cafe")
+
+
+QUIET, LOUD = {"quiet": True}, {"quiet": False}
+
+
+def test_what_most_places_have_is_no_habit():
+    found = identified(cafes(*[QUIET] * 9, LOUD), [0, 1, 2, 3, 4, 5, 6, 7, 8] * 2)
+    assert not found.habits
+
+
+def test_one_place_that_is_taken_again_and_again_is_no_habit():
+    found = identified(cafes(QUIET, QUIET, *[LOUD] * 8), [0] * 20)
+    assert not found.habits
+
+
+def test_a_habit_that_ended_is_left_out_and_told():
+    places = cafes(*[QUIET] * 4, *[LOUD] * 6)
+    found = identified(places, [0, 1, 2, 3] * 5 + [4, 5, 6, 7, 8, 9, 4])
+    assert not found.habits
+    assert [(out.condition, out.why) for out in found.left_out] == [(Condition("quiet", "is", True), "ended")]
+
+
+def test_a_habit_of_late_counts_as_recent():
+    places = cafes(*[QUIET] * 4, *[LOUD] * 8)
+    (habit,) = identified(places, [4, 5, 0, 6, 7, 8, 1, 9, 10, 11, 4, 5] + [0, 1, 2, 3] * 3).habits
+    assert habit.late_only
+    assert habit.windows == (2, 12)
+
+
+def test_of_two_attributes_that_go_together_the_one_stays_that_holds_beside_the_other():
+    both, wifi = {"quiet": True, "wifi": True}, {"quiet": False, "wifi": True}
+    places = cafes(*[both] * 5, *[wifi] * 5, *[{"quiet": False, "wifi": False}] * 10)
+    found = identified(places, [0, 1, 2, 3, 4] * 5)
+    assert [habit.condition.field for habit in found.habits] == ["quiet"]
+    (out,) = found.left_out
+    assert (out.condition.field, out.why, out.other.field, len(out.shared)) == ("wifi", "explained", "quiet", 25)
+
+
+def test_two_attributes_that_explain_each_other_are_both_left_out():
+    places = cafes(*[{"quiet": True, "wifi": True}] * 5, *[{"quiet": False, "wifi": False}] * 10)
+    found = identified(places, [0, 1, 2, 3, 4] * 5)
+    assert not found.habits
+    assert {(out.condition.field, out.why) for out in found.left_out} == {
+        ("quiet", "each explains the other"),
+        ("wifi", "each explains the other"),
+    }
