@@ -128,9 +128,9 @@ def _language(text: str) -> str:
 
 
 _ACCEPTS = re.compile(
-    r"\b(?:thanks?(?: you| a lot| so much)?|perfect|great|excellent|wonderful|lovely|awesome|brilliant|super|ideal|cheers|sounds good|looks good|that works|works for me|that'?s it"
+    r"\b(?:(?:no,? )?(?:thanks?(?: you| a lot| so much)?|that(?:'s| is| will be) (?:all|it|everything)|nothing (?:else|more))|perfect|great|excellent|wonderful|lovely|awesome|brilliant|super|ideal|cheers|sounds good|looks good|that works|works for me|that'?s it"
     r"|i'?ll (?:take|go|try|do)|we'?ll (?:take|go|try)|let'?s (?:go|do|take|try)|book (?:it|that|this|me|us|the)|go with|take me there|not bad|no problem|can'?t wait|good(?: one| choice)?|nice|cool|fine|okay|ok|yes|yeah|sure)\b"
-    r"|谢谢|多谢|感谢|好的|好啊|好吧|好嘞|^好[,。!，！ ]|^好$|可以[,。!，！了的]?|就(?:去|选|要|订|定|吃|买|这|它|那)|完美|不错|太好了|太棒了?|没问题|挺好|很好|行[,。!，！吧]|^行$|^嗯|收到|辛苦",
+    r"|没有?了|没有?别的了?|不用了|不需要了|谢谢|多谢|感谢|好的|好啊|好吧|好嘞|^好[,。!，！ ]|^好$|可以[,。!，！了的]?|就(?:去|选|要|订|定|吃|买|这|它|那)|完美|不错|太好了|太棒了?|没问题|挺好|很好|行[,。!，！吧]|^行$|^嗯|收到|辛苦",
     re.IGNORECASE,
 )
 _OBJECTS = re.compile(

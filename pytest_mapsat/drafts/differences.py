@@ -22,6 +22,8 @@ from .needs import any_spoken, leaves_of, listed, sentences, tells, words_of
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
 _DAY = 24 * 60
+#: Words of the names of ids.
+_IDENTITY = frozenset({"id", "ids", "sku", "code", "ref"})
 #: So many phrases of questions ask for an answer.
 _PHRASES = 12
 _LONGEST = 300
@@ -348,6 +350,8 @@ class _Talk:
             taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
         if not taken and self._accepted_at is not None:
             taken = [thing for thing in self._recommended(self._accepted_at) if thing.key not in refused]
+            named = [thing for thing in self._named(self._lines[self._accepted_at].text) if thing.key not in refused]
+            taken = taken or (named if len(named) == 1 else [])  # "shall I take X?", and the user said yes
         return tuple({thing.key: thing for thing in taken}.values())
 
     @property
@@ -364,10 +368,17 @@ class _Talk:
 
     def _meant(self, step: Step) -> Iterator[Thing]:
         """Yield the things whose id or name is an argument of a call."""
-        ids = {entity.id: entity.key for entity in self._all.entities if entity.id}
-        for _, value in leaves_of(step.arguments):
-            for part in value if isinstance(value, list) else [value]:
-                key = ids.get(str(part), fold_phrase(str(part)))
+        ids = {
+            str(value): entity.key
+            for entity in self._all.entities
+            for path, value in leaves_of(entity.record)
+            if value == entity.id or not _IDENTITY.isdisjoint(words_of(path))
+        }
+        for path, value in leaves_of(step.arguments):
+            for part in map(str, value if isinstance(value, list) else [value]):
+                if part.isdecimal() and _IDENTITY.isdisjoint(words_of(path)):
+                    continue  # how many, and not which
+                key = ids.get(part, fold_phrase(part))
                 if key in self.things:
                     yield self.things[key]
 

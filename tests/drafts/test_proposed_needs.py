@@ -13,6 +13,8 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.drafts import LogReport, ProposingModel, build_from_logs
 from pytest_mapsat.llm import Answer, ModelError, Request
 
+#: Three replies of a large language model to each of the three requests, word for word.
+RECORDED = Path(__file__).parent / "proposals_recorded.json"
 STEP_FREE = {"field": "step_free", "op": "is", "value": "true", "lines": ["A1"]}
 GARDEN = {"field": "style", "op": "is", "value": "garden", "lines": []}
 PAPERS = {"field": "features", "op": "has", "value": "newspapers", "lines": ["E3"]}
@@ -159,6 +161,28 @@ def test_a_text_that_gives_orders_to_a_model_bears_nothing_out(built: Any) -> No
 def test_a_model_is_told_nothing_of_later_records(built: Any) -> None:
     asked = [built([], [], [], session=(*ENGLISH, (*TAKEN, last))).requests[0].messages for last in (6, 3)]
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "session", "votes"),
+    [
+        ("english", ENGLISH, {"features": 3, "style": 1}),
+        ("chinese", CHINESE, {"安静": 3, "风格": 1}),
+        ("orders", INJECTED, {"style": 1}),
+    ],
+)
+def test_replies_of_a_large_language_model_agree_with_the_statistics_and_add_what_was_said(
+    built: Any, name: str, session: tuple[Any, ...], votes: dict[str, int]
+) -> None:
+    result = built(*json.loads(RECORDED.read_text(encoding="utf-8"))[name], session=session)
+    drafts = {
+        next(iter(part["check"]["where"])): part["evidence"] for part in result.hidden.values() if "draft" in part
+    }
+    assert drafts.keys() == votes.keys()
+    for wanted, count in votes.items():
+        assert drafts[wanted][0]["text"].startswith(f"openai/m, {count} of 3 replies: ")
+    assert result.report.proposals["agreed with the statistics"] == 1
+    assert not result.refused
 
 
 def test_where_the_statistics_show_nothing_a_model_is_asked_about_the_latest_query(built: Any) -> None:

@@ -40,6 +40,8 @@ def test_lines_of_a_chat_say_where_they_stand_and_what_the_user_did_next(tmp_pat
     ("later", "query", "judged", "accepted"),
     [
         ([user("Perfect, thanks!"), agent("You are welcome.")], "A café?", "The Anchor.", "The Anchor."),
+        ([user("No, that's all, thanks."), agent("Bye!")], "A café?", "The Anchor.", "The Anchor."),
+        ([user("没有了，谢谢。")], "A café?", "The Anchor.", "The Anchor."),
         ([user("And how is the weather?"), agent("Sunny.")], "And how is the weather?", "Sunny.", None),
         ([user("Something quieter, please"), agent("The Mole."), user("ok")], "A café?", "The Anchor.", "The Mole."),
         ([user("No, not that one"), agent("The Mole."), user("Also too loud"), agent("The Pier.")], "A café?", "The Anchor.", "The Pier."),
