@@ -50,8 +50,7 @@ def cases(built):
 
 
 def cases_of(suite):
-    beside = ("state", "data")
-    paths = [path for path in sorted(suite.glob("*/*.jsonl")) if path.parent.name not in beside]
+    paths = [path for path in sorted(suite.glob("*/*.jsonl")) if path.parent.name != "state"]
     return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
 
 
@@ -205,9 +204,9 @@ def test_an_impossible_number_of_cases_is_refused(tmp_path, count):
 @pytest.mark.long_proof
 def test_the_suite_of_500_cases_is_what_its_seed_gives(tmp_path):
     kept = BENCHMARK
-    build_suite(BuildRequest(seed=500, cases=500, queries=kept / "data" / "queries.jsonl"), tmp_path)
+    build_suite(BuildRequest(seed=500, cases=500, queries=kept.parent / "benchmarks" / "queries_500.jsonl"), tmp_path)
     made = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    beside = {"README.md", "CARD.md", "data/queries.jsonl"}
+    beside = {"README.md", "CARD.md"}
     files = {path.relative_to(kept).as_posix(): path for path in kept.rglob("*") if path.is_file()}
     assert files.keys() - beside == made.keys()
     assert [name for name, data in made.items() if files[name].read_bytes() != data] == []
