@@ -64,19 +64,18 @@ def noun_of(model: type[ModelT], raw: bytes, path: str, line: int, problems: lis
     return None if document is None else validate(model, document, path, problems)
 
 
-def read_nouns(path: Path, model: type[ModelT], name: str = "") -> tuple[Placed[ModelT], ...]:
+def read_nouns(path: Path, model: type[ModelT]) -> tuple[Placed[ModelT], ...]:
     """Read a JSONL file.
 
     Args:
         path: the file, compressed or not.
         model: what stands on each line.
-        name: how messages name it; the path as a user would type it where none is given.
 
     Raises:
         UsageError: there is no such file.
         SuiteError: with the problems of all lines, up to a limit.
     """
-    name = name or shown_path(path)
+    name = shown_path(path)
     require_file(path, name)
     nouns: list[Placed[ModelT]] = []
     problems: list[Problem] = []

@@ -9,36 +9,17 @@ from types import CodeType
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
-from .adapter import (
-    Adapter,
-    Answer,
-    Episode,
-    Spent,
-    Underway,
-    comes_from,
-    data_from,
-    declared,
-    go_ahead,
-    kinds_of,
-    question,
-    reply_of,
-)
-
-__all__ = [
-    "ADAPTERS",
-    "Adapter",
-    "Answer",
-    "Episode",
-    "Spent",
-    "Underway",
-    "adapter_for",
-    "adapter_named",
-    "data_from",
-    "declared",
-    "go_ahead",
-    "question",
-    "reply_of",
-]
+from .adapter import Adapter as Adapter
+from .adapter import Answer as Answer
+from .adapter import Episode as Episode
+from .adapter import Spent as Spent
+from .adapter import Underway as Underway
+from .adapter import comes_from, kinds_of
+from .adapter import data_from as data_from
+from .adapter import declared as declared
+from .adapter import go_ahead as go_ahead
+from .adapter import question as question
+from .adapter import reply_of as reply_of
 
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.
