@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .shared import FINDINGS, OK, Command, tell, write, write_json
+
+if TYPE_CHECKING:
+    from pytest_mapsat.drafts import Draft
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,29 +58,23 @@ def _run(options: argparse.Namespace) -> int:
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
     draft = draft_of(conversation, options.id or case_id_of(conversation.id or source.name.partition(".")[0]), suite)
     files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
-    proposals = len(draft.case.truth.proposals)
-    if options.json:
-        write_json(
-            {
-                "case": draft.case.id,
-                "files": files,
-                "proposals": proposals,
-                "notes": list(draft.notes),
-                "redacted": len(personal.found),
-            }
-        )
-        return OK
-    write(f"{path}: new" for path in files)
-    write(
-        [
-            f"case {draft.case.id}: a draft with {proposals} proposal{'s' * (proposals != 1)}; look at it with: mapsat review {root}"
-        ]
-    )
-    if personal.found:
-        tell(f"{_places(len(personal.found))} with personal data: the values have aliases now")
-    for note in draft.notes:
-        tell(note)
+    _tell(draft, root, files, len(personal.found), as_json=options.json)
     return OK
+
+
+def _tell(draft: Draft, root: Path, files: list[str], redacted: int, *, as_json: bool) -> None:
+    """Print what was made; ``redacted``: in how many places there were personal data."""
+    name, proposals, notes = draft.case.id, len(draft.case.truth.proposals), list(draft.notes)
+    if as_json:
+        write_json({"case": name, "files": files, "proposals": proposals, "notes": notes, "redacted": redacted})
+        return
+    write(f"{path}: new" for path in files)
+    count = f"{proposals} proposal{'s' * (proposals != 1)}"
+    write([f"case {name}: a draft with {count}; look at it with: mapsat review {root}"])
+    if redacted:
+        tell(f"{_places(redacted)} with personal data: the values have aliases now")
+    for note in notes:
+        tell(note)
 
 
 def _refuse(personal: object, *, as_json: bool) -> int:

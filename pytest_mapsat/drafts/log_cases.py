@@ -58,6 +58,14 @@ class MadeCase:
     proposed: Proposed
 
 
+class NoCase(NamedTuple):
+    """Why a session made no case: the user and the kind of place, the reason, and what was left out."""
+
+    about: str
+    why: str
+    left_out: tuple[LeftOut, ...] = ()
+
+
 class _Root(NamedTuple):
     """The query of a case: its session, its event, its language, and the id of the case."""
 
@@ -133,8 +141,8 @@ class CaseMaker:
         point = query.point or anchor.point
         return Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
 
-    def cases(self, user: UserSessions) -> Iterator[MadeCase | str]:
-        """Give the cases of a user, the latest of each kind of place; a text says why a session with query and anchor made none."""
+    def cases(self, user: UserSessions) -> Iterator[MadeCase | NoCase]:
+        """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
         by_kind: dict[str, list[tuple[Session, Choice]]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
@@ -142,8 +150,8 @@ class CaseMaker:
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         number = 0
         for kind in sorted(by_kind):
-            made, why = self._chosen(user, by_kind[kind][::-1], number + 1)
-            cases: list[MadeCase | str] = [case for _, case in made] or [why]
+            made, none = self._chosen(user, by_kind[kind][::-1], number + 1)
+            cases: list[MadeCase | NoCase] = [case for _, case in made] or [none]
             if self.proposer is not None:
                 # A model is asked about what is a case anyway; where the statistics show nothing, about the latest session.
                 roots = [root for root, _ in made] or by_kind[kind][-1:]
@@ -153,20 +161,20 @@ class CaseMaker:
 
     def _chosen(
         self, user: UserSessions, roots: Sequence[tuple[Session, Choice]], number: int
-    ) -> tuple[list[tuple[tuple[Session, Choice], MadeCase]], str]:
+    ) -> tuple[list[tuple[tuple[Session, Choice], MadeCase]], NoCase]:
         """Return the cases of one kind of place, each with its session and choice, by the statistics alone; or why there are none."""
         made: list[tuple[tuple[Session, Choice], MadeCase]] = []
         doubtful: list[tuple[tuple[Session, Choice], MadeCase]] = []
-        why = ""
+        none: NoCase | None = None
         for root in roots[: self._each + _LOOKED_BACK]:
             case = self._case(user, *root, number + len(made))
-            if isinstance(case, str):
-                why = why or case
+            if isinstance(case, NoCase):
+                none = none or case
             else:
                 (doubtful if case.case.truth.proposals else made).append((root, case))
             if len(made) == self._each:
                 break
-        return made or doubtful[:1], why
+        return made or doubtful[:1], none or NoCase("", "")
 
     # -- identify
 
@@ -183,10 +191,11 @@ class CaseMaker:
 
     def _case(
         self, user: UserSessions, session: Session, choice: Choice, number: int, *, ask: bool = False
-    ) -> MadeCase | str:
+    ) -> MadeCase | NoCase:
         assert session.query_at is not None  # noqa: S101  the caller looked
         query = session.events[session.query_at]
         before = user.before(query.at)
+        about = f"{user.log.uid}, {session.kind}"
         identified = self._identifier.identify(before, session.kind)
         asked = self._stated(session, choice)
         fields = {condition.field for condition in asked}
@@ -202,11 +211,11 @@ class CaseMaker:
             shown = replace(identified, habits=tuple(habits))
             proposed = self.proposer.propose(self._moment(user, session, now, frozenset(fields), shown))
         if not habits and not said and not proposed.drafts:
-            return "nothing hidden is shown by what came before"
+            return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
         required = [*asked, *(condition for condition, _ in said), *(habit.condition for habit in habits)]
         right = self._nearest(required, choice, now)
         if right is None:
-            return "no place with a name of its own fits all that is required"
+            return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
         right, proposed = self._beside(proposed, required, right, choice, now)
         requirements = [self._kind_asked(session.kind, language)]
         requirements += [self._asked(condition, now, language) for condition in asked]

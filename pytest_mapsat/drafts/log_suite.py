@@ -16,7 +16,8 @@ from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, U
 from pytest_mapsat.sandbox import opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_tool
 
-from .log_cases import CaseMaker, MadeCase, UserSessions
+from .habits import LeftOut
+from .log_cases import CaseMaker, MadeCase, NoCase, UserSessions
 from .logs import Log, Place, open_log
 from .proposed import ProposingModel
 
@@ -134,10 +135,7 @@ class LogReport:
         for requirement in case.case.truth.requirements:
             source = f", {requirement.source}" if requirement.kind in ("hard", "soft") else ""
             self.requirements[f"{requirement.kind}{source}{', draft' if requirement.draft else ''}"] += 1
-        for out in case.left_out:
-            self.left_out[out.why] += 1
-            other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
-            self._example(f"{case.case.id}: {out.condition.words('en')}: {out.why}{other}")
+        self.out(case.case.id, case.left_out)
         for condition in case.later_only:
             self.left_out["only later records show it"] += 1
             self._example(f"{case.case.id}: {condition.words('en')}: only later records show it")
@@ -148,6 +146,13 @@ class LogReport:
             self.proposals[f"refused: {why}"] += 1
             self._example(f"{case.case.id}: proposed, refused: {what}: {why}")
         self.proposals = +self.proposals
+
+    def out(self, about: str, left_out: Iterable[LeftOut]) -> None:
+        """Count conditions that are left out, and tell the first of them."""
+        for out in left_out:
+            self.left_out[out.why] += 1
+            other = f" ({out.other.words('en')}); both in {', '.join(out.shared[:5])}" if out.other else ""
+            self._example(f"{about}: {out.condition.words('en')}: {out.why}{other}")
 
     def _example(self, text: str) -> None:
         if len(self.examples) < _SHOWN_AT_MOST:
@@ -186,6 +191,7 @@ def build_from_logs(
         if maker.proposer is not None:
             report.proposals += maker.proposer.counts
             report.spent = total_usage(maker.proposer.spent)
+        report.counts["cases"] += 0
         _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):
@@ -210,8 +216,9 @@ def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str,
         restored = maker.restore(user)
         report.restored(restored)
         for case in maker.cases(restored):
-            if isinstance(case, str):
-                report.left_out[f"sessions: {case}"] += 1
+            if isinstance(case, NoCase):
+                report.left_out[f"sessions: {case.why}"] += 1
+                report.out(case.about, case.left_out)
             else:
                 yield user.uid, user.profile, case
 

@@ -224,6 +224,8 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
     lon, lat = data.get("lon"), data.get("lat")
     if lon is None and lat is None:
         return None
+    if type(lon) is float and type(lat) is float and abs(lon) <= 180 and abs(lat) <= 90:  # noqa: PLR2004  degrees; what most lines have
+        return lon, lat
     point = point_of([lon, lat])
     if point is None:
         raise _wrong(place, f"lon and lat are {shown(lon)} and {shown(lat)}, expected degrees")
@@ -243,7 +245,7 @@ def _read_places(path: Path, told: Told) -> dict[str, Place]:
             raise UsageError(f"{path}: the catalogue has more than {limits.TABLE_ROWS} places")
         used = {next(name for name in names if name in data) for names in _PLACE_NAMES.values()}
         city = str(data.get("city") or "")
-        own = {key: value for key, value in data.items() if key not in used and value is not None}
+        own = {key: value for key, value in data.items() if key not in used and value is not None and "." not in key}
         return Place(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
 
     for place in _parsed(path, told, parse):
@@ -278,7 +280,7 @@ def _events(path: Path, told: Told) -> Iterator[tuple[str, Event]]:
             type=sort,
             text=str(content) if need in ("query", "text") else "",
             place=str(content) if need == "place" else "",
-            shown=tuple(str(id_) for id_ in shown_ids or ()),
+            shown=tuple(str(one["id"] if isinstance(one, dict) and "id" in one else one) for one in shown_ids or ()),
             where=content if isinstance(content, dict) else {},
             mode=str(data.get("mode") or ""),
             point=_point(line, data),

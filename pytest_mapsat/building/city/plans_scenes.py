@@ -22,13 +22,11 @@ _WINDS = ((100, 0), (92, 38), (71, 71), (38, 92), (0, 100), (-38, 92), (-71, 71)
 _SPOTS, _SPOT_M, _FIRST_M = (4, 2), (830, 850), (300, 2150)
 #: How far the options lie from the user, in metres: the first, and each further one.
 _NEAREST, _FARTHER = (90, 140), (60, 110)
-#: Tenths of stars of the right option, and of the others.
-_STARS = ((41, 44), (45, 49))
+#: Tenths of stars of places: those nearer than the right one, the right one, and those behind it.
+_STARS = {"nearer": (40, 49), "right": (41, 46), "behind": (47, 49)}
 #: Minutes for which places stay open that are open when it matters, and that have been closed for when they are not.
 _STAYS, _CLOSED = (45, 110), (5, 45)
 _LATEST, _QUARTER = 23 * 60 + 45, 15
-#: The place of the right option among the options.
-RIGHT = 3
 
 
 @dataclass
@@ -169,14 +167,16 @@ class Scenes:
         return need_of(scene.kind, at, scene.language, scene.draws, limit)
 
     def _places(self, scene: Scene, sort: str) -> Iterator[tuple[JsonObject, str]]:
-        """Yield the options, the nearest first: one that fails the weightiest need, two more that fail others, the right one, and one behind it."""
+        """Yield the options, the nearest first: one that fails the weightiest need, and then the right one among others; of those behind it each is better rated."""
         names = [need.name for need in scene.needs]
-        failed = [names[0], *scene.draws.sample(names[1:], 2), "", scene.draws.choice(names)]
-        metres = scene.draws.between(*_NEAREST)
+        failed = [names[0], *scene.draws.sample(names[1:], 2), scene.draws.choice(names)]
+        failed.insert(scene.draws.between(2, len(failed)), "")
+        metres, stars = scene.draws.between(*_NEAREST), _STARS["nearer"]
         for fails in failed:
             row = self._place(scene, scene.town.sorts[sort], metres)
             self._lay(scene, row, scene.town.sorts[sort], fails)
-            row["rating"] = scene.draws.between(*_STARS[bool(fails)]) / 10
+            row["rating"] = scene.draws.between(*(stars if fails else _STARS["right"])) / 10
+            stars = stars if fails else _STARS["behind"]
             self._world.tables["places"].append(row)
             if scene.kind.tell == "deal":
                 self._world.tables["deals"].append(self._deal(scene, row))
@@ -199,7 +199,7 @@ class Scenes:
             "lon": lon,
             "lat": lat,
             "hours": "24h",
-            "rating": draws.between(*_STARS[1]) / 10,
+            "rating": draws.between(*_STARS["nearer"]) / 10,
             "price_yuan": draws.between(sort.price[0], sort.price[1]) if sort.price else None,
             "phone": f"000-556-{number % 10_000:04}",
             "indoor": draws.chance(50) if sort.indoor is None else sort.indoor,
@@ -415,7 +415,9 @@ def _meet(row: JsonObject, need: Need, draws: Draws, *, has: bool) -> None:
         return
     if isinstance(trait.values[0], str):
         held = [text for text in row.get(trait.column, []) if text != trait.label]
-        row[trait.column] = [trait.label, *held] if has else held or need.told.get("else", [])
+        row[trait.column] = (
+            [trait.label, *held] if has else held or list(need.told.get("else", {}).get(need.language, []))
+        )
     else:
         trait.lay(row, draws, has=has)
 
