@@ -44,3 +44,13 @@ def timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: timeless(item) for key, item in value.items() if key != "timing"}
     return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def saved_timeless(project: pytest.Pytester, name: str = "run.json") -> Any:
+    """Return what a run file of a project shares with that of an equal run."""
+    return timeless(saved(project, name))
+
+
+def saved_text(project: pytest.Pytester, name: str = "run.json") -> str:
+    """Return the same as text: the order of keys counts, too."""
+    return json.dumps(saved_timeless(project, name))

@@ -192,8 +192,7 @@ def build_from_logs(
             report.proposals += maker.proposer.counts
             report.spent = total_usage(maker.proposer.spent)
         report.counts["cases"] += 0
-        if written:
-            _write_cases(suite / "cases.jsonl", spill, sorted(written))
+        _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):
             write_tool(suite / "tools" / f"{tool.name}.yaml", tool)

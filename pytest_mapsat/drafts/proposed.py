@@ -257,8 +257,10 @@ class Proposer:
     def _shown(self, moment: Moment) -> _Shown:
         session = moment.session
         before = _named("B", session.events[: session.query_at][-_MOST_BEFORE:])
+        # What was said tells more than what was searched for, of which there is much.
         texts = {event.text: event for event in moment.earlier}
-        earlier = _named("E", [*texts.values()][-_MOST_EARLIER:])
+        ranked = sorted(texts.values(), key=lambda event: (event.type == "say", event.at))[-_MOST_EARLIER:]
+        earlier = _named("E", sorted(ranked, key=lambda event: event.at))
         listed = {key: value for key, value in moment.profile.items() if key != "uid"}
         on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:_LONGEST]}" for key, value in listed.items()]
         profile = _named("P", on_file[:_MOST_PROFILE])

@@ -131,9 +131,9 @@ def test_what_catalogue_or_log_do_not_have_is_refused_and_reported(built: Any, n
 def test_a_proposal_against_a_habit_leaves_both_to_a_person_where_two_replies_agree(built: Any) -> None:
     against = {**STEP_FREE, "value": "false", "lines": ["E3"]}
     both = built([against], [against], [])
-    assert both.drafts == {"step_free", "step_free-False"}
-    assert both.hidden["step_free-False"]["evidence"][0]["text"].endswith("; against: step free")
-    assert built([against], [], []).drafts == {"step_free-False"}
+    assert both.drafts == {"step_free", "step_free-not"}
+    assert both.hidden["step_free-not"]["evidence"][0]["text"].endswith("; against: step free")
+    assert built([against], [], []).drafts == {"step_free-not"}
 
 
 def test_what_the_query_asks_for_is_no_proposal(built: Any) -> None:

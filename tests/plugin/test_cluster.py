@@ -1,6 +1,5 @@
 """--mapsat-executor=dask:ADDRESS: episodes on a real scheduler and workers, some of which are lost on the way."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,9 +8,8 @@ import subprocess
 import sys
 
 import pytest
-import saved_runs
 import tiny_suite
-from saved_runs import timeless
+from saved_runs import saved_text
 
 from pytest_mapsat.model import UsageError
 from pytest_mapsat.runs import elsewhere as clusters
@@ -91,17 +89,13 @@ def cluster(tmp_path_factory):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def saved(project, name):
-    return json.dumps(timeless(saved_runs.saved(project, name)))
-
-
 def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(project, cluster):
     project.runpytest_subprocess("--mapsat-agent=fatal:agent", "--mapsat-save=here.json").assert_outcomes(passed=12)
     (project.path / "asked").unlink()
     executor = f"--mapsat-executor=dask:{cluster}"
     result = project.runpytest_subprocess("--mapsat-agent=fatal:agent", executor, "--mapsat-save=there.json")
     result.assert_outcomes(passed=12)
-    assert saved(project, "there.json") == saved(project, "here.json")
+    assert saved_text(project, "there.json") == saved_text(project, "here.json")
     asked = [line.split() for line in (project.path / "asked").read_text().splitlines()]
     killed, pid = asked[4]
     assert next(other for who, other in asked if who == killed) == pid

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import tiny_suite
-from saved_runs import saved, timeless
+from saved_runs import saved, saved_text
 
 AGENTS = Path(__file__).parents[1] / "agents" / "isolated_agents.py"
 
@@ -117,10 +117,6 @@ def pytest_runtest_call():
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
 
-def _saved(project: pytest.Pytester, name: str) -> str:
-    return json.dumps(timeless(saved(project, name)))
-
-
 def test_the_run_file_is_that_of_agents_in_our_own_process(project: pytest.Pytester) -> None:
     package = project.mkpydir("bots")
     (package / "__init__.py").write_text(PACKAGE)
@@ -131,8 +127,8 @@ def test_the_run_file_is_that_of_agents_in_our_own_process(project: pytest.Pytes
     isolated.stdout.fnmatch_lines(["*Captured stdout call*", "printed 2"])
     assert set((package / "imported.txt").read_text().split()) == {"False"}, "no process that has pytest imported it"
     project.runpytest(*options, "--mapsat-save=here.json").assert_outcomes(passed=3)
-    here = _saved(project, "here.json")
-    assert _saved(project, "isolated.json") == here
+    here = saved_text(project, "here.json")
+    assert saved_text(project, "isolated.json") == here
     assert json.loads(here)["manifest"]["agent_source"]
 
 
@@ -156,7 +152,7 @@ def test_a_fault_of_many_words_is_told_alike_wherever_the_agent_runs(project: py
     project.makepyfile(wordy="def agent(message, tools):\n    raise ValueError('the server said ' + 'no ' * 300)\n")
     for name, options in (("here.json", ()), ("isolated.json", ("--mapsat-isolate",))):
         project.runpytest("--mapsat-agent=wordy:agent", f"--mapsat-save={name}", *options).assert_outcomes(failed=3)
-    assert _saved(project, "isolated.json") == _saved(project, "here.json")
+    assert saved_text(project, "isolated.json") == saved_text(project, "here.json")
     (fault, *_) = [card["trajectory"]["fault"] for card in saved(project, "here.json")["cases"]]
     assert fault["message"].endswith("... (wordy.py:2 in agent)")
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 import tiny_suite
-from saved_runs import saved, timeless
+from saved_runs import saved_timeless, timeless
 from workers import EVERYWHERE, THOROUGHLY
 
 GOOD = "--mapsat-agent=good:agent"
@@ -53,10 +53,6 @@ def ran(many, kept):
         assert many.runpytest(GOOD, SAVE).ret == 0
         shutil.copytree(many.path, kept)
     return many
-
-
-def run_file(project, name="run.json"):
-    return timeless(saved(project, name))
 
 
 def entries(path):
@@ -102,7 +98,7 @@ def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_fro
     first = start(many, *workers)
     first.communicate()
     assert first.returncode == 0
-    whole = run_file(many)
+    whole = saved_timeless(many)
     chance = random.Random(7)
     for number in range(2):
         for path in many.path.glob("run.json*"):
@@ -121,13 +117,13 @@ def test_a_run_killed_at_any_moment_loses_no_reported_episode_and_is_gone_on_fro
         finished = ended(many.path / "run.json.journal")
         assert len(finished) >= stop_after
         assert list(many.path.glob("**/*.part")) == []
-        assert not (many.path / "run.json").exists() or run_file(many) == whole
+        assert not (many.path / "run.json").exists() or saved_timeless(many) == whole
         (many.path / "asked").unlink()
         result = many.runpytest_subprocess(
             "--mapsat-agent=slow:agent", SAVE, "--mapsat-resume=run.json.journal", *workers
         )
         assert result.ret == 0
-        assert run_file(many) == whole
+        assert saved_timeless(many) == whole
         asked = (many.path / "asked").read_text().split() if (many.path / "asked").exists() else []
         assert len(asked) == 12 - len(finished)
 
@@ -137,7 +133,7 @@ def test_finished_episodes_are_reported_as_items_and_more_trials_may_be_asked_fo
     result.assert_outcomes(passed=24)
     again = ran.runpytest(GOOD, "--mapsat-save=whole.json", "--mapsat-trials=2")
     again.assert_outcomes(passed=24)
-    assert run_file(ran, "more.json") == run_file(ran, "whole.json")
+    assert saved_timeless(ran, "more.json") == saved_timeless(ran, "whole.json")
 
 
 @pytest.mark.parametrize(
@@ -188,13 +184,13 @@ def test_an_interrupted_run_is_saved_as_partial_and_never_takes_the_place_of_a_c
         assert result.ret == 2
         result.stdout.fnmatch_lines(["go on *--mapsat-resume=run.json.journal plays what is missing"])
         assert (many.path / "run.json.previous").read_bytes() == whole
-        partial = run_file(many)
+        partial = saved_timeless(many)
         assert partial["gate"]["outcome"] == "invalid"
         assert len(partial["cases"]) + len(partial["accounting"]["lost"]) == 12
     (many.path / "stop").unlink()
     result = many.runpytest_subprocess(GOOD, SAVE, "--mapsat-resume=run.json", *workers)
     assert result.ret == 0
-    assert run_file(many) == timeless(json.loads(whole))
+    assert saved_timeless(many) == timeless(json.loads(whole))
 
 
 def test_an_earlier_run_is_moved_away_when_a_run_starts(ran):
@@ -248,7 +244,7 @@ def test_what_the_infrastructure_stopped_is_told_with_its_reason_and_played_agai
     again.assert_outcomes(passed=12)
     assert len((many.path / "asked").read_text().split()) == 4
     many.runpytest(slow, "--mapsat-save=whole.json").assert_outcomes(passed=12)
-    assert run_file(many, "again.json") == run_file(many, "whole.json")
+    assert saved_timeless(many, "again.json") == saved_timeless(many, "whole.json")
 
 
 def test_a_run_may_read_the_run_file_that_it_replaces(ran):
@@ -273,7 +269,7 @@ def test_a_journal_that_cannot_be_written_loses_nothing_that_can_be_kept(many):
     result = many.runpytest_subprocess(GOOD, SAVE)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["error*journal could not be written*No space left on device"])
-    assert len(run_file(many)["cases"]) == 12
+    assert len(saved_timeless(many)["cases"]) == 12
 
 
 def test_a_journal_that_is_cut_under_the_run_makes_no_run_file_of_what_came_after(many):
@@ -337,4 +333,4 @@ def test_a_link_is_written_through_and_the_mode_of_the_file_is_kept(many):
     assert many.runpytest(GOOD, SAVE).ret == 0
     assert (many.path / "run.json").is_symlink()
     assert (many.path / "store" / "real.json").stat().st_mode & 0o777 == 0o640
-    assert len(run_file(many)["cases"]) == 12
+    assert len(saved_timeless(many)["cases"]) == 12

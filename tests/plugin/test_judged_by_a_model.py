@@ -4,7 +4,7 @@ import json
 
 import pytest
 from judging_model import LINE
-from saved_runs import saved, timeless
+from saved_runs import saved_text
 from scripted_models import problem, said
 
 
@@ -42,10 +42,7 @@ def test_a_model_judges_a_run_and_the_next_run_asks_nobody(project: pytest.Pytes
     result.assert_outcomes(passed=3)
     assert len(models.requests) == called
 
-    def untimed(name):
-        return json.dumps(timeless(saved(project, name)))
-
-    assert untimed("one.json") == untimed("two.json")
+    assert saved_text(project, "one.json") == saved_text(project, "two.json")
 
     result = project.runpytest("--mapsat-agent=bad:agent", *options)
     result.assert_outcomes(failed=3)

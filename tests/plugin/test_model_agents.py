@@ -1,11 +1,10 @@
 """Runs with a model as the agent, against a scripted server: whole suites, the cache, faults, ceilings, workers."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from saved_runs import saved, timeless
+from saved_runs import saved, saved_timeless
 from scripted_models import Broken, ScriptedModels, problem, said
 from tiny_suite import case, write_suite
 
@@ -54,12 +53,6 @@ def with_user_and_judge(body: dict[str, Any], number: int) -> dict[str, Any] | B
     return well_behaved(body, number)
 
 
-def run_file(path: Path) -> dict[str, Any]:
-    """Return a run file without what may differ between two equal runs."""
-    found: dict[str, Any] = timeless(json.loads(path.read_text()))
-    return found
-
-
 @pytest.mark.parametrize(("agent", "calls"), [(REACT, 2), (PLAN, 3)], ids=["react", "plan"])
 def test_a_model_runs_a_suite_and_the_second_run_asks_nobody_and_is_equal(
     project: pytest.Pytester, models: ScriptedModels, agent: str, calls: int
@@ -70,7 +63,7 @@ def test_a_model_runs_a_suite_and_the_second_run_asks_nobody_and_is_equal(
     second = project.runpytest(agent, THREE, "--mapsat-save=two.json", "--mapsat-trials=2", "--mapsat-cache=only")
     assert second.ret == 0
     assert len(models.requests) == 3 * 2 * calls
-    one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
+    one, two = (saved_timeless(project, name) for name in ("one.json", "two.json"))
     assert one == two
     card = one["cases"][0]
     assert card["spent"] == {
@@ -104,7 +97,7 @@ def test_a_model_that_is_out_of_calls_is_asked_for_its_answer_and_the_run_counts
     manifest.write_text(f"{manifest.read_text()}episode: {{calls: 1}}\n")
     done = project.runpytest(agent, THREE, "--mapsat-save=one.json")
     assert done.ret == 0, done.stdout.str()
-    calls = [card["calls"] for card in run_file(project.path / "one.json")["cases"]]
+    calls = [card["calls"] for card in saved_timeless(project, "one.json")["cases"]]
     assert [(count["total"], count["over_limit"]) for count in calls] == [(2, 1)] * 3
     assert "3 when the calls of the episode were used up" in " ".join(done.stdout.str().split())
 
@@ -118,7 +111,7 @@ def test_agent_user_and_judge_may_all_be_models_and_each_ones_spending_is_told(
     calls = len(models.requests)
     project.runpytest(*all_three, "--mapsat-save=two.json", "--mapsat-allow-undecided=3")
     assert len(models.requests) == calls
-    one, two = (run_file(project.path / name) for name in ("one.json", "two.json"))
+    one, two = (saved_timeless(project, name) for name in ("one.json", "two.json"))
     assert one == two
     card = one["cases"][0]
     turns = card["trajectory"]["turns"]
@@ -140,7 +133,7 @@ def test_an_output_is_asked_for_where_the_case_has_a_schema(project: pytest.Pyte
     write_suite(project.path / "asking", {"nav/a.yaml": [asking]})
     done = project.runpytest(REACT, "--mapsat-save=one.json", "asking")
     assert done.ret == 0, done.stdout.str()
-    turn = run_file(project.path / "one.json")["cases"][0]["trajectory"]["turns"][1]
+    turn = saved_timeless(project, "one.json")["cases"][0]["trajectory"]["turns"][1]
     assert turn["output"] == {"proposes": ["Blue Bay"]}
     assert models.requests[-1]["response_format"]["json_schema"]["schema"] == asks
     assert models.requests[0]["messages"][0]["content"].endswith("\n\nBe brief.")
@@ -168,7 +161,7 @@ def test_what_a_route_planner_understood_and_planned_is_its_output(
     for agent in (REACT, PLAN):
         models.requests.clear()
         project.runpytest(agent, "--mapsat-save=one.json", "asking").assert_outcomes(passed=1)
-        card = run_file(project.path / "one.json")["cases"][0]
+        card = saved_timeless(project, "one.json")["cases"][0]
         output[agent], warnings = card["trajectory"]["turns"][1]["output"], card.get("warnings")
         assert not warnings
         sent = [body for body in models.requests if "response_format" in body]
@@ -207,7 +200,7 @@ def test_what_a_model_does_wrong_is_its_own_fault_and_what_its_service_does_is_n
     write_suite(project.path / "wrong", {"nav/a.yaml": cases})
     done = project.runpytest(REACT, "--mapsat-save=one.json", "wrong", "-p", "no:cacheprovider")
     assert done.ret == 1
-    cards = {card["id"]: card for card in run_file(project.path / "one.json")["cases"]}
+    cards = {card["id"]: card for card in saved_timeless(project, "one.json")["cases"]}
     assert {name: (card["outcome"], card.get("blame")) for name, card in cards.items()} == {
         "loops": ("failed", "agent"),
         "strange": ("failed", "agent"),
@@ -231,7 +224,7 @@ def test_a_ceiling_skips_what_is_left_and_keeps_what_is_done(project: pytest.Pyt
     )
     assert done.ret == 1
     done.stdout.fnmatch_lines(["*--mapsat-max-cost=5e-05: the run has spent *"])
-    run = run_file(project.path / "one.json")
+    run = saved_timeless(project, "one.json")
     assert [card["id"] for card in run["cases"]] == ["c1"]
     assert [one["id"] for one in run["accounting"]["lost"]] == ["c2", "c3"]
     assert "skipped by a ceiling" in run["accounting"]["lost"][0]["reason"]
@@ -253,7 +246,7 @@ def test_workers_answer_from_the_cache_and_the_run_file_is_the_same(
     project.runpytest(REACT, THREE, "--mapsat-save=one.json")
     done = project.runpytest(REACT, THREE, "--mapsat-save=two.json", "--mapsat-cache=only", "-n2")
     assert done.ret == 0, done.stdout.str()
-    assert run_file(project.path / "one.json") == run_file(project.path / "two.json")
+    assert saved_timeless(project, "one.json") == saved_timeless(project, "two.json")
     assert len(models.requests) == 6
 
 

@@ -5,7 +5,7 @@ import json
 import sqlite3
 
 import pytest
-import saved_runs
+from saved_runs import saved_timeless
 from scripted_models import KEY, Broken, ScriptedModels, problem, said, scripted_models
 
 from pytest_mapsat.cli import main
@@ -92,16 +92,6 @@ def words_of(result):
     return " ".join(result.stdout.str().split())
 
 
-def saved(project, name):
-    data = saved_runs.saved(project, name)
-    data.pop("timing", None)
-    for card in data["cases"]:
-        card.pop("timing", None)
-        for turn in card["trajectory"]["turns"]:
-            turn.pop("timing", None)
-    return data
-
-
 def test_a_second_run_calls_no_model_and_is_the_same_run(project, models):
     first = run(project, "plain", "--mapsat-save=one.json")
     first.assert_outcomes(passed=3)
@@ -110,7 +100,7 @@ def test_a_second_run_calls_no_model_and_is_the_same_run(project, models):
     models.answers(problem(500, "this server is not to be asked"))
     run(project, "plain", "--mapsat-save=two.json", "--mapsat-cache=only").assert_outcomes(passed=3)
     assert models.requests == []
-    assert saved(project, "one.json")["cases"] == saved(project, "two.json")["cases"]
+    assert saved_timeless(project, "one.json")["cases"] == saved_timeless(project, "two.json")["cases"]
 
 
 def test_a_stream_is_replayed_as_a_stream(project, models):
@@ -153,7 +143,7 @@ def test_calls_of_threads_without_the_context_of_an_episode_are_replayed_and_mis
 def test_each_trial_asks_for_itself(project, models):
     models.script = lambda _body, number: said(f"I suggest Blue Bay, {number}.")
     run(project, "bare", "--mapsat-trials=2", "-k", "find-one", "--mapsat-save=one.json")
-    texts = [card["trajectory"]["turns"][1]["text"] for card in saved(project, "one.json")["cases"]]
+    texts = [card["trajectory"]["turns"][1]["text"] for card in saved_timeless(project, "one.json")["cases"]]
     assert texts == ["I suggest Blue Bay, 0.", "I suggest Blue Bay, 1."]
 
 
@@ -174,7 +164,9 @@ def test_refresh_asks_anew_and_keeps_the_new_answer(project, models):
     run(project, "bare", "-k", "find-one", "--mapsat-cache=refresh")
     assert len(models.requests) == 1
     run(project, "bare", "-k", "find-one", "--mapsat-cache=only", "--mapsat-save=two.json")
-    assert saved(project, "two.json")["cases"][0]["trajectory"]["turns"][1]["text"] == "I suggest Blue Bay again."
+    assert (
+        saved_timeless(project, "two.json")["cases"][0]["trajectory"]["turns"][1]["text"] == "I suggest Blue Bay again."
+    )
 
 
 def test_answers_travel_in_a_file_that_holds_no_key(project, models, monkeypatch, capsys):

@@ -5,9 +5,8 @@ import re
 import textwrap
 
 import pytest
-import saved_runs
 import tiny_suite
-from saved_runs import timeless
+from saved_runs import saved_text
 
 from pytest_mapsat.pytest_plugin import upcoming
 
@@ -80,10 +79,6 @@ def run(project, agent, *options):
     return project.runpytest(f"--mapsat-agent=ahead_agents:{agent}", *options)
 
 
-def saved(project, name="run.json"):
-    return json.dumps(timeless(saved_runs.saved(project, name)))
-
-
 @pytest.mark.parametrize("text", ["0", "-3", "10000", "many", "1.5"])
 def test_a_width_that_is_none_is_a_usage_error_that_says_what_was_expected(project, text):
     result = project.runpytest("--mapsat-agent=good:agent", f"--mapsat-concurrency={text}")
@@ -110,12 +105,12 @@ def test_an_agent_that_is_long_waited_for_in_turn_is_worth_a_word(many, monkeypa
 
 def test_the_order_in_which_episodes_end_shows_in_no_file(many):
     assert run(many, "sleepy", SAVE).ret == 0
-    alone = saved(many)
+    alone = saved_text(many)
     assert run(many, "sleepy", SAVE, "--mapsat-concurrency=16").ret == 0
-    assert saved(many) == alone
+    assert saved_text(many) == alone
     result = run(many, "sleepy", SAVE, "--mapsat-concurrency=3", "-n", "4", "--dist", "worksteal")
     result.assert_outcomes(passed=12)
-    assert saved(many) == alone
+    assert saved_text(many) == alone
 
 
 @pytest.mark.parametrize("dist", ["loadgroup", "each"])

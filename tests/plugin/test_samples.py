@@ -4,9 +4,8 @@ from fnmatch import fnmatch
 from typing import Any
 
 import pytest
-import saved_runs
 import tiny_suite
-from saved_runs import timeless
+from saved_runs import saved_timeless
 
 from pytest_mapsat.cli import main
 
@@ -42,10 +41,6 @@ def _drawn(project: pytest.Pytester, terms: str) -> None:
     manifest.write_text("\n".join([*kept, f"sample: {terms}\n"]))
 
 
-def saved(project: pytest.Pytester, name: str) -> Any:
-    return timeless(saved_runs.saved(project, name))
-
-
 def ids(run: Any) -> set[str]:
     return {card["id"] for card in run["cases"]}
 
@@ -64,7 +59,7 @@ def test_a_sample_counts_as_the_whole_alone_on_workers_and_in_parts(
             "*ar 0.5000 >= 0.4 (7 of 7 cases*",
         ]
     )
-    run = saved(towns, "7.json")
+    run = saved_timeless(towns, "7.json")
     scenarios = [card["attributes"]["scenario"] for card in run["cases"]]
     assert sorted(map(scenarios.count, ("route", "place", "park"))) == [2, 2, 3]
     assert run["accounting"] == {"collected": 7, "deselected": 0, "lost": [], "drafts": []}
@@ -73,13 +68,13 @@ def test_a_sample_counts_as_the_whole_alone_on_workers_and_in_parts(
     assert [options[name] for name in ("sample", "sample_by", "sample_seed")] == [7, ["scenario", "city"], 0]
 
     assert towns.runpytest(*sample, "-n", "2", "--mapsat-save=n.json").ret == 0
-    assert saved(towns, "n.json") == run
+    assert saved_timeless(towns, "n.json") == run
     for number in (1, 2):
         assert towns.runpytest(*sample, f"--mapsat-shard={number}/2", f"--mapsat-save={number}.json").ret == 0
     assert main(["merge", "1.json", "2.json", "--out=all.json"]) == 0
-    assert saved(towns, "all.json") == run
+    assert saved_timeless(towns, "all.json") == run
     assert main(["regrade", "7.json", "--save=regraded.json"]) == 0
-    assert saved(towns, "regraded.json")["gate"] == run["gate"]
+    assert saved_timeless(towns, "regraded.json")["gate"] == run["gate"]
     assert main(["report", "7.json", "markdown:7.md", "html:7.html"]) == 0
     assert "A sample: `7 of 16 cases by scenario, city (seed 0)`." in (towns.path / "7.md").read_text()
     assert "sample 7 of 16 cases by scenario, city (seed 0)" in (towns.path / "7.html").read_text()
@@ -116,7 +111,7 @@ def test_a_run_goes_on_from_a_smaller_sample_and_is_compared_with_a_larger_run(t
     assert towns.runpytest(GOOD, *some, "--mapsat-save=5.json").ret == 0
     more = towns.runpytest(GOOD, "--mapsat-sample=9", GATE, "--mapsat-resume=5.json", "--mapsat-save=9.json")
     assert more.ret == 0
-    assert ids(saved(towns, "5.json")) < ids(saved(towns, "9.json"))
+    assert ids(saved_timeless(towns, "5.json")) < ids(saved_timeless(towns, "9.json"))
     assert (towns.path / "asked").read_text() == "." * 9, "what a smaller sample ran is not run again"
     whole = towns.runpytest(GOOD, "--mapsat-resume=9.json", "--mapsat-save=all.json")
     whole.assert_outcomes(passed=16)
@@ -149,7 +144,7 @@ def test_each_suite_gives_a_sample_and_own_tests_get_it(towns: pytest.Pytester) 
     result = towns.runpytest(GOOD, *options, "--mapsat-cases=benchmark_cases", "--mapsat-cases=more/suite")
     result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["sample 3 of 4 cases of other, 3 of 16 cases of tiny (seed 7)"])
-    assert len(ids(saved(towns, "run.json"))) == 6
+    assert len(ids(saved_timeless(towns, "run.json"))) == 6
     (towns.path / "more" / "suite" / "all.jsonl").write_text("{broken\n")
     broken = towns.runpytest(GOOD, *options, "more/suite")
     broken.assert_outcomes(errors=1)
@@ -190,4 +185,4 @@ def test_all_takes_a_sample_back(towns: pytest.Pytester) -> None:
     towns.runpytest(GOOD).assert_outcomes(passed=4)
     whole = towns.runpytest(GOOD, "--mapsat-sample=all", "--mapsat-save=all.json")
     whole.assert_outcomes(passed=16)
-    assert saved(towns, "all.json")["manifest"]["options"]["sample_by"] == []
+    assert saved_timeless(towns, "all.json")["manifest"]["options"]["sample_by"] == []

@@ -1,11 +1,9 @@
 """Parts of a run in several jobs, and the whole that mapsat merge makes of them."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-from saved_runs import saved, timeless
+from saved_runs import saved, saved_timeless
 
 from pytest_mapsat.cli import main
 from pytest_mapsat.runs.samples import cases_of_shard
@@ -15,10 +13,6 @@ GOOD = "--mapsat-agent=good:agent"
 
 def part(project: pytest.Pytester, name: str, *options: str) -> pytest.RunResult:
     return project.runpytest(GOOD, f"--mapsat-save={name}", "-p", "no:cacheprovider", *options)
-
-
-def untimed(path: Path) -> Any:
-    return timeless(json.loads(path.read_text()))
 
 
 def test_shards_merge_into_the_run_that_one_job_would_have_made(
@@ -40,7 +34,7 @@ def test_shards_merge_into_the_run_that_one_job_would_have_made(
     assert "ar 0.5000 >= 0.4 (3 of 3 cases" in out
     assert "ar 0.500 -> 0.500: no difference in 3 cases" in out
     part(project, "again.json", "--mapsat-compare=whole.json", *rules)
-    assert untimed(project.path / "all.json") == untimed(project.path / "again.json")
+    assert saved_timeless(project, "all.json") == saved_timeless(project, "again.json")
 
 
 def test_what_is_not_the_parts_of_one_run_is_refused(
