@@ -27,7 +27,7 @@ from .agreement import (
     alike,
     groups,
     in_words,
-    is_hard,
+    kind_of,
     lines_in,
     middle,
     needs_in,
@@ -61,7 +61,7 @@ _OPS: Mapping[str, Sort] = {
 }
 _NAMES = {sort: name for name, sort in _OPS.items()}
 _CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
-_SCHEMA = schema_of([*_OPS])
+_SCHEMA = schema_of([*_OPS], ["hard", "soft"])
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,9 @@ class Proposer:
         fitting = sum(condition.fits(place, moment.now) for place in part)
         if condition.sort != "mode" and fitting in (0, len(part)):
             raise RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
-        return Vote(reply, condition, need.get("kind") == "hard", text_in(need, "why"), lines_in(need))
+        return Vote(
+            reply, condition, "hard" if need.get("kind") == "hard" else "soft", text_in(need, "why"), lines_in(need)
+        )
 
     def _settled(
         self, votes: Sequence[Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
@@ -289,7 +291,7 @@ class Proposer:
             rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
             against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
             note = Evidence(text=who_proposes(self._model, group) + against)
-            kind: Literal["hard", "soft"] = "hard" if is_hard(group) else "soft"
+            kind: Literal["hard", "soft"] = "hard" if kind_of(group) == "hard" else "soft"
             drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
             doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
         return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
