@@ -32,11 +32,12 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
+from .agreement import ProposingModel
 from .candidates import Candidate, requirement_of
 from .conditions import Choice, Condition, is_figure, metres, profile_of, values_of
 from .habits import HARD, Catalogue, Habit, Identified, Identifier, LeftOut
 from .logs import Event, Log, Place, Told, UserLog
-from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
+from .proposed import Moment, Proposed, ProposedNeed, Proposer
 from .sessions import Kinds, Session, naming, restore, spoken
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
