@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_mapsat.model import Evidence, Json, Tool, same
 
 from .conversations import Conversation
-from .fields import Field, figures_in
+from .fields import Field, figures_in, names_in
 from .needs import any_spoken, key_words, leaves_of, listed, needs_of, sentences, tells, words_of
 
 Source = Literal["context", "profile", "environment"]
 _LONGEST_QUOTE = 200
 #: So many places of evidence are kept for one condition.
 _MOST = 5
+#: Sentences of a system message that say what the agent is or does, and nothing of the user.
+_INSTRUCTS = re.compile(
+    r"You are (?!.*\b(?:user|customer|who)\b)|(?:Always|Never|Keep|Answer|Offer|Use|Ask|Reply)\b|你是[^，,：:]*$"
+)
 _Relevance = Literal["strong", "weak"]
 
 
@@ -78,7 +83,8 @@ def _told(conversation: Conversation, tools: Mapping[str, Tool], listing: Collec
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         if line.role == "system" or (line.role == "user" and index <= conversation.query_at):
             asked = index == conversation.query_at
-            yield from (Told(line.place, "context", sentence, asked=asked) for sentence in sentences(line.text))
+            spoken = (part for part in sentences(line.text) if line.role == "user" or not _INSTRUCTS.match(part))
+            yield from (Told(line.place, "context", sentence, asked=asked) for sentence in spoken)
         for step in line.calls:
             profile = (step.tool in tools and tools[step.tool].profile) or bool(
                 set(listed("profiles")) & set(words_of(step.tool))
@@ -119,6 +125,19 @@ def support_for(field: Field, told: tuple[Told, ...], known_at: str) -> Support:
     return Support(bounded, asked, source, tuple(evidence for _, evidence in kept[:_MOST]))
 
 
+def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: str) -> Support:
+    """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
+
+    They share a name, or a pair of Chinese signs, that stands in no call and no result.
+    """
+    shared = names_in(words)
+    texts = [part for part in told if part.text and any(name not in returned for name in names_in(part.text) & shared)]
+    if support.evidence or not texts:
+        return support
+    evidence = (Evidence(text=part.quote, at=(part.place,), relevance="weak", need="related") for part in texts[:_MOST])
+    return replace(support, source=texts[0].source, evidence=tuple(evidence))
+
+
 def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
     if told.path:
@@ -147,7 +166,7 @@ def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None
     texts += (
         [" ".join(words_of(told.path))] if value and not shares else []
     )  # what a person has by its name: daughter: 2
-    holds = any(same(text, field.value) or bool(any_spoken(text, phrases)) for text in texts)
+    holds = any(text.strip() and (same(text, field.value) or any_spoken(text, phrases)) for text in texts)
     if isinstance(value, bool) and isinstance(field.match, bool) and shares:
         # A need by another name (wheelchair: true) asks for the field; the field's own name must have its value.
         holds = value == field.match or (value and own.isdisjoint(words_of(key)))
