@@ -52,12 +52,14 @@ class Support:
         asked: whether the query states it.
         source: where the first evidence stands.
         evidence: all of it; empty where none was found.
+        kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
     field: Field
     asked: bool
     source: Source | Literal["unstated"]
     evidence: tuple[Evidence, ...]
+    kind: Literal["", "hard", "soft"] = ""
 
 
 def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: Collection[str]) -> tuple[Told, ...]:
@@ -83,8 +85,7 @@ def _told(conversation: Conversation, tools: Mapping[str, Tool], listing: Collec
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         if line.role == "system" or (line.role == "user" and index <= conversation.query_at):
             asked = index == conversation.query_at
-            spoken = (part for part in sentences(line.text) if line.role == "user" or not _INSTRUCTS.match(part))
-            yield from (Told(line.place, "context", sentence, asked=asked) for sentence in spoken)
+            yield from (Told(line.place, "context", sentence, asked=asked) for sentence in sentences(line.text))
         for step in line.calls:
             profile = (step.tool in tools and tools[step.tool].profile) or bool(
                 set(listed("profiles")) & set(words_of(step.tool))
@@ -143,6 +144,8 @@ def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | Non
     if told.path:
         return _of_value(field, told)
     text = told.text
+    if _INSTRUCTS.match(text) and not told.asked:
+        return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
     for figure in figures_in(text, field.bound, plain=related) if field.bound else ():
         if field.with_figure(figure):

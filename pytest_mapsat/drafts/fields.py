@@ -119,7 +119,7 @@ class Field:
         right, refused = self.limits
         for figure in (value, value * _METRES):
             if (right <= figure < refused) if self.bound == "max" else (refused < figure <= right):
-                return replace(self, match=_between(self.bound, figure))
+                return replace(self, match=between(self.bound, figure))
         return None
 
 
@@ -186,7 +186,7 @@ def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Field]:
     day = next((day for day, sign in _DAYS.items() if re.fullmatch(rf"{day}\w*|\w*[周期]{sign}", key)), "")
     spoken_day = re.search(rf"\b{day}\w*|(?:周|星期|礼拜){_DAYS[day]}", asked, re.IGNORECASE) if day else None
     for clock in ("12:00", "10:00", "15:00", "20:00") if spoken_day else ():
-        if any(isinstance(value, str) and satisfies(_open_at(clock), value) for value in good):
+        if any(isinstance(value, str) and satisfies(open_at(clock), value) for value in good):
             yield Field(path, {"op": "open_at", "time": clock}, value=str(spoken_day and spoken_day[0]))
             return
 
@@ -222,7 +222,7 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
     listed_in = any(isinstance(value, list) for value in (*bad, *good))
     if listed_in or ("*" in path.split(".") and _texts(good)):
         had, wanted = _members(bad), _members(good)
-        match = _contains if listed_in else str
+        match = contains if listed_in else str
         yield from (Field(path, match(member), value=member) for member in wanted if member not in had)
         yield from (Field(path, match(member), forbids=True, value=member) for member in had if member not in wanted)
     elif good and all(isinstance(value, bool) for value in good):
@@ -230,9 +230,9 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
     elif (right := _figures(good)) and (wrong := _figures(bad)):
         yield from _bounded(path, right, wrong)
     elif hours := [
-        value for value in good if isinstance(value, str) and satisfies(_open_at("12:00"), value) is not None
+        value for value in good if isinstance(value, str) and satisfies(open_at("12:00"), value) is not None
     ]:
-        if clock and any(satisfies(_open_at(clock), value) for value in hours):
+        if clock and any(satisfies(open_at(clock), value) for value in hours):
             yield Field(path, {"op": "open_at", "time": clock})
     elif texts := _texts(good):
         yield Field(path, texts[0] if len(texts) == 1 else list(texts), value=texts[0])
@@ -255,13 +255,13 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
             step = 1 if float(value).is_integer() else 0.1
             near = round(value + step if way == "min" else value - step, 6)
             open_end = float("inf") if way == "min" else float("-inf")
-            yield Field(path, _between(way, near), bound=way, limits=(open_end, value))
-    elif clock and any(isinstance(value, str) and satisfies(_open_at(clock), value) is False for value in bad):
+            yield Field(path, between(way, near), bound=way, limits=(open_end, value))
+    elif clock and any(isinstance(value, str) and satisfies(open_at(clock), value) is False for value in bad):
         yield Field(path, {"op": "open_at", "time": clock})
     else:
         for text in _members(bad):
             if any(denials.denies(*place) for place in places_of(words, [text])):
-                match = _contains(text) if any(isinstance(value, list) for value in bad) else text
+                match = contains(text) if any(isinstance(value, list) for value in bad) else text
                 yield Field(path, match, forbids=True, value=text)
 
 
@@ -269,20 +269,23 @@ def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Itera
     """Yield the bound that parts figures, in the direction that the field or, where that says nothing, the difference supports."""
     less, more = _has(path, "less"), _has(path, "more")
     if max(right) < max(wrong) and (less or not more):
-        yield Field(path, _between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
+        yield Field(path, between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):
-        yield Field(path, _between("min", min(right)), bound="min", limits=(min(right), min(wrong)))
+        yield Field(path, between("min", min(right)), bound="min", limits=(min(right), min(wrong)))
 
 
-def _between(way: str, figure: float) -> Json:
+def between(way: str, figure: float) -> Json:
+    """Return the match of a bound: ``min`` or ``max``."""
     return {"op": "between", way: int(figure) if float(figure).is_integer() else figure}
 
 
-def _contains(member: str) -> Json:
+def contains(member: str) -> Json:
+    """Return the match of a list with a member."""
     return {"op": "contains", "text": member}
 
 
-def _open_at(clock: str) -> Match:
+def open_at(clock: str) -> Match:
+    """Return the match of opening hours that hold a time of day."""
     check = Recommends.model_validate({"kind": "recommends", "where": {"hours": {"op": "open_at", "time": clock}}})
     return check.where["hours"]
 

@@ -32,11 +32,12 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
+from .agreement import ProposingModel
 from .candidates import Candidate, requirement_of
 from .conditions import Choice, Condition, is_figure, metres, profile_of, values_of
 from .habits import HARD, Catalogue, Habit, Identified, Identifier, LeftOut
-from .logs import Event, Log, Place, UserLog
-from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
+from .logs import Event, Log, Place, Told, UserLog
+from .proposed import Moment, Proposed, ProposedNeed, Proposer
 from .sessions import Kinds, Session, naming, restore, spoken
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
@@ -104,7 +105,8 @@ class CaseMaker:
         self._places = log.places
         self._told = log.told
         self._each = each
-        self._kinds = Kinds(log.places)
+        # What is odd in the log is counted when its cases are made.
+        self._kinds = Kinds(log.places, (user.events for user in replace(log, told=Told()).users()))
         self._catalogue = Catalogue(log.places.values(), log.modes)
         self._identifier = Identifier(self._catalogue)
         self.proposer = None if model is None else Proposer(model, log.places, self._catalogue)

@@ -7,36 +7,47 @@ it out.
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from pytest_mapsat.formats import PersonalData
 from pytest_mapsat.judges import speaks_to_a_model
-from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
-from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
+from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean
 
+from .agreement import (
+    AGREED,
+    LONGEST,
+    ProposingModel,
+    RefusedError,
+    Vote,
+    alike,
+    groups,
+    in_words,
+    kind_of,
+    lines_in,
+    middle,
+    needs_in,
+    rank,
+    replies_to,
+    schema_of,
+    text_in,
+    value_in,
+    value_text,
+    votes_for,
+    who_proposes,
+)
 from .conditions import Choice, Condition, Sort, bounds_of, is_figure, profile_of, values_of
 from .habits import SHARE, Catalogue, Habit, Identified, Identifier
 from .logs import Event, Place
 from .sessions import Session
 
 T = TypeVar("T")
-#: How often a model is asked at a query, and in how many of its replies a proposal must stand to be agreed on.
-REPLIES, AGREED = 3, 2
 #: The greatest chance of choices that bear out a proposal: that of a single test, as others have chosen what is tested.
 LIKELY = 0.05
-#: Figures agree where the smaller has this share of the larger, times of day where they lie within so many minutes.
-_ALIKE, _ALIKE_MINUTES = 0.8, 60
-#: What a model is shown, and what is read of its reply.
-_MOST_BEFORE, _MOST_EARLIER, _MOST_PROFILE, _MOST_FIELDS, _MOST_VALUES, _LONGEST = 20, 15, 30, 40, 12, 300
-_MOST_NEEDS, _MOST_LINES = 20, 12
+#: What a model is shown.
+_MOST_BEFORE, _MOST_EARLIER, _MOST_PROFILE, _MOST_FIELDS, _MOST_VALUES = 20, 15, 30, 40, 12
 _OPS: Mapping[str, Sort] = {
     "is": "is",
     "has": "has",
@@ -48,37 +59,7 @@ _OPS: Mapping[str, Sort] = {
     "by": "mode",
 }
 _NAMES = {sort: name for name, sort in _OPS.items()}
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
-_TEXT: JsonObject = {"type": "string"}
-_NEED: JsonObject = {
-    "why": _TEXT,
-    "lines": {"type": "array", "items": _TEXT},
-    "field": _TEXT,
-    "op": {**_TEXT, "enum": [*_OPS]},
-    "value": _TEXT,
-    "kind": {**_TEXT, "enum": ["hard", "soft"]},
-}
-#: The form of a reply. The reason comes first: what is written first is thought first.
-SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "needs": {
-            "type": "array",
-            "items": {"type": "object", "properties": _NEED, "required": [*_NEED], "additionalProperties": False},
-        }
-    },
-    "required": ["needs"],
-    "additionalProperties": False,
-}
-
-
-@dataclass(frozen=True)
-class ProposingModel:
-    """A model that proposes needs: the way to it, its name as litellm knows it, and its sampling parameters."""
-
-    client: ModelClient
-    name: str
-    parameters: Mapping[str, Json] = field(default_factory=dict)
+_SCHEMA = schema_of([*_OPS], ["hard", "soft"])
 
 
 @dataclass(frozen=True)
@@ -153,30 +134,12 @@ class Proposed:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-class _Vote(NamedTuple):
-    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out."""
-
-    reply: int
-    condition: Condition
-    hard: bool
-    why: str
-    lines: tuple[str, ...]
-
-
 class _Shown(NamedTuple):
     """What a model is shown: the data, the texts of lines by their names, each with its places in the log, and the conditions of the catalogue by field."""
 
     data: JsonObject
     texts: Mapping[str, tuple[str, tuple[str, ...]]]
     fields: Mapping[str, list[Condition]]
-
-
-class _RefusedError(Exception):
-    """A proposal is of no use; the message says why. ``hint``: what may have been meant."""
-
-    def __init__(self, why: str, hint: str = "") -> None:
-        super().__init__(why)
-        self.hint = hint
 
 
 class Proposer:
@@ -206,51 +169,18 @@ class Proposer:
             ModelError: there is no way to the model, or a ceiling is met.
         """
         shown = self._shown(moment)
-        with ThreadPoolExecutor(max_workers=REPLIES) as pool:
-            reply = partial(self._reply, _messages(shown, moment), moment.language)
-            replies = list(pool.map(reply, range(1, REPLIES + 1)))
-        votes: list[_Vote] = []
+        replies = replies_to(self._model, shown.data, _SCHEMA, "propose", moment.language)
+        self.counts += replies.counts
+        self.spent += replies.spent
+        votes: list[Vote] = []
         refused: dict[tuple[str, str], None] = {}
-        for number, (needs, spent) in enumerate(replies, 1):
-            self.counts["replies"] += 1
-            self.counts["replies that cannot be read"] += needs is None
-            self.spent += spent
-            for need in (needs or ())[:_MOST_NEEDS]:
+        for number, reply in enumerate(replies.data, 1):
+            for need in needs_in(reply):
                 try:
                     votes.append(self._vote(number, need, shown, moment))
-                except _RefusedError as error:
-                    refused[f"{_in_words(need)} {error.hint}".strip(), str(error)] = None
+                except RefusedError as error:
+                    refused[f"{in_words(need)} {error.hint}".strip(), str(error)] = None
         return self._settled(votes, shown, moment, list(refused))
-
-    def _reply(self, messages: list[JsonObject], language: str, number: int) -> tuple[list[Any] | None, list[Usage]]:
-        """Return the needs of one reply, and what it cost; None where it cannot be read the second time either."""
-        spent: list[Usage] = []
-        request = Request(
-            model=self._model.name,
-            messages=tuple(messages),
-            schema_=SCHEMA,
-            parameters=dict(self._model.parameters),
-            vote=number,
-            purpose="builder",
-        )
-        for _ in range(2):
-            try:
-                answer = self._model.client.ask(request)
-            except ModelError as error:
-                if error.kind not in OF_THE_REPLY or error.kind == "too_long":
-                    raise
-                spent.append(error.usage)
-                problem, before = str(error), []
-            else:
-                spent.append(answer.usage)
-                needs = (answer.data or {}).get("needs")
-                if isinstance(needs, list):
-                    return needs, spent
-                problem, before = 'it has no list "needs"', [{"role": "assistant", "content": answer.text}]
-            again = prompt("propose_again", language).fill(problem=problem)
-            asked = (*messages, *before, {"role": "user", "content": again})
-            request = request.model_copy(update={"messages": asked})
-        return None, spent
 
     # -- what the model is shown
 
@@ -262,34 +192,31 @@ class Proposer:
         ranked = sorted(texts.values(), key=lambda event: (event.type == "say", event.at))[-_MOST_EARLIER:]
         earlier = _named("E", sorted(ranked, key=lambda event: event.at))
         listed = {key: value for key, value in moment.profile.items() if key != "uid"}
-        on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:_LONGEST]}" for key, value in listed.items()]
+        on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:LONGEST]}" for key, value in listed.items()]
         profile = _named("P", on_file[:_MOST_PROFILE])
         fields, rows = self._attributes(moment)
         data: JsonObject = {
-            "query": moment.query.text[:_LONGEST],
+            "query": moment.query.text[:LONGEST],
             "at": moment.query.moment,
             "kind": session.kind,
             "town": moment.city,
             "filters": [dict(event.where) for event in session.filters],
             "before": [{"line": name, event.type: self._done(event)} for name, event in before.items()],
             "earlier": [
-                {"line": name, "on": event.moment[:10], event.type: event.text[:_LONGEST]}
+                {"line": name, "on": event.moment[:10], event.type: event.text[:LONGEST]}
                 for name, event in earlier.items()
             ],
             "profile": [{"line": name, "on file": text} for name, text in profile.items()],
             "choices": len(moment.of_kind),
             "attributes": [{"line": name, **row} for name, row in _named("A", rows).items()],
         }
-        personal = PersonalData()
-        personal.look(data, "log")
-        cleaned = personal.clean(data)
         typed = {name: (event.text, (event.line,)) for name, event in (before | earlier).items()}
         filed: dict[str, tuple[str, tuple[str, ...]]] = {name: (text, ()) for name, text in profile.items()}
-        return _Shown(cleaned if isinstance(cleaned, dict) else {}, typed | filed, fields)
+        return _Shown(data, typed | filed, fields)
 
     def _done(self, event: Event) -> Json:
         if not event.place:
-            return event.text[:_LONGEST] or dict(event.where)
+            return event.text[:LONGEST] or dict(event.where)
         row = self._places[event.place].row
         return {key: value for key, value in row.items() if key not in ("id", "name", "lon", "lat")}
 
@@ -322,34 +249,34 @@ class Proposer:
 
     # -- what can be used of a reply
 
-    def _vote(self, reply: int, need: Any, shown: _Shown, moment: Moment) -> _Vote:
-        """Return one proposal. Raises _RefusedError."""
+    def _vote(self, reply: int, need: Any, shown: _Shown, moment: Moment) -> Vote:
+        """Return one proposal. Raises RefusedError."""
         if not isinstance(need, dict):
-            raise _RefusedError("it is no object")
+            raise RefusedError("it is no object")
         condition = _condition(need, shown, moment)
         part = self._catalogue.part(moment.session.kind, moment.city)
         fitting = sum(condition.fits(place, moment.now) for place in part)
         if condition.sort != "mode" and fitting in (0, len(part)):
-            raise _RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
-        listed = need.get("lines")
-        lines = [name for name in listed[:_MOST_LINES] if isinstance(name, str)] if isinstance(listed, list) else []
-        return _Vote(reply, condition, need.get("kind") == "hard", _string(need, "why"), tuple(lines))
+            raise RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
+        return Vote(
+            reply, condition, "hard" if need.get("kind") == "hard" else "soft", text_in(need, "why"), lines_in(need)
+        )
 
     def _settled(
-        self, votes: Sequence[_Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
+        self, votes: Sequence[Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
     ) -> Proposed:
         """Return what comes of each proposal: the statistics decide what counts, and the log what is a draft."""
         habits = [habit.condition for habit in moment.identified.habits]
         ended = [out.condition for out in moment.identified.left_out if out.why == "ended"]
         agreed: list[Condition] = []
-        borne_out: dict[Condition, tuple[list[_Vote], list[Evidence], Habit | None]] = {}
-        for group in _groups(votes):
-            condition = _middle(group)
+        borne_out: dict[Condition, tuple[list[Vote], list[Evidence], Habit | None]] = {}
+        for group in groups(votes):
+            condition = middle(group)
             same = next((habit for habit in habits if alike(habit, condition)), None)
             if condition.field in moment.asked:
                 refused.append((condition.words("en"), "the query asks for it"))
             elif same is not None:
-                agreed += [same] if _replies(group) >= AGREED else []
+                agreed += [same] if votes_for(group) >= AGREED else []
             elif any(alike(each, condition) for each in ended):
                 refused.append((condition.words("en"), "the user has ended it"))
             elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
@@ -360,16 +287,15 @@ class Proposer:
         doubted: set[Condition] = set()
         for condition, (group, words, habit) in borne_out.items():
             rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
-            who = f"{self._model.name}, {_replies(group)} of {REPLIES} replies: {group[0].why}"
             against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
-            hard = 2 * sum(vote.hard for vote in group) > len(group)
-            note = Evidence(text=who + against)
-            drafts.append(ProposedNeed(condition, "hard" if hard else "soft", (note, *words), habit, bool(rivals)))
-            doubted |= set(habits).intersection(rivals) if _replies(group) >= AGREED else set()
+            note = Evidence(text=who_proposes(self._model, group) + against)
+            kind: Literal["hard", "soft"] = "hard" if kind_of(group) == "hard" else "soft"
+            drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
+            doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
         return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
 
     def _borne_out(
-        self, condition: Condition, group: Sequence[_Vote], shown: _Shown, moment: Moment
+        self, condition: Condition, group: Sequence[Vote], shown: _Shown, moment: Moment
     ) -> tuple[list[Evidence], Habit | None] | None:
         """Return the words and the choices before the query that bear a need out; None where there are neither.
 
@@ -379,7 +305,7 @@ class Proposer:
         names = dict.fromkeys(name for vote in group for name in vote.lines)
         named = [shown.texts[name] for name in names if name in shown.texts]
         words = [
-            Evidence(text=text[:_LONGEST], at=at, relevance="weak")
+            Evidence(text=text[:LONGEST], at=at, relevance="weak")
             for text, at in named
             if text and not speaks_to_a_model(text)
         ]
@@ -392,24 +318,6 @@ class Proposer:
         return (words, None) if words else None
 
 
-def _messages(shown: _Shown, moment: Moment) -> list[JsonObject]:
-    """Return what the model is told and shown: between fences with a digest of the data, which no text in them can know."""
-    lines = ",\n".join(f"{json.dumps(key)}: {_lines(value)}" for key, value in shown.data.items())
-    text = f"{{\n{lines}\n}}"
-    fence = f"=== {digest(text, 12)} ==="
-    return [
-        {"role": "system", "content": prompt("propose", moment.language).fill(fence=fence)},
-        {"role": "user", "content": f"{fence}\n{text}\n{fence}"},
-    ]
-
-
-def _lines(value: Json) -> str:
-    """Return JSON data, with the members of a list on lines of their own."""
-    if not isinstance(value, list) or not value:
-        return json.dumps(value, ensure_ascii=False)
-    return "[\n" + ",\n".join(json.dumps(member, ensure_ascii=False) for member in value) + "\n]"
-
-
 def _named(letter: str, lines: Sequence[T]) -> dict[str, T]:
     return {f"{letter}{number}": line for number, line in enumerate(lines, 1)}
 
@@ -420,100 +328,29 @@ def _counted(habit: Habit) -> JsonObject:
     return {**shown, "chosen": habit.count, "expected": round(sum(habit.shares), 1)} if habit.kept else shown
 
 
-def _string(need: Mapping[str, Any], key: str) -> str:
-    """Return a text of a reply on one line; numbers and truth values as texts."""
-    value = need.get(key)
-    value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
-    text = value[:_LONGEST] if isinstance(value, str) else ""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def _in_words(need: Any) -> str:
-    """Return a proposal as it stands in a reply, for the report."""
-    if not isinstance(need, dict):
-        return _string({"": str(need)}, "")[:60]
-    return " ".join(_string(need, key)[:60] for key in ("field", "op", "value"))
-
-
 def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condition:
     """Return the condition that a proposal means.
 
     Raises:
-        _RefusedError: the catalogue has no such field or value, or the value is no figure, time of day or distance.
+        RefusedError: the catalogue has no such field or value, or the value is no figure, time of day or distance.
     """
-    name, text, sort = _string(need, "field"), _string(need, "value"), _OPS.get(_string(need, "op"))
+    name, text, sort = text_in(need, "field"), text_in(need, "value"), _OPS.get(text_in(need, "op"))
     if sort is None:
-        raise _RefusedError(f"op is none of {', '.join(_OPS)}")
+        raise RefusedError(f"op is none of {', '.join(_OPS)}")
     if name not in shown.fields and sort != "within_m":
-        raise _RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
+        raise RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
     if sort in ("is", "has", "mode"):
         # A list has members and a text has a value: which of the two is meant follows from the catalogue.
-        values = {_told(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
+        values = {value_text(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
         if text.casefold() not in values:
-            raise _RefusedError("the catalogue has no such value", did_you_mean(text, values))
+            raise RefusedError("the catalogue has no such value", did_you_mean(text, values))
         return values[text.casefold()]
-    if sort in ("open_at", "open_then"):
-        if sort == "open_at" and not _CLOCK.fullmatch(text):
-            raise _RefusedError("the value is no time of day")
-        return Condition(name, sort, text if sort == "open_at" else None)
-    try:
-        figure = float(text)
-    except ValueError:
-        figure = math.nan
-    if not math.isfinite(figure):
-        raise _RefusedError("the value is no figure")
+    if sort == "open_then":
+        return Condition(name, sort)
+    value = value_in(sort, text)
     if sort == "within_m" and moment.now.point is None:
-        raise _RefusedError("the log does not say where the user was")
-    return Condition("distance" if sort == "within_m" else name, sort, figure)
-
-
-def _told(value: Json) -> str:
-    """Return a value as a model writes it."""
-    return (value if isinstance(value, str) else json.dumps(value)).casefold()
-
-
-# -- agreement
-
-
-def _groups(votes: Sequence[_Vote]) -> list[list[_Vote]]:
-    """Return the proposals of all replies, those that are alike together, in the order of the replies."""
-    groups: list[list[_Vote]] = []
-    for vote in votes:
-        group = next((group for group in groups if alike(group[0].condition, vote.condition)), None)
-        if group is None:
-            groups.append([vote])
-        else:
-            group.append(vote)
-    return groups
-
-
-def _replies(group: Sequence[_Vote]) -> int:
-    return len({vote.reply for vote in group})
-
-
-def _middle(group: Sequence[_Vote]) -> Condition:
-    """Return the need of proposals that are alike; of figures and times of day the one in the middle."""
-    return sorted((vote.condition for vote in group), key=_rank)[(len(group) - 1) // 2]
-
-
-def _rank(condition: Condition) -> float:
-    """Return the value of a bound as a figure, of a time of day in minutes; 0 for what has no order."""
-    if condition.sort in ("least", "most", "within_m"):
-        return float(condition.value or 0)
-    if condition.sort == "open_at":
-        hours, minutes = str(condition.value).split(":")
-        return int(hours) * 60 + int(minutes)
-    return 0.0
-
-
-def alike(first: Condition, other: Condition) -> bool:
-    """Return whether two conditions are the same need: figures and times of day may differ a little."""
-    if (first.field, first.sort) != (other.field, other.sort):
-        return False
-    low, high = sorted((_rank(first), _rank(other)))
-    if first.sort == "open_at":
-        return high - low <= _ALIKE_MINUTES
-    return first.value == other.value or 0 < _ALIKE * high <= low
+        raise RefusedError("the log does not say where the user was")
+    return Condition("distance" if sort == "within_m" else name, sort, value)
 
 
 def contradict(first: Condition, other: Condition) -> bool:
@@ -522,5 +359,5 @@ def contradict(first: Condition, other: Condition) -> bool:
         return False
     if first.sort == other.sort:
         return first.sort != "has"
-    bounds = {first.sort: _rank(first), other.sort: _rank(other)}
+    bounds = {first.sort: rank(first), other.sort: rank(other)}
     return bounds.keys() == {"least", "most"} and bounds["least"] > bounds["most"]

@@ -16,6 +16,10 @@ from .logs import Event, Place
 GAP_S = 30 * 60
 TAKEN = ("navigate", "order")
 _ASKING = ("search", "say")
+#: A query tells a kind of place where so many sessions, and this share of them, ended there; a word of queries after more of them, and where others end there more seldom.
+_QUERIES, _WORDS, _MOST, _MORE = 3, 10, 0.75, 1.5
+#: How many queries are learned from.
+_LEARNED = 20_000
 
 
 @dataclass(frozen=True)
@@ -67,12 +71,28 @@ class Session:
 
 
 class Kinds:
-    """The kinds of places of a catalogue, and which of them a text or an event is about."""
+    """The kinds of places of a catalogue, and which of them a text or an event is about.
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    A text is about the kind that it names, else about the kind at which most sessions of the log with this query ended, or with these words.
+
+    Args:
+        places: the catalogue, by id.
+        users: the events of each user. The first ones are learned from.
+    """
+
+    def __init__(self, places: Mapping[str, Place], users: Iterable[Sequence[Event]] = ()) -> None:
         self._places = places
         kinds = sorted({place.kind for place in places.values()}, key=lambda kind: (-len(kind), kind))
         self._words = {kind: naming(kind) for kind in kinds}
+        self._ends: dict[str, Counter[str]] = {"": Counter()}
+        for events in users:
+            for sitting in _sittings(event for event in events if not event.place or event.place in places):
+                taken = [places[event.place].kind for event in sitting if event.type in TAKEN]
+                for query in _queries(sitting) if taken else ():
+                    for part in ("", *_parts(query.text)):
+                        self._ends.setdefault(part, Counter())[taken[-1]] += 1
+            if self._ends[""].total() > _LEARNED:
+                break
 
     def named(self, text: str) -> list[str]:
         """Return the kinds that a text names, the longest first."""
@@ -83,14 +103,28 @@ class Kinds:
         """Return for each event of one sitting the kind that it is about; empty where it fits any."""
         kinds = [""] * len(events)
         ahead = ""  # the kind of the next place that is opened or taken
+        queries = {id(event) for event in _queries(events)}
         for at in reversed(range(len(events))):
             event = events[at]
             if event.place:
                 ahead = kinds[at] = self._places[event.place].kind
             elif event.type in _ASKING:
-                named = self.named(event.text)
+                named = self.named(event.text) or (self._learned(event.text) if id(event) in queries else [])
                 kinds[at] = ahead if ahead in named else next(iter(named), "") or self._most_shown(event)
         return kinds
+
+    def _learned(self, text: str) -> list[str]:
+        """Return the kind at which sessions with this query ended; of a new query that with its words, where all that tell one tell the same."""
+        whole, *words = _parts(text)
+        if self._ends.get(whole, Counter()).total() >= _QUERIES:
+            return [kind for kind, count in self._ends[whole].items() if count >= _MOST * self._ends[whole].total()]
+        told = set()
+        for counts in (self._ends[word] for word in words if word in self._ends):
+            ((kind, count),) = counts.most_common(1)
+            usual = self._ends[""][kind] / self._ends[""].total()
+            if counts.total() >= _WORDS and count / counts.total() >= max(_MOST, _MORE * usual):
+                told.add(kind)
+        return [*told] if len(told) == 1 else []
 
     def _most_shown(self, event: Event) -> str:
         counts = Counter(self._places[id_].kind for id_ in event.shown if id_ in self._places)
@@ -107,6 +141,19 @@ def naming(word: str) -> re.Pattern[str]:
     """Return what finds a word, or several, among spoken ones; English words also in the plural."""
     words = re.escape(spoken(word))
     return re.compile(rf"\b{words}(?:e?s)?\b" if word.isascii() else words)
+
+
+def _queries(sitting: Sequence[Event]) -> list[Event]:
+    """Return the searches of a sitting, else its first utterance."""
+    searches = [event for event in sitting if event.type == "search"]
+    return searches or [event for event in sitting if event.type == "say"][:1]
+
+
+def _parts(text: str) -> list[str]:
+    """Return a text, folded, its words, and each two characters of Chinese ones."""
+    words = tokens(text)
+    pairs = (word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1))
+    return [" ".join(words), *dict.fromkeys((*filter(str.isascii, words), *pairs))]
 
 
 def restore(events: Iterable[Event], kinds: Kinds) -> Iterator[Session]:
