@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from uuid import uuid4
 
-from .shared import OK, Command, add_options, write, write_json
-
-if TYPE_CHECKING:
-    from pytest_mapsat.drafts import LogReport
+from .shared import OK, Command, add_options, with_model, write, write_json
 
 LANGUAGES = ("en", "zh", "mixed")
 #: Options that say something of logs only.
@@ -89,25 +82,12 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
     build = partial(build_from_logs, folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
-    report = build() if options.propose is None else _with_model(options, build)
+    report = with_model(options, lambda model: build(model=model))
     if options.json:
         write_json(report.to_json())
     else:
         write([f"{options.dest}:", *report.lines()])
     return OK
-
-
-def _with_model(options: argparse.Namespace, build: Callable[..., LogReport]) -> LogReport:
-    from pytest_mapsat.drafts import ProposingModel
-    from pytest_mapsat.llm import Limits, named_model
-    from pytest_mapsat.runs.request import door_for
-
-    name, parameters = named_model(options.propose, f"--propose={options.propose}")
-    limits = Limits(max_cost=options.max_cost)
-    with closing(door_for(options.cache or "auto", limits, run=uuid4().hex)) as client:
-        report = build(model=ProposingModel(client, name, parameters))
-        client.forget_run()
-    return report
 
 
 def _build_world(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, Command, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_options, tell, with_model, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.drafts import Draft
@@ -23,6 +23,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--which", metavar="ID", default="", help=about)
     about = "put an alias in the place of each telephone number, e-mail address, number plate, card number and home position"
     parser.add_argument("--redact", action="store_true", help=about)
+    about = "a model, as in openai/gpt-4o, that reads out of the user's words which fields decided, and what told it before; it is asked three times"
+    parser.add_argument("--propose", metavar="MODEL", help=about)
+    add_options(parser, "cache", "max-cost", max_cost="US dollars that the model of --propose may cost")
     parser.add_argument("--json", action="store_true", help="print files, notes and personal data as JSON")
 
 
@@ -43,6 +46,8 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.suite import open_suite
 
     root, source = options.suite, options.source
+    if options.propose is None and (options.cache is not None or options.max_cost is not None):
+        raise UsageError("--cache and --max-cost are for a model: give --propose MODEL, too")
     if root.exists() and not (root / "suite.yaml").is_file() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{root}: expected a suite (a folder with suite.yaml), an empty folder, or none yet")
     suite = open_suite(root) if (root / "suite.yaml").is_file() else None
@@ -56,7 +61,8 @@ def _run(options: argparse.Namespace) -> int:
     if personal.found and not options.redact:
         return _refuse(personal, as_json=options.json)
     conversation = conversation_of(without_personal(log, personal) if personal.found else log)
-    draft = draft_of(conversation, options.id or case_id_of(conversation.id or source.name.partition(".")[0]), suite)
+    name = options.id or case_id_of(conversation.id or source.name.partition(".")[0])
+    draft = with_model(options, lambda model: draft_of(conversation, name, suite, model))
     files = [shown_path(path) for path in write_draft(root, draft, suite, conversation)]
     _tell(draft, root, files, len(personal.found), as_json=options.json)
     return OK

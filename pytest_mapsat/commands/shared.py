@@ -7,18 +7,22 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import uuid4
 
 from pytest_mapsat.options import OPTIONS, Option
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from pytest_mapsat.drafts import ProposingModel
     from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Run
     from pytest_mapsat.sandbox import SandboxHook
 
+T = TypeVar("T")
 OK, FINDINGS = 0, 1
 _HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
 #: A folder with one of these is the root of a project, as pytest has it.
@@ -53,6 +57,22 @@ def add_options(parser: argparse.ArgumentParser, *names: str, **about: str) -> N
             type=_reader(option),
             help=about.get(name.replace("-", "_"), option.help).replace("%", "%%"),
         )
+
+
+def with_model(options: argparse.Namespace, use: Callable[[ProposingModel | None], T]) -> T:
+    """Return what a function makes of the model of ``--propose``, which is None without this option; ``--cache`` and ``--max-cost`` are kept to."""
+    if options.propose is None:
+        return use(None)
+    from pytest_mapsat.drafts import ProposingModel
+    from pytest_mapsat.llm import Limits, named_model
+    from pytest_mapsat.runs.request import door_for
+
+    name, parameters = named_model(options.propose, f"--propose={options.propose}")
+    limits = Limits(max_cost=options.max_cost)
+    with closing(door_for(options.cache or "auto", limits, run=uuid4().hex)) as client:
+        made = use(ProposingModel(client, name, parameters))
+        client.forget_run()
+    return made
 
 
 def _reader(option: Option) -> Callable[[str], Any]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_mapsat.formats import PersonalData
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Json, JsonObject, Usage, digest
 
-from .conditions import Condition
+from .conditions import Condition, Sort
 
 #: How often a model is asked, and in how many of its replies a proposal must stand to be agreed on.
 REPLIES, AGREED = 3, 2
@@ -22,7 +24,10 @@ LONGEST = 300
 _MOST_NEEDS, _MOST_LINES = 20, 12
 #: Figures agree where the smaller has this share of the larger, times of day where they lie within so many minutes.
 _ALIKE, _ALIKE_MINUTES = 0.8, 60
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _TEXT: JsonObject = {"type": "string"}
+Kind = Literal["asked", "hard", "soft"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Vote(NamedTuple):
 
     reply: int
     condition: Condition
-    hard: bool
+    kind: Kind
     why: str
     lines: tuple[str, ...]
     forbids: bool = False
@@ -67,10 +72,10 @@ class Replies(NamedTuple):
     spent: tuple[Usage, ...]
 
 
-def schema_of(ops: Sequence[str], **before: JsonObject) -> JsonObject:
+def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -> JsonObject:
     """Return the form of a reply: ``before``, and a list of needs. The reason of a need comes first: what is written first is thought first."""
     one_of: JsonObject = {"why": _TEXT, "lines": {"type": "array", "items": _TEXT}, "field": _TEXT}
-    one_of |= {"op": {**_TEXT, "enum": [*ops]}, "value": _TEXT, "kind": {**_TEXT, "enum": ["hard", "soft"]}}
+    one_of |= {"op": {**_TEXT, "enum": [*ops]}, "value": _TEXT, "kind": {**_TEXT, "enum": [*kinds]}}
     need: JsonObject = {"type": "object", "properties": one_of, "required": [*one_of], "additionalProperties": False}
     parts: JsonObject = {**before, "needs": {"type": "array", "items": need}}
     return {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
@@ -177,6 +182,25 @@ def in_words(need: Any) -> str:
     return " ".join(text_in(need, key)[:60] for key in ("field", "op", "value"))
 
 
+def value_in(sort: Sort, text: str) -> str | float:
+    """Return the time of day or the figure of a condition, as a reply has it.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    if sort == "open_at":
+        if not _CLOCK.fullmatch(text):
+            raise RefusedError("the value is no time of day")
+        return text
+    try:
+        figure = float(text)
+    except ValueError:
+        figure = math.nan
+    if not math.isfinite(figure):
+        raise RefusedError("the value is no figure")
+    return figure
+
+
 def value_text(value: Json) -> str:
     """Return a value as a model writes it."""
     return (value if isinstance(value, str) else json.dumps(value)).casefold()
@@ -207,9 +231,9 @@ def votes_for(group: Sequence[Vote]) -> int:
     return len({vote.reply for vote in group})
 
 
-def is_hard(group: Sequence[Vote]) -> bool:
-    """Return whether most of the replies that have a proposal call it hard."""
-    return 2 * sum(vote.hard for vote in group) > len(group)
+def kind_of(group: Sequence[Vote]) -> Kind:
+    """Return the kind that most of the replies that have a proposal give it; soft where most give it none."""
+    return next((kind for kind in KINDS if 2 * sum(vote.kind == kind for vote in group) > len(group)), "soft")
 
 
 def who_proposes(model: ProposingModel, group: Sequence[Vote]) -> str:

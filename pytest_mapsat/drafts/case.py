@@ -49,8 +49,9 @@ from pytest_mapsat.suite import (
 )
 from pytest_mapsat.users import ScriptedUser
 
+from .agreement import ProposingModel
 from .conversations import Conversation, Line
-from .differences import Proposals, proposals_of
+from .differences import Proposals, proposals_by_model, proposals_of
 from .tools import tool_for
 
 #: Files of a suite that others write: no case is called so.
@@ -94,15 +95,19 @@ class Draft:
     notes: tuple[str, ...]
 
 
-def draft_of(conversation: Conversation, case_id: str, suite: Suite | None) -> Draft:
+def draft_of(
+    conversation: Conversation, case_id: str, suite: Suite | None, model: ProposingModel | None = None
+) -> Draft:
     """Return the draft of a case.
 
     Args:
         conversation: what it is made of.
         case_id: the id of the case.
         suite: where it will stand; None for a suite of its own.
+        model: what reads out of the user's words which fields decided; None: rules do.
 
     Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
         UsageError: no case can have this id, or the suite has one of it.
         SuiteError: no case can be made of the conversation.
     """
@@ -111,6 +116,8 @@ def draft_of(conversation: Conversation, case_id: str, suite: Suite | None) -> D
     tools = _tools_lacking(conversation, {} if suite is None else suite.tools, notes)
     known = {**({} if suite is None else suite.tools), **tools}
     proposals = proposals_of(conversation, known)
+    if model is not None:
+        proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)

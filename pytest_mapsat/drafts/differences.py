@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -13,10 +13,12 @@ from pytest_mapsat.judges import Context as Reading
 from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Trajectory, Turn, Visible, shown
 from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
+from .agreement import ProposingModel
 from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
 from .evidence import Support, support_for, told_before
 from .fields import Field, Thing, fields_apart, figures_in
+from .model_reading import read_by_model
 from .needs import any_spoken, leaves_of, listed, sentences, tells, words_of
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -90,6 +92,39 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
         for support in kept:
             chosen.setdefault((support.field.path, str(support.field.match)), (refusal, support))
     return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
+
+
+def proposals_by_model(
+    conversation: Conversation, tools: Mapping[str, Tool], by_rules: Proposals, model: ProposingModel
+) -> Proposals:
+    """Return the needs that a model reads out of the user's words, in place of those that follow from words and fields by rules.
+
+    Args:
+        conversation: the conversation.
+        tools: its tools by name.
+        by_rules: what the rules propose: it stays where the model cannot be asked or no reply of it can be read; else a note names what no reply has.
+        model: the model.
+
+    Raises:
+        ModelError: there is no way to the model, or a ceiling is met.
+    """
+    talk = _Talk(conversation, tools)
+    refused = tuple(thing for refusal in talk.refusals for thing in refusal.things)
+    told = told_before(conversation, tools, talk.listing)
+    read = read_by_model(model, conversation, told, talk.things, (refused, talk.accepted))
+    if not read.decided:
+        return replace(by_rules, notes=(*by_rules.notes, *read.notes))
+    talk = _Talk(conversation, tools)
+    talk.read_as(read.refused, read.accepted)
+    chosen: list[tuple[_Refusal, Support]] = []
+    for support in read.supports:
+        broken = (each for each in talk.refusals if False in map(support.field.kept_by, each.things))
+        chosen.append((next(broken, talk.refusals[0]), support))
+    paths = {support.field.path for support in read.supports}
+    left = [part.text for part in by_rules.requirements if not any(path in part.text for path in paths)]
+    left += [answer.say for answer in by_rules.answers if paths.isdisjoint(answer.asked)]
+    notes = (f"the rules propose, and no reply of {model.name}: {'; '.join(left)}",) if left else ()
+    return _written(chosen, (*read.notes, *notes), talk)
 
 
 def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> tuple[list[Support], str]:
@@ -174,7 +209,7 @@ def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
 
 def _candidate(name: str, refusal: _Refusal, support: Support, talk: _Talk) -> Candidate:
     condition = {support.field.path: support.field.match}
-    kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else _strength(refusal.words)
+    kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
     return Candidate(
         id=name,
         text=_in_words(support.field, chinese=talk.chinese),
@@ -395,6 +430,17 @@ class _Talk:
             only = tuple(thing for thing in left if thing.key in named)
             refusals.append(_Refusal(only or left, words, place))
         return tuple(refusals)
+
+    def read_as(self, refused: Thing | None, accepted: tuple[Thing, ...]) -> None:
+        """Take over what a model makes of the conversation: what the judged reply recommended and the user refused, and what was taken."""
+        self.accepted = accepted
+        if refused is None:
+            self.refusals = ()
+        elif not any(refused in refusal.things for refusal in self.refusals):
+            judged = self._lines[self.conversation.reply_at].place
+            told = next((each for each in self._replies if refused in each[0]), [*self._replies, ((), "", judged)][0])
+            self.refusals = (_Refusal((refused,), *told[1:]), *self.refusals)
+        self.judged = self.judged or ((refused,) if refused else ())
 
     def why_nothing(self) -> str:
         """Say why nothing was refused."""

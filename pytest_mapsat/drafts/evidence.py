@@ -47,12 +47,14 @@ class Support:
         asked: whether the query states it.
         source: where the first evidence stands.
         evidence: all of it; empty where none was found.
+        kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
     field: Field
     asked: bool
     source: Source | Literal["unstated"]
     evidence: tuple[Evidence, ...]
+    kind: Literal["", "hard", "soft"] = ""
 
 
 def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: Collection[str]) -> tuple[Told, ...]:

@@ -99,7 +99,7 @@ class Field:
         right, refused = self.limits
         for figure in (value, value * _METRES):
             if (right <= figure < refused) if self.bound == "max" else (refused < figure <= right):
-                return Field(self.path, _between(self.bound, figure), bound=self.bound, limits=self.limits)
+                return Field(self.path, between(self.bound, figure), bound=self.bound, limits=self.limits)
         return None
 
 
@@ -151,7 +151,7 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
     listed_in = any(isinstance(value, list) for value in (*bad, *good))
     if listed_in or ("*" in path.split(".") and _texts(good)):
         had, wanted = _members(bad), _members(good)
-        match = _contains if listed_in else str
+        match = contains if listed_in else str
         yield from (Field(path, match(member), value=member) for member in wanted if member not in had)
         yield from (Field(path, match(member), forbids=True, value=member) for member in had if member not in wanted)
     elif good and all(isinstance(value, bool) for value in good):
@@ -159,9 +159,9 @@ def _against(path: str, bad: Sequence[Json], good: Sequence[Json], clock: str) -
     elif (right := _figures(good)) and (wrong := _figures(bad)):
         yield from _bounded(path, right, wrong)
     elif hours := [
-        value for value in good if isinstance(value, str) and satisfies(_open_at("12:00"), value) is not None
+        value for value in good if isinstance(value, str) and satisfies(open_at("12:00"), value) is not None
     ]:
-        if clock and any(satisfies(_open_at(clock), value) for value in hours):
+        if clock and any(satisfies(open_at(clock), value) for value in hours):
             yield Field(path, {"op": "open_at", "time": clock})
     elif texts := _texts(good):
         yield Field(path, texts[0] if len(texts) == 1 else list(texts), value=texts[0])
@@ -186,13 +186,13 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
             step = 1 if float(value).is_integer() else 0.1
             near = round(value + step if way == "min" else value - step, 6)
             open_end = float("inf") if way == "min" else float("-inf")
-            yield Field(path, _between(way, near), bound=way, limits=(open_end, value))
-    elif clock and any(isinstance(value, str) and satisfies(_open_at(clock), value) is False for value in bad):
+            yield Field(path, between(way, near), bound=way, limits=(open_end, value))
+    elif clock and any(isinstance(value, str) and satisfies(open_at(clock), value) is False for value in bad):
         yield Field(path, {"op": "open_at", "time": clock})
     else:
         for text in _members(bad):
             if any(denials.denies(*place) for place in places_of(words, [text])):
-                match = _contains(text) if any(isinstance(value, list) for value in bad) else text
+                match = contains(text) if any(isinstance(value, list) for value in bad) else text
                 yield Field(path, match, forbids=True, value=text)
 
 
@@ -201,20 +201,23 @@ def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Itera
     names = set(words_of(path))
     less, more = names & set(listed("less")), names & set(listed("more"))
     if max(right) < max(wrong) and (less or not more):
-        yield Field(path, _between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
+        yield Field(path, between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):
-        yield Field(path, _between("min", min(right)), bound="min", limits=(min(right), min(wrong)))
+        yield Field(path, between("min", min(right)), bound="min", limits=(min(right), min(wrong)))
 
 
-def _between(way: str, figure: float) -> Json:
+def between(way: str, figure: float) -> Json:
+    """Return the match of a bound: ``min`` or ``max``."""
     return {"op": "between", way: int(figure) if float(figure).is_integer() else figure}
 
 
-def _contains(member: str) -> Json:
+def contains(member: str) -> Json:
+    """Return the match of a list with a member."""
     return {"op": "contains", "text": member}
 
 
-def _open_at(clock: str) -> Match:
+def open_at(clock: str) -> Match:
+    """Return the match of opening hours that hold a time of day."""
     check = Recommends.model_validate({"kind": "recommends", "where": {"hours": {"op": "open_at", "time": clock}}})
     return check.where["hours"]
 

@@ -7,8 +7,6 @@ it out.
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ from .agreement import (
     alike,
     groups,
     in_words,
-    is_hard,
+    kind_of,
     lines_in,
     middle,
     needs_in,
@@ -35,6 +33,7 @@ from .agreement import (
     replies_to,
     schema_of,
     text_in,
+    value_in,
     value_text,
     votes_for,
     who_proposes,
@@ -60,8 +59,7 @@ _OPS: Mapping[str, Sort] = {
     "by": "mode",
 }
 _NAMES = {sort: name for name, sort in _OPS.items()}
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
-_SCHEMA = schema_of([*_OPS])
+_SCHEMA = schema_of([*_OPS], ["hard", "soft"])
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,9 @@ class Proposer:
         fitting = sum(condition.fits(place, moment.now) for place in part)
         if condition.sort != "mode" and fitting in (0, len(part)):
             raise RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
-        return Vote(reply, condition, need.get("kind") == "hard", text_in(need, "why"), lines_in(need))
+        return Vote(
+            reply, condition, "hard" if need.get("kind") == "hard" else "soft", text_in(need, "why"), lines_in(need)
+        )
 
     def _settled(
         self, votes: Sequence[Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
@@ -289,7 +289,7 @@ class Proposer:
             rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
             against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
             note = Evidence(text=who_proposes(self._model, group) + against)
-            kind: Literal["hard", "soft"] = "hard" if is_hard(group) else "soft"
+            kind: Literal["hard", "soft"] = "hard" if kind_of(group) == "hard" else "soft"
             drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
             doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
         return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
@@ -345,19 +345,12 @@ def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condit
         if text.casefold() not in values:
             raise RefusedError("the catalogue has no such value", did_you_mean(text, values))
         return values[text.casefold()]
-    if sort in ("open_at", "open_then"):
-        if sort == "open_at" and not _CLOCK.fullmatch(text):
-            raise RefusedError("the value is no time of day")
-        return Condition(name, sort, text if sort == "open_at" else None)
-    try:
-        figure = float(text)
-    except ValueError:
-        figure = math.nan
-    if not math.isfinite(figure):
-        raise RefusedError("the value is no figure")
+    if sort == "open_then":
+        return Condition(name, sort)
+    value = value_in(sort, text)
     if sort == "within_m" and moment.now.point is None:
         raise RefusedError("the log does not say where the user was")
-    return Condition("distance" if sort == "within_m" else name, sort, figure)
+    return Condition("distance" if sort == "within_m" else name, sort, value)
 
 
 def contradict(first: Condition, other: Condition) -> bool:
