@@ -165,7 +165,7 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
     why: dict[str, str] = {}
     for refusal, support in chosen:
         if not support.evidence:
-            answers.append(_answer(refusal, support, talk))
+            answers.append(_answer(refusal, support.field, talk))
             continue
         name = _name(support.field, len(requirements) + 1)
         name = name if name not in why else f"{name}-{len(requirements) + 1}"
@@ -250,11 +250,10 @@ def _name(condition: Field, number: int) -> str:
     return name or need
 
 
-def _answer(refusal: _Refusal, support: Support, talk: _Talk) -> ScriptedAnswer:
-    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, or all that a model read it in."""
-    condition = support.field
+def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
+    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
-    say = " ".join(spoken_of) or (refusal.words if support.kind else "") or _in_words(condition, chinese=talk.chinese)
+    say = " ".join(spoken_of) or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
     phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
     own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
