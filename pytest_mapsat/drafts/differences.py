@@ -190,7 +190,7 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
     why: dict[str, str] = {}
     for refusal, support in chosen:
         if not support.evidence:
-            answers.append(_answer(refusal, support, talk))
+            answers.append(_answer(refusal, support.field, talk))
             continue
         name = _name(support.field, len(requirements) + 1)
         name = name if name not in why else f"{name}-{len(requirements) + 1}"
@@ -275,9 +275,8 @@ def _name(condition: Field, number: int) -> str:
     return name or need
 
 
-def _answer(refusal: _Refusal, support: Support, talk: _Talk) -> ScriptedAnswer:
-    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, or all of it."""
-    condition = support.field
+def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
+    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
