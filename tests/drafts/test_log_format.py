@@ -208,3 +208,25 @@ def test_a_folder_that_lacks_a_file_is_refused(tmp_path, capsys, name, rest):
     (tmp_path / "logs" / f"{name}.jsonl").unlink()
     assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     assert rest in capsys.readouterr().err
+
+
+def test_a_log_without_a_case_is_told_with_why_and_nothing_is_written(tmp_path, capsys):
+    write(tmp_path / "logs", visits(2))
+    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    told = capsys.readouterr().err
+    assert "there is no case in these logs" in told
+    assert "1 sessions: nothing hidden is shown by what came before" in told
+    assert not (tmp_path / "suite").exists()
+
+
+@pytest.mark.parametrize(
+    ("condition", "english", "chinese"),
+    [
+        (Condition("distance", "within_m", 5150.0), "at most 5150 m away", "距用户不超过5150米"),
+        (Condition("bed", "is", "king"), "bed “king”", "bed为“king”"),
+        (Condition("price_per_head", "most", 30.0), "price per head of 30 or less", "price per head不超过30"),
+        (Condition("smoking", "is", False), "no smoking", "无smoking"),
+    ],
+)
+def test_conditions_are_told_as_people_write_them(condition, english, chinese):
+    assert (condition.words("en"), condition.words("zh")) == (english, chinese)
