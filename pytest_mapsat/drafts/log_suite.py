@@ -138,7 +138,13 @@ class LogReport:
 
 
 def build_from_logs(
-    folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, model: ProposingModel | None = None
+    folder: Path,
+    dest: Path,
+    *,
+    each: int = 1,
+    cases: int = CASES,
+    redact: bool = False,
+    model: ProposingModel | None = None,
 ) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
@@ -147,15 +153,16 @@ def build_from_logs(
         dest: the folder of the suite, which is not there yet or is empty.
         each: how many cases a user has for one kind of place, the latest ones.
         cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
+        redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
         model: what proposes needs beside the statistics; None: nothing does.
 
     Raises:
         ModelError: there is no way to the model, or a ceiling is met.
         UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
-        SuiteError: a file cannot be read, or too many of its lines are broken.
+        SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
     """
     report = LogReport()
-    with open_log(folder) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
+    with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
         maker = CaseMaker(log, each, model)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}

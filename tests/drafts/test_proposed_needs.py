@@ -12,6 +12,7 @@ from scripted_models import said, scripted_models
 from pytest_mapsat.cli import main
 from pytest_mapsat.drafts import LogReport, ProposingModel, build_from_logs
 from pytest_mapsat.llm import Answer, ModelError, Request
+from pytest_mapsat.model import UsageError
 
 #: Three replies of a large language model to each of the three requests, word for word.
 RECORDED = Path(__file__).parent / "proposals_recorded.json"
