@@ -327,7 +327,8 @@ def _answers(
         bad: Mark = "passed" if told else "failed"
         answer = _answer(case, "logged", logged, tools, _labels(case, proposals.logged, bad, "failed"))
         yield answer.model_copy(update={"why": dict(proposals.why)})
-    if accepted is not None:
+    # A reply that was only not refused, and that recommends nothing, tells nothing of what is proposed.
+    if accepted is not None and {each.id for each in proposals.requirements} <= {*proposals.agreed}:
         yield _answer(case, "accepted", accepted, tools, _labels(case, proposals.agreed, "passed", "passed"))
 
 

@@ -48,7 +48,8 @@ Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m",
 class Choice(NamedTuple):
     """Something that a user took: the place, what was there to choose from, and the circumstances.
 
-    ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601.
+    ``offer``: the places; ``of``: the part of the catalogue that they are, None for a list that was shown; ``moment``: the time as ISO 8601; ``stated``: what the
+    user asked for in words and filters, which other conditions have nothing to do with.
     """
 
     place: Place
@@ -59,6 +60,7 @@ class Choice(NamedTuple):
     line: str
     point: tuple[float, float] | None = None
     mode: str = ""
+    stated: tuple["Condition", ...] = ()
 
     @property
     def clock(self) -> str:

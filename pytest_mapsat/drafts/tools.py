@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_obvious
 from pytest_mapsat.model import (
-    SCALARS,
     Json,
     JsonObject,
     Meaning,
@@ -63,6 +62,8 @@ _USERS = frozenset(
 )
 #: The key of a name, the likeliest first; how far into a thing its fields are described.
 _NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
+_NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")
+_PEOPLE = frozenset({"user", "owner", "host", "guest", "contact", "customer", "driver", "passenger", "用户", "客户", "姓名", "用户名"})  # fmt: skip
 _DEEP = 4
 #: A rating above it counts no stars.
 _STARS = 5
@@ -384,14 +385,28 @@ def _with_unit(kind: str, words: frozenset[str]) -> Json:
 
 
 def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    return next(
-        (
-            key
-            for key in _NAMES
-            if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things)
-        ),
-        None,
-    )
+    """Return the key of the names of things: a usual one, else one that ends like one and, of a single thing, stands beside an id."""
+    keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
+    for key in (*_NAMES, *keys):
+        if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
+            return key
+    return None
+
+
+def is_name(key: str) -> bool:
+    """Return whether a key ends like that of a thing's name (``shop_name``, ``站名``); a person's is none."""
+    last = re.findall(r"[a-z]+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())[-1:]
+    return not _words(key) & _PEOPLE and any(word.endswith(_NAME_ENDS) for word in last)
+
+
+def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return the key of the ids of things: a usual one, else the first that ends like one and is different for each."""
+    keys = [key for key in things[0] if re.search(r"(?:(?<![a-z])id|[a-z]Id|编号|编码)$", key)]
+    for key in ("id", "place_id", "poi_id", "uid", *keys):
+        values = [thing.get(key) for thing in things]
+        if all(type(value) in (str, int) and value != "" for value in values) and len(set(values)) == len(values):
+            return key
+    return None
 
 
 def _is_thing(value: Mapping[str, Json]) -> bool:
@@ -402,7 +417,7 @@ def _is_thing(value: Mapping[str, Json]) -> bool:
 
 
 def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:
-    identity = next((key for key in ("id", f"{name}_id", "place_id", "poi_id", "uid") if all(type(thing.get(key)) in SCALARS and thing.get(key) not in (None, "") for thing in things)), None)  # fmt: skip
+    identity = _id_key(things)
     last = next((key for key in reversed(path) if key != "*"), "")
     entity: JsonObject = {"items": ".".join(path), "name": name, "fields": {}}
     if identity is not None:
