@@ -491,7 +491,7 @@ class _Talk:
                 if len(opening.minutes) == 1:
                     return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
         match = _CLOCK.search(self.conversation.context.now or "")
-        return (match[1], at_query) if match else ("", "")
+        return (match[1], self.conversation.now_at) if match else ("", "")
 
     def stated(self, condition: Field, words: str) -> Field:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
