@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from pytest_mapsat.formats import PersonalData
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Json, JsonObject, Usage, digest
 
-from .conditions import Condition
+from .conditions import Condition, Sort
 
 #: How often a model is asked, and in how many of its replies a proposal must stand to be agreed on.
 REPLIES, AGREED = 3, 2
@@ -22,6 +24,7 @@ LONGEST = 300
 _MOST_NEEDS, _MOST_LINES = 20, 12
 #: Figures agree where the smaller has this share of the larger, times of day where they lie within so many minutes.
 _ALIKE, _ALIKE_MINUTES = 0.8, 60
+_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _TEXT: JsonObject = {"type": "string"}
 Kind = Literal["asked", "hard", "soft"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -177,6 +180,25 @@ def in_words(need: Any) -> str:
     if not isinstance(need, dict):
         return text_in({"": str(need)}, "")[:60]
     return " ".join(text_in(need, key)[:60] for key in ("field", "op", "value"))
+
+
+def value_in(sort: Sort, text: str) -> str | float:
+    """Return the time of day or the figure of a condition, as a reply has it.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    if sort == "open_at":
+        if not _CLOCK.fullmatch(text):
+            raise RefusedError("the value is no time of day")
+        return text
+    try:
+        figure = float(text)
+    except ValueError:
+        figure = math.nan
+    if not math.isfinite(figure):
+        raise RefusedError("the value is no figure")
+    return figure
 
 
 def value_text(value: Json) -> str:

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from pytest_mapsat.formats import limits
-from pytest_mapsat.model import Context, Json, JsonObject, Location, Problem, Step, SuiteError, Trajectory, Turn, shown
+from pytest_mapsat.model import (
+    Context,
+    Json,
+    JsonObject,
+    Location,
+    Problem,
+    Step,
+    SuiteError,
+    Trajectory,
+    Turn,
+    digest,
+    shown,
+)
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import point_of
+
+from .needs import takes
+from .tools import is_name
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,12 @@ class Conversation:
         return self.lines[self.reply_at + 1 :]
 
     @property
+    def now_at(self) -> str:
+        """The place that tells the time of the case: the system message where it does, else the query."""
+        told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
+        return next(told, self.lines[self.query_at].place)
+
+    @property
     def instructions(self) -> str:
         """The system messages."""
         return "\n\n".join(line.text for line in self.lines if line.role == "system" and line.text)
@@ -138,7 +160,13 @@ _OBJECTS = re.compile(
     r"|actually|wait|without|problem|any(?:thing|where) \w+er|is there (?:any|one)|still)\b|n't\b|不|没|无法|太|但是?|可是|换|别的|另外?|其他|其它|更|错|贵了?|远了?|关门|满了|还是|有没有|能不能",
     re.IGNORECASE,
 )
-_NAME_KEYS = ("name", "title", "label", "shop", "station", "hotel", "restaurant")
+_NAME_KEYS = ("shop", "station", "hotel", "restaurant")
+#: A question with which a reply closes, and that asks for nothing.
+_CLOSES = re.compile(
+    r"^\W*(?:is there )?(?:any|some)thing else\W*$|\b(?:any|some)thing else\b.*\b(?:help|do|need|assist)|\bhelp (?:you )?(?:further|with anything)|\bhow else can i\b"
+    r"|还有(?:什么|其他|其它|别的).{0,8}(?:帮|需要|吗)|还需要(?:什么|其他|其它|别的|我).{0,8}(?:帮|吗)",
+    re.IGNORECASE,
+)
 #: A choice of one of several things is short.
 _SHORT = 60
 _ORDINAL = re.compile(
@@ -156,6 +184,7 @@ def conversation_of(log: Log) -> Conversation:
     Raises:
         SuiteError: it has no message of the user, or no reply to one.
     """
+    log = _tidied(log)
     lines = log.lines
     replies = [
         number
@@ -198,6 +227,33 @@ def conversation_of(log: Log) -> Conversation:
     return _placed(log, query, judged, accepted, notes)
 
 
+def _tidied(log: Log) -> Log:
+    """Return a log without a last reply that is said twice, each of its tools with a name that a suite can give: an alias, the same in all logs."""
+    lines = log.lines
+    spoken = [line for line in lines if line.role == "agent"]
+    if len(spoken) > 1 and spoken[-1] is lines[-1] and not lines[-1].calls and spoken[-1].text == spoken[-2].text:
+        lines = lines[:-1]  # a trace gives as its output the last reply, though the user spoke after it
+    tools, notes = dict(log.tools), list(log.notes)
+    called = (step.tool for line in lines for step in line.calls if step.kind == "call")
+    for name in dict.fromkeys((*log.tools, *called)):
+        if re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", name):
+            continue
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:60] or "tool"
+        alias, schema = f"{plain}-{digest(name, 6)}", tools.pop(name, {})
+        tools[alias] = {**schema, "description": f"{name}: {schema.get('description') or ''}".rstrip(": ")}
+        notes.append(f"{log.place}: the tool {shown(name)} is called {alias}: names of tools are ASCII")
+        lines = tuple(
+            replace(
+                line,
+                calls=tuple(
+                    step.model_copy(update={"tool": alias}) if step.tool == name else step for step in line.calls
+                ),
+            )
+            for line in lines
+        )
+    return replace(log, lines=lines, tools=tools, notes=tuple(notes))
+
+
 def _next_step(
     lines: Sequence[Line], start: int, reply: int, user: int, following: int | None
 ) -> Literal["answers", "objects", "accepts", "other"]:
@@ -211,32 +267,46 @@ def _next_step(
         fold_phrase(name) for line in lines[start : reply + 1] for step in line.calls for name in _names(step.result)
     }
     named = {name for name in names if name in fold_phrase(asked)}
-    asks = bool(read_names(open_page(asked[-20_000:], language=_language(asked)), lexicon_of(())).questions)
+    asks = bool(questions_in(asked[-20_000:], _language(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
-    if asks_go_ahead(asked, _language(asked)) and agrees(text) is True:
-        return "accepts"
+    if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
+        return "accepts" if agrees(text) else "objects"
     if asks and not named:
         return "answers"
-    if accepts and not objects and "?" not in folded:
+    tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
+    calls = () if following is None else lines[following].calls
+    later = [step for line in lines[reply + 1 :] for step in line.calls if step.tool not in tools]
+    turned = bool(tools and calls) and tools.isdisjoint(step.tool for step in calls)
+    if not named and (accepts or turned) and any(list(_names(step.result)) for step in later):
+        return "other"  # what told of no thing is neither refused nor taken where things come up only later
+    answer = "" if following is None else fold_phrase(lines[following].text)
+    others = any(name in answer for name in names - named)
+    moved = others and bool(named) and not any(name in answer for name in named)
+    # What is ordered or navigated to at once was taken, whatever the user says of it.
+    taken = named and not others and any(takes(step.tool) for step in calls)
+    if taken or (accepts and not objects and not moved and "?" not in folded):
         return "accepts"
     picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
-    if asks and picks and not objects:
+    if asks and picks and not objects and not moved:
         return "answers"
     # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
-    tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
-    again = following is not None and (
-        any(step.tool in tools for step in lines[following].calls)
-        or any(name in fold_phrase(lines[following].text) for name in names - named)
-    )
+    again = others or any(step.tool in tools for step in calls)
     return "objects" if objects or again else "other"
+
+
+def questions_in(reply: str, language: str) -> list[str]:
+    """Return the questions of a reply, those with which it closes ("Anything else?") apart."""
+    document = read_names(open_page(reply, language=language), lexicon_of(()))
+    asked = [document.words(question.span) for question in document.questions]
+    return [question for question in asked if not _CLOSES.search(question)]
 
 
 def _names(result: Json, depth: int = 0) -> Iterable[str]:
     """Yield the names of the things in a result."""
     if isinstance(result, Mapping) and depth < limits.DEPTH:
         for key, member in result.items():
-            if str(key).lower() in _NAME_KEYS and isinstance(member, str) and len(member) > 1:
+            if (str(key).lower() in _NAME_KEYS or is_name(str(key))) and isinstance(member, str) and len(member) > 1:
                 yield member
             yield from _names(member, depth + 1)
     elif isinstance(result, (list, tuple)) and depth < limits.DEPTH:
@@ -323,6 +393,10 @@ _MILLISECONDS, _YEAR = 100_000_000_000, 978_307_200
 _SAID_NOW = re.compile(
     r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?[T ,，]*(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?"
 )
+#: The zone behind a time: a name such as Europe/Berlin, or what stands in brackets.
+_SAID_ZONE = re.compile(
+    r"\A[\s,，]*[(（]?\s*([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+)+|UTC|GMT)\b|\A\s*[(（]([^)）\n]{1,40})[)）]"
+)
 _SAID_POINT = re.compile(
     r"(?:location|position|located|coordinates|\buser is|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
     re.IGNORECASE,
@@ -336,7 +410,7 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
     now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
     told = _SAID_NOW.search(instructions)
     if told is not None:
-        now = moment_of(_iso(told)) or now
+        now = _in_zone(moment_of(_iso(told)), instructions[told.end() :], place, notes) or now
     point = next((found for source in sources if (found := _point_in(source)) is not None), None)
     said = _SAID_POINT.search(instructions)
     if point is None and said is not None:
@@ -362,6 +436,19 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
 def _iso(told: re.Match[str]) -> str:
     year, month, day, hour, minute, second, zone = told.groups()
     return f"{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minute}:{second or '00'}{zone or ''}"
+
+
+def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> str | None:
+    """Return a time with the offset of the zone that stands behind it in a text, where it has none itself."""
+    named = _SAID_ZONE.search(behind)
+    if moment is None or named is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
+        return moment
+    name = named[1] or named[2]
+    try:
+        return local.replace(tzinfo=ZoneInfo(name)).isoformat(timespec="seconds")
+    except (KeyError, ValueError, OSError):
+        notes.append(f"{place}: the time zone {shown(name)} is not known: the time of the case has none")
+        return moment
 
 
 def moment_of(value: Json) -> str | None:

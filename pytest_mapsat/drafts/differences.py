@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -16,10 +16,10 @@ from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 from .agreement import ProposingModel
 from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
-from .evidence import Support, support_for, told_before
+from .evidence import Support, linked_to, support_for, told_before
 from .fields import Field, Thing, fields_apart, figures_in
 from .model_reading import read_by_model
-from .needs import any_spoken, leaves_of, listed, sentences, tells, words_of
+from .needs import any_spoken, leaves_of, listed, sentences, takes, tells, words_of
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
@@ -29,6 +29,8 @@ _IDENTITY = frozenset({"id", "ids", "sku", "code", "ref"})
 #: So many phrases of questions ask for an answer.
 _PHRASES = 12
 _LONGEST = 300
+#: So many conditions are proposed that nothing tells apart.
+_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     """Return the needs that the user's next step shows to have been missing.
 
     A need is a condition on a field in which what was refused differs from what was taken. Where the user's words name such fields, only these are proposed;
-    else those for which there is evidence before the reply; else all of them, and a note says so. A refusal makes a hard requirement, words of preference
+    else those for which there is evidence before the reply; else the likeliest, and a note says so. A refusal makes a hard requirement, words of preference
     or a silent choice a soft one; a need that the query states is asked.
 
     Args:
@@ -85,9 +87,14 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     notes: list[str] = []
     for refusal in refusals:
         clock, known_at = talk.clock(refusal.words)
-        fields = fields_apart(refusal.things, accepted, refusal.words, clock)
+        asked, things = f"{talk.query} {refusal.words}", [*talk.things.values()]
+        fields = fields_apart(refusal.things, accepted, refusal.words, clock, asked=asked, things=things)
         supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
         kept, note = _told_apart(supports, refusal, talk)
+        if kept and not any(support.evidence for support in kept):
+            best = max(support.field.likely for support in kept)
+            linked = [linked_to(support, refusal.words, told, talk.returned) for support in kept]
+            kept = [each for each in linked if each.field.likely == best] if linked[0].evidence else kept
         notes += [note] if note else []
         for support in kept:
             chosen.setdefault((support.field.path, str(support.field.match)), (refusal, support))
@@ -134,26 +141,44 @@ def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> 
     ranks = [support.field.named_in(refusal.words, talk.descriptions) for support in supports]
     best = max(ranks, default=0)
     if best:
-        least = min(best, 2)
-        return [support for support, rank in zip(supports, ranks, strict=True) if rank >= least], ""
+        plain = [support for support, rank in zip(supports, ranks, strict=True) if rank >= min(best, 2)]
+        return _without_details(_likely(plain) or plain), ""
     if any_spoken(refusal.words, listed("manner")):
         return [], f"{words}: this concerns the manner of the reply and no field of {names}: nothing is proposed of it"
-    if not supports or not talk.accepted:
-        return (
-            [],
-            f"{words}: no field of {names} that differs or is named tells why it was refused: nothing is proposed",
-        )
-    fields = ", ".join(dict.fromkeys(support.field.path for support in supports))
-    taken = ", ".join(thing.name for thing in talk.accepted)
-    if proven := [support for support in supports if support.evidence]:
-        if len(proven) < len(supports):
-            kept = ", ".join(dict.fromkeys(support.field.path for support in proven))
-            return (
-                proven,
-                f"{names} and {taken} differ in {fields}; only {kept} has evidence before the reply ({words})",
-            )
-        return proven, f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({words})"
-    return list(supports), f"{names} and {taken} differ in {fields}, and nothing tells which of them decided ({words})"
+    likely = _likely(supports)
+    if not likely or not talk.accepted:
+        why = "no field of {} that differs or is named tells why it was refused: nothing is proposed"
+        return [], f"{words}: {why.format(names)}"
+    apart = ", ".join(dict.fromkeys(support.field.path for support in supports))
+    differ = f"{names} and {', '.join(thing.name for thing in talk.accepted)} differ in {apart}"
+    proven = [support for support in likely if support.evidence]
+    kept = proven or _without_details(likely)[:_MOST]
+    paths = ", ".join(dict.fromkeys(support.field.path for support in kept))
+    if proven and len(proven) < len(supports):
+        return proven, f"{differ}; only {paths} has evidence before the reply ({words})"
+    left = f"; proposed: {paths}" if paths != apart else ""
+    return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
+
+
+def _likely(supports: Iterable[Support]) -> list[Support]:
+    """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
+    strong = [
+        support
+        for support in supports
+        if support.field.worded or any(part.relevance == "strong" for part in support.evidence)
+    ]
+    likely = [support for support in supports if support.field.likely or support in strong]
+    return sorted(likely, key=lambda support: -support.field.likely)
+
+
+def _without_details(supports: Sequence[Support]) -> list[Support]:
+    """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
+    flags = {support.field.path.rpartition(".")[0] for support in supports if isinstance(support.field.match, bool)}
+    return [
+        support
+        for support in supports
+        if isinstance(support.field.match, bool) or support.field.path.rpartition(".")[0] not in flags - {""}
+    ]
 
 
 def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
@@ -251,9 +276,9 @@ def _name(condition: Field, number: int) -> str:
 
 
 def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
-    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it."""
+    """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
-    say = " ".join(spoken_of) or _in_words(condition, chinese=talk.chinese)
+    say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
     phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
     own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
@@ -339,6 +364,12 @@ class _Talk:
         return list({hit.keys[0]: self.things[hit.keys[0]] for hit in hits if hit.keys[0] in self.things}.values())
 
     @cached_property
+    def returned(self) -> str:
+        """All that the calls of the conversation gave and got, folded."""
+        data = [[dict(step.arguments), step.result] for line in self._lines for step in line.calls]
+        return fold_phrase(json.dumps(data, ensure_ascii=False))
+
+    @cached_property
     def _accepted_at(self) -> int | None:
         """The index of the reply that the user took; None where there is none behind the one that is judged."""
         accepted = self.conversation.accepted
@@ -368,7 +399,8 @@ class _Talk:
             words = " ".join(line.text.strip() for line in spoken)
             things = self._recommended(index)
             if not things and (end is not None or any_spoken(words, listed("refuses"))):
-                things = tuple(self._named(words))  # the reply describes what the user knows by its name
+                # What the reply only names was offered all the same; else it describes what the user knows by its name.
+                things = tuple(self._named(self._lines[index].text) or self._named(words))
             told.append((things, words, place))
         return tuple(told)
 
@@ -397,9 +429,7 @@ class _Talk:
     def _takes(self, line: Line, step: Step) -> bool:
         """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
         writes = step.tool in self._tools and self._tools[step.tool].effect == "write"
-        return step.kind == "call" and (
-            line.role == "user" or writes or not set(words_of(step.tool)).isdisjoint(listed("takes"))
-        )
+        return step.kind == "call" and (line.role == "user" or writes or takes(step.tool))
 
     def _meant(self, step: Step) -> Iterator[Thing]:
         """Yield the things whose id or name is an argument of a call."""
@@ -461,9 +491,15 @@ class _Talk:
                 if len(opening.minutes) == 1:
                     return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
         match = _CLOCK.search(self.conversation.context.now or "")
-        return (match[1], at_query) if match else ("", "")
+        return (match[1], self.conversation.now_at) if match else ("", "")
 
     def stated(self, condition: Field, words: str) -> Field:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
-        figures = figures_in(words, condition.bound) if condition.bound else iter(())
-        return next((bounded for figure in figures if (bounded := condition.with_figure(figure))), condition)
+        timely = bool(conditions_of(fold_text(words).text).openings)
+        figures = (
+            figures_in(words, condition.bound, plain=not timely and bool(self.accepted))
+            if condition.bound
+            else iter(())
+        )
+        bounded = (condition.with_figure(figure) for figure in figures)
+        return next((replace(field, worded=True) for field in bounded if field), condition)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pytest_mapsat.model import Evidence, Json, Tool, same
 
 from .conversations import Conversation
-from .fields import Field, figures_in
+from .fields import Field, figures_in, names_in
 from .needs import any_spoken, key_words, leaves_of, listed, needs_of, sentences, tells, words_of
 
 Source = Literal["context", "profile", "environment"]
 _LONGEST_QUOTE = 200
 #: So many places of evidence are kept for one condition.
 _MOST = 5
+#: Sentences of a system message that say what the agent is or does, and nothing of the user.
+_INSTRUCTS = re.compile(
+    r"You are (?!.*\b(?:user|customer|who)\b)|(?:Always|Never|Keep|Answer|Offer|Use|Ask|Reply)\b|你是[^，,：:]*$"
+)
 _Relevance = Literal["strong", "weak"]
 
 
@@ -121,11 +126,26 @@ def support_for(field: Field, told: tuple[Told, ...], known_at: str) -> Support:
     return Support(bounded, asked, source, tuple(evidence for _, evidence in kept[:_MOST]))
 
 
+def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: str) -> Support:
+    """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
+
+    They share a name, or a pair of Chinese signs, that stands in no call and no result.
+    """
+    shared = names_in(words)
+    texts = [part for part in told if part.text and any(name not in returned for name in names_in(part.text) & shared)]
+    if support.evidence or not texts:
+        return support
+    evidence = (Evidence(text=part.quote, at=(part.place,), relevance="weak", need="related") for part in texts[:_MOST])
+    return replace(support, source=texts[0].source, evidence=tuple(evidence))
+
+
 def _relevance(field: Field, told: Told) -> tuple[_Relevance | None, float | None]:
     """Return how something supports a condition, None where it does not, and the figure that it gives for its bound."""
     if told.path:
         return _of_value(field, told)
     text = told.text
+    if _INSTRUCTS.match(text) and not told.asked:
+        return None, None
     related = bool(any_spoken(text, [phrase for need in field.needs for phrase in (*need.names, *need.signs)]))
     for figure in figures_in(text, field.bound, plain=related) if field.bound else ():
         if field.with_figure(figure):
@@ -149,7 +169,10 @@ def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None
     texts += (
         [" ".join(words_of(told.path))] if value and not shares else []
     )  # what a person has by its name: daughter: 2
-    holds = any(same(text, field.value) or bool(any_spoken(text, phrases)) for text in texts)
+    holds = any(text.strip() and (same(text, field.value) or any_spoken(text, phrases)) for text in texts)
+    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.bound, plain=shares)):
+        if field.with_figure(figure):
+            return "strong", figure
     if isinstance(value, bool) and isinstance(field.match, bool) and shares:
         # A need by another name (wheelchair: true) asks for the field; the field's own name must have its value.
         holds = value == field.match or (value and own.isdisjoint(words_of(key)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -12,11 +12,18 @@ from pytest_mapsat.model import Json, Match, Recommends, same
 from pytest_mapsat.reading import Denials, conditions_of, fold_text, lexicon_of, read
 from pytest_mapsat.sandbox import satisfies
 
-from .needs import Need, any_spoken, flat, key_words, listed, needs_of, places_of, spoken, tells, words_of
+from .needs import Need, WordList, any_spoken, flat, key_words, listed, needs_of, places_of, spoken, tells, words_of
 
 #: A text with more characters is a description: it is compared with nothing.
 _LONGEST_TEXT = 40
 _METRES = 1000
+_PAIR = re.compile(r"[^\W\da-zA-Z的了我你他她它们这那哪个是不没有在就都也还要会能吗呢吧啊么什怎]{2}")
+#: "Two metres four" is 2.4.
+_AND_TENTHS = re.compile(r"([一二两三四五六七八九\d])[米块]([一二三四五六七八九\d])(?!\d|[百十个])")
+_DIGITS = {sign: str(number) for number, sign in enumerate("零一二三四五六七八九")} | {"两": "2"}
+_DAYS = {"mon": "一", "tue": "二", "wed": "三", "thu": "四", "fri": "五", "sat": "六", "sun": "[日天]"}
+#: Of so many things with different texts none is needed for its text.
+_SEVERAL = 3
 #: A date or a time of day: it tells no thing from another.
 _DATED = re.compile(r"[\d\s:/.+TZ-]+")
 
@@ -43,6 +50,9 @@ class Field:
         value: the text of the value that tells the things apart; empty where it is no text.
         bound: for a figure, which way it is bounded.
         limits: for a figure, the greatest or least value that is known to be right, and the refused one.
+        worded: whether the user's words give the figure.
+        likely: how likely it is to be a need where no words name it: 3 for yes or no and for lists, 2 for a figure with a better end, 1 for others,
+            0 for what is no need by itself: where a thing stands, how many are left, the lack of something good.
     """
 
     path: str
@@ -51,16 +61,19 @@ class Field:
     value: str = ""
     bound: Literal["", "min", "max"] = ""
     limits: tuple[float, float] = (0, 0)
+    worded: bool = False
+    likely: int = 3
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
         """The needs that it has to do with, by its name and its value."""
-        return tuple({need.name: need for need in (*needs_of(self.path), *needs_of(self.value))}.values())
+        own = needs_of(" ".join(key_words(self.path))) or needs_of(self.path)
+        return tuple({need.name: need for need in (*own, *needs_of(self.value))}.values())
 
     @cached_property
     def own_needs(self) -> tuple[Need, ...]:
         """The needs that it is itself, and not only about: those of its value, or of its name where the value is yes, no or a figure."""
-        return needs_of(self.value) if self.value else needs_of(self.path)
+        return needs_of(self.value) if self.value else self.needs
 
     @cached_property
     def where(self) -> dict[str, Match]:
@@ -87,9 +100,16 @@ class Field:
         """Return how plainly a user's words name the field: 3 by its value or its whole name, 2 by a word for it, 1 by a sign or a description, 0 not at all."""
         last = key_words(self.path)
         words = [word for word in last if tells(word)]
-        if (tells(self.value.lower()) and spoken(text, self.value)) or (words and spoken(text, " ".join(last))):
+        if (
+            self.worded
+            or (tells(self.value.lower()) and spoken(text, self.value))
+            or (words and spoken(text, " ".join(last)))
+        ):
             return 3
         if any_spoken(text, words) or any(any_spoken(text, need.names) for need in self.needs):
+            return 2
+        timely = any(need.name == "hours" for need in self.needs) and conditions_of(fold_text(text).text).openings
+        if timely or _pairs(text) & _pairs(f"{last} {self.value}"):
             return 2
         signs = any(any_spoken(text, need.signs) for need in self.needs)
         return int(signs or bool(any_spoken(text, descriptions.get(self.path.rsplit(".", 1)[-1], ()))))
@@ -99,8 +119,19 @@ class Field:
         right, refused = self.limits
         for figure in (value, value * _METRES):
             if (right <= figure < refused) if self.bound == "max" else (refused < figure <= right):
-                return Field(self.path, between(self.bound, figure), bound=self.bound, limits=self.limits)
+                return replace(self, match=between(self.bound, figure))
         return None
+
+
+def _pairs(text: str) -> set[str]:
+    """Return the pairs of Chinese signs that stand side by side in a text, those of little words apart."""
+    pairs = (text[at : at + 2] for at in range(len(text) - 1))
+    return {pair for pair in pairs if _PAIR.fullmatch(pair)}
+
+
+def names_in(text: str) -> set[str]:
+    """Return what may name something in a text, folded: words with a capital inside a sentence, and pairs of Chinese signs."""
+    return {word.lower() for word in re.findall(r"(?<=[a-z,;] )[A-Z][a-z]{2,}", text)} | _pairs(text)
 
 
 def figures_in(text: str, bound: str, *, plain: bool = False) -> Iterator[float]:
@@ -110,6 +141,8 @@ def figures_in(text: str, bound: str, *, plain: bool = False) -> Iterator[float]
         if figure is not None:
             yield figure
     if plain:
+        for whole, tenths in _AND_TENTHS.findall(text):
+            yield float(f"{_DIGITS.get(whole, whole)}.{_DIGITS.get(tenths, tenths)}")
         document = read(
             text, language="zh" if any("\u3400" <= sign <= "\u9fff" for sign in text) else "en", lexicon=lexicon_of(())
         )
@@ -117,7 +150,9 @@ def figures_in(text: str, bound: str, *, plain: bool = False) -> Iterator[float]
         yield from (number.value for number in document.numbers)
 
 
-def fields_apart(refused: Sequence[Thing], accepted: Sequence[Thing], words: str, clock: str) -> list[Field]:
+def fields_apart(
+    refused: Sequence[Thing], accepted: Sequence[Thing], words: str, clock: str, *, asked: str, things: Sequence[Thing]
+) -> list[Field]:
     """Return the conditions that every accepted thing keeps and some refused one breaks, in the order of its records.
 
     Args:
@@ -125,21 +160,57 @@ def fields_apart(refused: Sequence[Thing], accepted: Sequence[Thing], words: str
         accepted: what was taken in its place; empty where nothing is known to have been: then the fields of the refused things.
         words: what the user said to it.
         clock: the time that the case is about, ``HH:MM``; empty where there is none.
+        asked: what the user asked for; a day of the week in it is held against the hours of this day.
+        things: all that tools returned: a text that is different for each of them is no need.
     """
     paths = dict.fromkeys(path for thing in (*accepted, *refused) for path in thing.values)
     fields: list[Field] = []
     for path in paths:
-        if set(listed("identifies")) & set(key_words(path)):
+        if _has(path, "identifies"):
             continue
         bad, good = _values(refused, path), _values(accepted, path)
-        made = _against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock)
+        made = [*(_against(path, bad, good, clock) if accepted else _alone(path, bad, words, clock))]
+        made = made or [*_on_day(path, good, asked)]
         fields += (
-            field
+            replace(field, likely=_likely(field, things))
             for field in made
             if all(field.kept_by(thing) for thing in accepted)
             and any(field.kept_by(thing) is False for thing in refused)
         )
     return fields
+
+
+def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Field]:
+    """Yield the condition that a thing is open on the day of the week that its field is called after, where the user asked for this day."""
+    key = path.rsplit(".", 1)[-1].lower()
+    day = next((day for day, sign in _DAYS.items() if re.fullmatch(rf"{day}\w*|\w*[周期]{sign}", key)), "")
+    spoken_day = re.search(rf"\b{day}\w*|(?:周|星期|礼拜){_DAYS[day]}", asked, re.IGNORECASE) if day else None
+    for clock in ("12:00", "10:00", "15:00", "20:00") if spoken_day else ():
+        if any(isinstance(value, str) and satisfies(open_at(clock), value) for value in good):
+            yield Field(path, {"op": "open_at", "time": clock}, value=str(spoken_day and spoken_day[0]))
+            return
+
+
+def _has(path: str, words: WordList) -> bool:
+    """Return whether a path has one of some words, a Chinese one anywhere in it; for what only tells which or where, its last key."""
+    key = key_words(path) if words in ("identifies", "places") else words_of(path)
+    return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
+
+
+def _likely(field: Field, things: Sequence[Thing]) -> int:
+    """Return how likely a condition is to be a need where no words name it, 0 to 3."""
+    values = [str(value) for thing in things for value in thing.values.get(field.path, ())]
+    unique = len(values) >= _SEVERAL and len(set(values)) == len(values)
+    burden = _has(field.path, "burdens") or _has(field.path, "less")
+    if isinstance(field.match, bool):
+        return 3 if field.match is not burden else 0
+    if _has(field.path, "places") or (field.bound and _has(field.path, "left")):
+        return 0
+    if isinstance(field.match, dict) and not field.bound:
+        return 3
+    if field.bound:
+        return 2 if _has(field.path, "less") or _has(field.path, "more") else 1
+    return 0 if unique else 1
 
 
 def _values(things: Iterable[Thing], path: str) -> list[Json]:
@@ -178,9 +249,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
         if not (bad[0] and any(denials.denies(*place) for place in places_of(words, (*own, *phrases)))):
             yield field
     elif figures := _figures(bad):
-        names = set(words_of(path))
-        ways: list[Literal["min", "max"]] = ["max"] if names & set(listed("less")) else []
-        ways = ways or (["min"] if names & set(listed("more")) else [])
+        ways: list[Literal["min", "max"]] = ["max"] if _has(path, "less") else ["min"] if _has(path, "more") else []
         for way in ways:
             value = min(figures) if way == "min" else max(figures)
             step = 1 if float(value).is_integer() else 0.1
@@ -198,8 +267,7 @@ def _alone(path: str, bad: Sequence[Json], words: str, clock: str) -> Iterator[F
 
 def _bounded(path: str, right: Sequence[float], wrong: Sequence[float]) -> Iterator[Field]:
     """Yield the bound that parts figures, in the direction that the field or, where that says nothing, the difference supports."""
-    names = set(words_of(path))
-    less, more = names & set(listed("less")), names & set(listed("more"))
+    less, more = _has(path, "less"), _has(path, "more")
     if max(right) < max(wrong) and (less or not more):
         yield Field(path, between("max", max(right)), bound="max", limits=(max(right), max(wrong)))
     if min(right) > min(wrong) and (more or not less):

@@ -132,7 +132,7 @@ class Catalogue:
         self._modes = modes
         self._values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
         self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
-        self._shares: dict[tuple[object, Condition, tuple[Condition, ...]], float | None] = {}
+        self._shares: dict[tuple[object, ...], float | None] = {}
 
     def part(self, kind: str, city: str) -> tuple[Place, ...]:
         """Return the places of a kind in a town."""
@@ -149,20 +149,22 @@ class Catalogue:
         return condition.fits(choice.place, choice)
 
     def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
-        """Return the share of what was there that fits a condition, among those that fit ``beside``; None where nothing there does."""
+        """Return the share of what was there that fits a condition, among those that keep and break the same of ``beside`` as what was taken; None for none."""
         if condition.sort == "mode":
             return self._modes[str(condition.value)] / self._modes.total()
+        stated = (each for each in choice.stated if each.field != condition.field and each not in beside)
+        beside = tuple(other for other in (*beside, *stated) if other.sort != "mode")
         if condition.sort in ("is", "has") and not beside:
             return self._of_value(condition, choice)
-        beside = tuple(other for other in beside if other.sort != "mode")
         alone = any(each.circumstantial for each in (condition, *beside)) or choice.of is None
-        key = ((choice.line, choice.of) if alone else choice.of, condition, beside)
+        pattern = [self.fits(other, choice) for other in beside]
+        key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
         if key not in self._shares:
             if len(self._shares) > 200_000:  # noqa: PLR2004  flat in memory; what is needed again comes back soon
                 self._shares.clear()
             places: Sequence[Place] = choice.offer
             if beside:
-                places = [place for place in places if all(other.fits(place, choice) for other in beside)]
+                places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
             fitting = sum([condition.fits(place, choice) for place in places])
             self._shares[key] = fitting / len(places) if places else None
         return self._shares[key]
@@ -183,12 +185,13 @@ class Identifier:
         self._catalogue = catalogue
         self._remembered: dict[tuple[object, ...], Identified] = {}
 
-    def identify(self, choices: Sequence[Choice], kind: str) -> Identified:
+    def identify(self, choices: Sequence[Choice], kind: str, asked: Iterable[Condition] = ()) -> Identified:
         """Return the habits that hold for a kind of place: those of its own choices, and those that all kinds show together.
 
         Args:
             choices: all that the user took, in the order of time.
             kind: the kind of place.
+            asked: what is asked for anyway: no habit, and it explains others.
         """
         by_kind: dict[str, list[Choice]] = {kind: []}
         for choice in choices[-_MOST_CHOICES:]:
@@ -196,7 +199,7 @@ class Identifier:
         own = {name: self._identified(members) for name, members in by_kind.items()}
         across = self._across(by_kind, own) if len(by_kind) > 1 else Identified()
         common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
-        beside = [habit.condition for habit in common]
+        beside = [*(habit.condition for habit in common), *asked]
         of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
         return Identified((*common, *of_kind.habits), (*across.left_out, *of_kind.left_out))
 
@@ -272,18 +275,16 @@ class Identifier:
             best = min(measured, key=lambda habit: (habit.chance, -habit.count))
             if self._is_clear(best, choices, level):
                 clear.append(best)
-            elif (late := self._late(conditions, choices, level)) is not None:
-                clear.append(late)
+            elif (half := self._half(conditions, choices, level)) is not None:
+                clear.append(half)
         # A habit that has ended still explains what went with it.
         habits, explained = self._unexplained(clear, choices, beside)
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
         return Identified(tuple(habit for habit in habits if not habit.ended), (*ended, *explained))
 
     def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
-        """Return how choices keep a condition; with ``beside`` only among those, and what was there, that fit it, too."""
-        within = [choice for choice in choices if all(self._catalogue.fits(other, choice) for other in beside)]
-        if condition.sort == "mode":
-            within = [choice for choice in within if choice.mode]
+        """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
+        within = [choice for choice in choices if condition.sort != "mode" or choice.mode]
         kept, shares, lines = [], [], []
         for choice in within:
             share = self._catalogue.share(condition, choice, beside)
@@ -308,16 +309,16 @@ class Identifier:
         share = sum(habit.shares) / len(habit.shares)
         return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
-    def _late(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
-        """Return a habit that only the later half of the choices shows."""
-        if len(choices) < _LEAST_HALVES:
-            return None
-        late = choices[-(len(choices) // 2) :]
-        best = min((self.measured(condition, late) for condition in conditions), key=lambda habit: habit.chance)
-        if not self._is_clear(best, late, level / 2):
-            return None
-        whole = self.measured(best.condition, choices)
-        return replace(whole, chance=best.chance, late_only=True)
+    def _half(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+        """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
+        half = len(choices) // 2
+        for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
+            best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
+            whole = self.measured(best.condition, choices)
+            late = part[-1] is choices[-1]
+            if self._is_clear(best, part, level / 2) and (late or whole.ended):
+                return replace(whole, chance=best.chance, late_only=late)
+        return None
 
     def _unexplained(
         self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from pytest_mapsat.model import (
@@ -47,6 +47,7 @@ _LINES, _VISITS, _SEARCHES = 40, 60, 20
 #: Columns of catalogues that a figure of a query means, by its role.
 _FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "per_head", "fee")}
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_read = lru_cache(maxsize=5_000)(conditions_of)
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class CaseMaker:
             names[normalise(place.name)] = names.get(normalise(place.name), 0) + 1
         self._shared_names = {name for name, count in names.items() if count > 1}
         self._vocabulary = cache(self._named_values)
+        self._values_in = lru_cache(maxsize=5_000)(self._find_values)
 
     def restore(self, user: UserLog) -> UserSessions:
         """Return the sessions of a user, and what was taken in each."""
@@ -141,7 +143,10 @@ class CaseMaker:
         if place not in offer:
             offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
         point = query.point or anchor.point
-        return Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
+        choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
+        before = [event for event in session.events if event.at <= anchor.at]
+        stated = [each for event in before for each in (*self._named(event.text, choice), *_of_filter(event, choice))]
+        return choice._replace(stated=tuple(each for each in dict.fromkeys(stated) if each.fits(place, choice)))
 
     def cases(self, user: UserSessions) -> Iterator[MadeCase | NoCase]:
         """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
@@ -180,17 +185,6 @@ class CaseMaker:
 
     # -- identify
 
-    def candidates(self, session: Session, choices: Sequence[Choice], profile: JsonObject) -> tuple[Candidate, ...]:
-        """Return the needs that a session may leave unsaid, with whatever the choices show of them, before any of it is filtered or weighed.
-
-        Args:
-            session: the session.
-            choices: the choices of its user that may be evidence.
-            profile: the profile of the user.
-        """
-        identified = self._identifier.identify(choices, session.kind)
-        return tuple(self._candidate(habit, session, profile, "en") for habit in identified.habits)
-
     def _case(
         self, user: UserSessions, session: Session, choice: Choice, number: int, *, ask: bool = False
     ) -> MadeCase | NoCase:
@@ -198,8 +192,8 @@ class CaseMaker:
         query = session.events[session.query_at]
         before = user.before(query.at)
         about = f"{user.log.uid}, {session.kind}"
-        identified = self._identifier.identify(before, session.kind)
         asked = self._stated(session, choice)
+        identified = self._identifier.identify(before, session.kind, asked)
         fields = {condition.field for condition in asked}
         said = [each for each in self._said_before(session, choice) if each[0].field not in fields]
         fields |= {condition.field for condition, _ in said}
@@ -237,7 +231,7 @@ class CaseMaker:
             requirements.append(_requirement(proposal.condition, candidate, draft=True))
         root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
         case = self._written(user, root, requirements, right)
-        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits), proposed)
+        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits, asked), proposed)
 
     def _moment(
         self, user: UserSessions, session: Session, now: Choice, asked: frozenset[str], identified: Identified
@@ -277,10 +271,12 @@ class CaseMaker:
             drafts.append(draft)
         return right, replace(proposed, drafts=tuple(drafts), refused=tuple(refused))
 
-    def _later_only(self, session: Session, user: UserSessions, habits: Sequence[Habit]) -> tuple[Condition, ...]:
+    def _later_only(
+        self, session: Session, user: UserSessions, habits: Sequence[Habit], asked: Sequence[Condition]
+    ) -> tuple[Condition, ...]:
         """Return the habits that only the whole log shows, later records included."""
         early = {(habit.condition.field, habit.condition.sort) for habit in habits}
-        shown = self._identifier.identify([choice for _, choice in user.choices], session.kind).habits
+        shown = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
         return tuple(habit.condition for habit in shown if (habit.condition.field, habit.condition.sort) not in early)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
@@ -293,12 +289,17 @@ class CaseMaker:
                 named.append((condition, naming(word)))
         return tuple(named)
 
+    def _find_values(self, text: str, kind: str, city: str) -> tuple[Condition, ...]:
+        words = spoken(text)
+        return tuple(condition for condition, pattern in self._vocabulary(kind, city) if pattern.search(words))
+
     def _named(self, text: str, choice: Choice) -> list[Condition]:
         """Return the conditions that a text states: values by their words, bounds of figures, times at which a place is open."""
-        words = spoken(text)
+        if not text:
+            return []
         place = choice.place
-        named = [condition for condition, pattern in self._vocabulary(place.kind, place.city) if pattern.search(words)]
-        read = conditions_of(text)
+        named = [*self._values_in(text, place.kind, place.city)]
+        read = _read(text)
         for bound in read.bounds:
             role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
             for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
@@ -323,7 +324,7 @@ class CaseMaker:
         """Return what the user said in the session before the query, as far as what they took bears it out."""
         said: dict[Condition, Event] = {}
         for event in session.events[: session.query_at]:
-            for condition in self._named(event.text, choice) if event.text else ():
+            for condition in self._named(event.text, choice):
                 if condition.fits(choice.place, choice):
                     said.setdefault(condition, event)
         return list(said.items())
@@ -524,7 +525,7 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
 
 def _sentence(condition: Condition, language: str) -> str:
     words = condition.words(language)
-    return f"推荐的地方都满足：{words}" if language == "zh" else f"Everything recommended fits: {words}"
+    return f"推荐的地方：{words}" if language == "zh" else f"Every place recommended: {words}"
 
 
 def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -33,12 +31,13 @@ from .agreement import (
     replies_to,
     schema_of,
     text_in,
+    value_in,
     value_text,
     who_proposes,
 )
 from .conditions import Condition, Sort
 from .conversations import Conversation
-from .evidence import Support, Told
+from .evidence import Source, Support, Told
 from .fields import Field, Thing, between, contains, open_at
 from .needs import sentences
 
@@ -53,7 +52,6 @@ _OPS: Mapping[str, tuple[Sort, bool]] = {
     "at_most": ("most", False),
     "open_at": ("open_at", False),
 }
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _SCHEMA = schema_of(
     [*_OPS], KINDS, refused={"type": "string"}, accepted={"anyOf": [{"type": "string"}, {"type": "null"}]}
 )
@@ -98,7 +96,7 @@ def read_by_model(
         ModelError: there is no way to the model, or a ceiling is met.
     """
     if not things:
-        return ModelReading(False, None, (), (), ())
+        return ModelReading(False, None, (), (), (f"{model.name} is not asked: no result has a thing with a name",))
     data, lines = _shown(conversation, told, things)
     replies = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
     if not any(replies.data):
@@ -133,7 +131,11 @@ def _shown(
 ) -> tuple[JsonObject, dict[str, Told]]:
     """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
     behind = conversation.reply_at + 1
-    rows = [*_before(conversation, told)[-_MOST_BEFORE:], *_spoken(conversation, conversation.reply_at)]
+    rows = [
+        *_context(conversation, told),
+        *_before(conversation, told)[-_MOST_BEFORE:],
+        *_spoken(conversation, conversation.reply_at),
+    ]
     reply = len(rows)
     for index in range(behind, len(conversation.lines)):
         rows += [*_calls(conversation, index), *_spoken(conversation, index)]
@@ -150,18 +152,23 @@ def _shown(
     return data, {name: part for name, (_, _, part) in named.items() if part is not None}
 
 
-def _before(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
-    """Return the lines before the judged reply, those of its calls with them: sentences, calls, and values of results."""
+def _context(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
+    """Return what is on file or known when the user asks."""
     places = {line.place for line in conversation.lines}
-    rows: list[_Row] = [("context", part.quote, part) for part in told if part.place not in places]
+    parts = [part for part in told if part.place not in places][:_MOST_BEFORE]
     if conversation.context.now:
         at_query = conversation.lines[conversation.query_at].place
-        now = Told(at_query, "environment", "", "now", conversation.context.now)
-        rows.append(("context", now.quote, now))
+        parts.append(Told(at_query, "environment", "", "now", conversation.context.now))
+    return [("context", part.quote, part) for part in parts]
+
+
+def _before(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
+    """Return the lines before the judged reply, those of its calls with them: sentences, calls, and values of results."""
+    rows: list[_Row] = []
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         parts = [part for part in told if part.place == line.place]
         texts = [part for part in parts if not part.path]
-        if line.role == "user" and not any(part.asked or index != conversation.query_at for part in texts):
+        if line.role == "user" and not texts:
             # What the user answered on the way to the reply was known, too.
             texts += [Told(line.place, "context", text) for text in sentences(line.text)]
         values = [part for part in parts if part.path][:_MOST_VALUES]
@@ -235,7 +242,7 @@ def _vote(reply: int, need: Json, things: Mapping[str, Thing]) -> Vote:
     path, text, op = (text_in(need, key) for key in ("field", "value", "op"))
     if op not in _OPS:
         raise RefusedError(f"op is none of {', '.join(_OPS)}")
-    values = _values(things, path)
+    values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
     if not values:
         paths = {name for thing in things.values() for name in thing.values}
         raise RefusedError("the records have no such field", did_you_mean(path, paths))
@@ -247,10 +254,6 @@ def _vote(reply: int, need: Json, things: Mapping[str, Thing]) -> Vote:
     return Vote(reply, condition, kind, text_in(need, "why"), lines_in(need), forbids)
 
 
-def _values(things: Mapping[str, Thing], path: str) -> list[Json]:
-    return [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
-
-
 def _meant(sort: Sort, text: str, values: Sequence[Json]) -> tuple[Sort, str | float | bool]:
     """Return which condition a proposal means by what the field has, and its value. Raises RefusedError."""
     if sort in ("is", "has"):
@@ -260,18 +263,12 @@ def _meant(sort: Sort, text: str, values: Sequence[Json]) -> tuple[Sort, str | f
         if text.casefold() not in members:
             raise RefusedError("the records have no such value", did_you_mean(text, members))
         return "has" if any(isinstance(value, list) for value in values) else "is", members[text.casefold()]
-    if sort == "open_at":
-        if not _CLOCK.fullmatch(text) or all(satisfies(open_at(text), value) is None for value in values):
-            raise RefusedError("the field has no opening hours, or the value is no time of day")
-        return sort, text
-    try:
-        figure = float(text)
-    except ValueError:
-        figure = math.nan
-    figures = any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    if not figures or not math.isfinite(figure):
-        raise RefusedError("the value is no figure" if figures else "the field has no figures")
-    return sort, figure
+    value = value_in(sort, text)
+    if sort == "open_at" and all(satisfies(open_at(text), part) is None for part in values):
+        raise RefusedError("the field has no opening hours")
+    if sort != "open_at" and not any(isinstance(part, int | float) and not isinstance(part, bool) for part in values):
+        raise RefusedError("the field has no figures")
+    return sort, value
 
 
 def _field_of(condition: Condition, *, forbids: bool) -> Field:
@@ -298,13 +295,19 @@ def _refuse_useless(condition: Field, refused: Sequence[Thing], accepted: Sequen
 
 
 def _support(condition: Field, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Support:
-    """Return a need with who proposes it, and with the lines that told it before the reply: quoted from the log; those that speak to a model tell nothing."""
-    names = dict.fromkeys(name for vote in group for name in vote.lines if name in lines)
-    parts = [lines[name] for name in names if not speaks_to_a_model(lines[name].quote)]
-    kind = kind_of(group)
-    if not parts:
-        return Support(condition, False, "unstated", (), "soft" if kind == "soft" else "hard")
-    quotes = [Evidence(text=part.quote, at=(part.place,), relevance="strong", need="direct") for part in parts]
-    asked = kind == "asked" and any(part.asked for part in parts)
-    evidence = (Evidence(text=note), *quotes)
-    return Support(condition, asked, parts[0].source, evidence, "soft" if kind == "soft" else "hard")
+    """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log.
+
+    A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing.
+    """
+    votes = Counter(name for vote in group for name in dict.fromkeys(vote.lines) if name in lines)
+    told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
+    kind, asked = kind_of(group), any(part.asked for part in told.values())
+    quotes = []
+    for name, part in told.items():
+        agreed = votes[name] >= AGREED
+        relevance: Literal["strong", "weak"] = "strong" if agreed else "weak"
+        need: Literal["direct", "related"] = "direct" if agreed else "related"
+        quotes.append(Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need))
+    source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
+    evidence = (Evidence(text=note), *quotes) if quotes else ()
+    return Support(condition, kind == "asked" and asked, source, evidence, "soft" if kind == "soft" else "hard")

@@ -13,6 +13,7 @@ import yaml
 
 from pytest_mapsat.model import Json
 from pytest_mapsat.reading import fold_phrase
+from pytest_mapsat.recording import changes_something
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -23,7 +24,20 @@ _LEAST_LATIN = 3
 _LEAST_STEM = 6
 _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[.!?。！？;；]*")
 
-WordList = Literal["less", "more", "identifies", "weak", "prefers", "refuses", "manner", "profiles", "takes"]
+WordList = Literal[
+    "less",
+    "more",
+    "identifies",
+    "weak",
+    "prefers",
+    "refuses",
+    "manner",
+    "profiles",
+    "takes",
+    "places",
+    "left",
+    "burdens",
+]
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,11 @@ def _pattern(phrase: str) -> re.Pattern[str]:
         folded, ending = folded[:-1], "(?:y|ies)?"  # difficulty: difficult
     folded = re.escape(folded)
     return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}{ending}(?![a-z0-9])")
+
+
+def takes(tool: str) -> bool:
+    """Return whether the name of a tool says that it takes a thing: ``book_table``."""
+    return changes_something(tool) or not set(words_of(tool)).isdisjoint(listed("takes"))
 
 
 def tells(word: str) -> bool:

@@ -7,8 +7,6 @@ it out.
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +33,7 @@ from .agreement import (
     replies_to,
     schema_of,
     text_in,
+    value_in,
     value_text,
     votes_for,
     who_proposes,
@@ -60,7 +59,6 @@ _OPS: Mapping[str, Sort] = {
     "by": "mode",
 }
 _NAMES = {sort: name for name, sort in _OPS.items()}
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _SCHEMA = schema_of([*_OPS], ["hard", "soft"])
 
 
@@ -347,19 +345,12 @@ def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condit
         if text.casefold() not in values:
             raise RefusedError("the catalogue has no such value", did_you_mean(text, values))
         return values[text.casefold()]
-    if sort in ("open_at", "open_then"):
-        if sort == "open_at" and not _CLOCK.fullmatch(text):
-            raise RefusedError("the value is no time of day")
-        return Condition(name, sort, text if sort == "open_at" else None)
-    try:
-        figure = float(text)
-    except ValueError:
-        figure = math.nan
-    if not math.isfinite(figure):
-        raise RefusedError("the value is no figure")
+    if sort == "open_then":
+        return Condition(name, sort)
+    value = value_in(sort, text)
     if sort == "within_m" and moment.now.point is None:
         raise RefusedError("the log does not say where the user was")
-    return Condition("distance" if sort == "within_m" else name, sort, figure)
+    return Condition("distance" if sort == "within_m" else name, sort, value)
 
 
 def contradict(first: Condition, other: Condition) -> bool:

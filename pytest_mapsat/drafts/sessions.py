@@ -16,8 +16,10 @@ from .logs import Event, Place
 GAP_S = 30 * 60
 TAKEN = ("navigate", "order")
 _ASKING = ("search", "say")
-#: A query tells a kind of place where so many sessions, and this share of them, ended there; a word of queries after more of them, and where others end there more seldom.
-_QUERIES, _WORDS, _MOST, _MORE = 3, 10, 0.75, 1.5
+#: A query tells a kind of place where most of so many sessions ended there.
+_QUERIES, _MOST = 3, 0.6
+#: A word of queries tells one where this share of more sessions ended there, and others end there more seldom.
+_WORDS, _MOST_OF_WORDS, _MORE = 10, 0.75, 1.5
 #: How many queries are learned from.
 _LEARNED = 20_000
 
@@ -122,7 +124,7 @@ class Kinds:
         for counts in (self._ends[word] for word in words if word in self._ends):
             ((kind, count),) = counts.most_common(1)
             usual = self._ends[""][kind] / self._ends[""].total()
-            if counts.total() >= _WORDS and count / counts.total() >= max(_MOST, _MORE * usual):
+            if counts.total() >= _WORDS and count / counts.total() >= max(_MOST_OF_WORDS, _MORE * usual):
                 told.add(kind)
         return [*told] if len(told) == 1 else []
 

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from pytest_mapsat.formats import is_obvious
 from pytest_mapsat.model import (
-    SCALARS,
     Json,
     JsonObject,
+    Meaning,
     ParameterMatch,
     Problem,
     Step,
@@ -23,6 +23,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
+
+from .needs import listed, words_of
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
@@ -41,10 +43,30 @@ _TIMES = frozenset({
 })  # fmt: skip
 _OF_IDS = frozenset({"id", "ids", "uid", "uuid", "code", "sku"})
 _CODE = re.compile(r"[A-Za-z_.-]*\d[\w.-]*")
-_WORDLIKE = 4
+_USERS = frozenset(
+    {
+        "user",
+        "users",
+        "uid",
+        "userid",
+        "customer",
+        "traveller",
+        "traveler",
+        "member",
+        "account",
+        "guest",
+        "client",
+        "patient",
+        "用户",
+    }
+)
 #: The key of a name, the likeliest first; how far into a thing its fields are described.
 _NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
+_NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")
+_PEOPLE = frozenset({"user", "owner", "host", "guest", "contact", "customer", "driver", "passenger", "用户", "客户", "姓名", "用户名"})  # fmt: skip
 _DEEP = 4
+#: A rating above it counts no stars.
+_STARS = 5
 _CLOCK, _MOMENT = re.compile(r"([01]?\d|2[0-3]):[0-5]\d"), re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 #: Words in the key of a field: what its values mean, the first that fits. The second set: none of these words may stand beside.
 _MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
@@ -68,7 +90,7 @@ _MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
 _SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "lines": "line", "deals": "deal", "offers": "deal", "products": "product", "items": "product", "services": "service"}  # fmt: skip
 
 
-def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str) -> Tool:
+def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
     """Return a tool as a log tells it.
 
     Args:
@@ -76,6 +98,7 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
         told: its schema, as OpenAI's ``function`` object; None where the log has none.
         calls: its calls, with their results.
         place: the log, for errors.
+        replies: what the agent says in the log: a record whose name it gives is no profile of the user.
 
     Raises:
         SuiteError: no tool can be called so.
@@ -88,11 +111,14 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
     }
     described = str((told or {}).get("description") or "").strip()
     results = [call.result for call in calls if "result" not in call.unknown and call.status == "ok"]
-    entities, fields = _meanings(results)
+    effect = "write" if changes_something(name) else "read"
+    profile = effect == "read" and _is_profile(name, parameters["properties"], results, replies)
+    entities, fields = _meanings(results, profile=profile)
     data: JsonObject = {
         "name": name,
         "description": described or f"{name.replace('_', ' ')}: the log does not describe this tool.",
-        "effect": "write" if changes_something(name) else "read",
+        "effect": effect,
+        "profile": profile,
         "parameters": parameters,
         "match": dict(_rules(parameters["properties"], values)),
         "entities": entities,
@@ -106,7 +132,23 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
         raise SuiteError(
             Problem(place, 0, f"the tool {shown(name)} cannot be described: {why}", "rename it in the log")
         ) from None
-    return tool
+    # What nothing describes, such as the message of a call that failed, is ignored, as lint wants it told.
+    returned = [call.result for call in calls if "result" not in call.unknown]
+    left = dict.fromkeys(path for result in returned for path in tool.undeclared(result))
+    ignored = {path: Meaning(kind="ignored") for path in left}
+    return tool.model_copy(update={"fields": {**tool.fields, **ignored}})
+
+
+def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
+    """Return whether a tool tells of the user: it takes a user's id or nothing, and gives one record that no reply proposes."""
+    of_user = set(listed("profiles")) & set(words_of(name))
+    if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
+        return False
+    if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
+        return False
+    names = (member for result in results for key, member in result.items() if key in _NAMES)
+    proposed = any(isinstance(text, str) and text.strip() and text in replies for text in names)
+    return bool(of_user or (properties and not proposed))
 
 
 def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
@@ -204,16 +246,14 @@ def _fit(value: Json, kind: str) -> bool:
 
 
 def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the plural or singular of words, and their spelling without accents, as synonyms of them."""
+    """Return the spelling without accents of words that have some, as synonyms of them."""
     synonyms: dict[str, list[str]] = {}
-    for word in dict.fromkeys(word for text in texts for word in tokens(text)):
-        if len(word) < _WORDLIKE or not word.isalpha() or not word[0].isascii() or word in _GENERIC:
-            continue
-        other = word[:-1] if word.endswith("s") and not word.endswith("ss") else f"{word}s"
+    words = dict.fromkeys(word for text in texts for word in tokens(text))
+    for word in words:
         plain = "".join(char for char in unicodedata.normalize("NFD", word) if not unicodedata.combining(char))
-        synonyms[word] = [other, *([plain, f"{plain}s"] if plain != word else [])]
-    taken = [word for words in synonyms.values() for word in words]
-    return {word: words for word, words in synonyms.items() if taken.count(word) == 0}
+        if plain not in words and plain.isascii():
+            synonyms[word] = [plain]
+    return synonyms
 
 
 def _partner(name: str, properties: Mapping[str, object]) -> str | None:
@@ -243,13 +283,17 @@ def _words(name: str) -> frozenset[str]:
 # -- what results mean
 
 
-def _meanings(results: Sequence[Json]) -> tuple[list[JsonObject], dict[str, Json]]:
-    """Return where in results things with a name stand, and what the other fields mean."""
+def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
+    """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
     entities: dict[str, JsonObject] = {}
     fields: dict[str, Json] = {}
     for result in results:
         if isinstance(result, (Mapping, list)):
             _describe(result, (), entities, fields, None)
+            for path in [path for path in entities if profile]:
+                entity = entities.pop(path)
+                inside = {f"{path}.{key}".strip("."): meaning for key, meaning in entity["fields"].items()}
+                fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
         else:
             fields.setdefault("", "text" if isinstance(result, str) else "ignored")
     return list(entities.values()), fields
@@ -309,9 +353,9 @@ def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing:
             return
     name = ".".join(own)
     meaning = _meaning(next((key for key in reversed(own) if key != "*"), ""), value)
-    if here.get(name, "ignored") == "ignored" or (
-        value is not None and here[name] == "flag" and not isinstance(value, bool)
-    ):
+    grade = here.get(name) == "rating" and isinstance(meaning, dict)
+    untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
+    if grade or untrue or here.get(name, "ignored") == "ignored":
         here[name] = meaning
 
 
@@ -323,7 +367,8 @@ def _meaning(key: str, value: Json) -> Json:
         return "point"
     for names, kinds, kind in _MEANINGS:
         if words & names and isinstance(value, kinds):
-            return _with_unit(kind, words)
+            graded = kind == "rating" and isinstance(value, (int, float)) and value > _STARS
+            return {"kind": "rating", "unit": "count"} if graded else _with_unit(kind, words)
     if isinstance(value, str):
         return "clock" if _CLOCK.fullmatch(value) else "text"
     return "ignored"
@@ -340,14 +385,28 @@ def _with_unit(kind: str, words: frozenset[str]) -> Json:
 
 
 def _name_key(things: Sequence[Mapping[str, Json]]) -> str | None:
-    return next(
-        (
-            key
-            for key in _NAMES
-            if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things)
-        ),
-        None,
-    )
+    """Return the key of the names of things: a usual one, else one that ends like one and, of a single thing, stands beside an id."""
+    keys = [key for key in things[0] if is_name(key)] if things and (len(things) > 1 or _id_key(things)) else []
+    for key in (*_NAMES, *keys):
+        if things and all(isinstance(text := thing.get(key), str) and text.strip() for thing in things):
+            return key
+    return None
+
+
+def is_name(key: str) -> bool:
+    """Return whether a key ends like that of a thing's name (``shop_name``, ``站名``); a person's is none."""
+    last = re.findall(r"[a-z]+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower())[-1:]
+    return not _words(key) & _PEOPLE and any(word.endswith(_NAME_ENDS) for word in last)
+
+
+def _id_key(things: Sequence[Mapping[str, Json]]) -> str | None:
+    """Return the key of the ids of things: a usual one, else the first that ends like one and is different for each."""
+    keys = [key for key in things[0] if re.search(r"(?:(?<![a-z])id|[a-z]Id|编号|编码)$", key)]
+    for key in ("id", "place_id", "poi_id", "uid", *keys):
+        values = [thing.get(key) for thing in things]
+        if all(type(value) in (str, int) and value != "" for value in values) and len(set(values)) == len(values):
+            return key
+    return None
 
 
 def _is_thing(value: Mapping[str, Json]) -> bool:
@@ -358,7 +417,7 @@ def _is_thing(value: Mapping[str, Json]) -> bool:
 
 
 def _entity(path: tuple[str, ...], name: str, things: Sequence[Mapping[str, Json]]) -> JsonObject:
-    identity = next((key for key in ("id", f"{name}_id", "place_id", "poi_id", "uid") if all(type(thing.get(key)) in SCALARS and thing.get(key) not in (None, "") for thing in things)), None)  # fmt: skip
+    identity = _id_key(things)
     last = next((key for key in reversed(path) if key != "*"), "")
     entity: JsonObject = {"items": ".".join(path), "name": name, "fields": {}}
     if identity is not None:

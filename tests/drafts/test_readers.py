@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from chats import ACCEPTED, PLACES, QUERY, REFUSED, agent, harbour, harbour_spans, otlp, result, user, write
@@ -111,11 +112,14 @@ def test_what_holds_no_conversation_is_refused_with_its_place(tmp_path, raw, tol
         read(path)
 
 
-def test_a_tool_that_no_file_could_be_called_after_is_left_out_with_its_calls(tmp_path):
-    chat = [user("Tea?"), agent(None, ("a", "../../evil", {"q": 1})), result("a", {"x": 1}), agent("Here.")]
+@pytest.mark.parametrize(("name", "plain"), [("../../evil", "evil"), ("药店查询", "tool")])
+def test_a_tool_that_no_file_could_be_called_after_has_an_alias(tmp_path, name, plain):
+    chat = [user("Tea?"), agent(None, ("a", name, {"q": 1})), result("a", {"x": 1}), agent("Here.")]
     draft = draft_of(read(write(tmp_path / "chat.json", chat)), "tea", None)
-    assert (dict(draft.tools), draft.recordings) == ({}, ())
-    assert any("'../../evil'" in note for note in draft.notes)
+    (alias,) = draft.tools
+    assert re.fullmatch(plain + "-[0-9a-f]{6}", alias)
+    assert [recording.tool for recording in draft.recordings] == [alias]
+    assert any(f"the tool {name!r} is called {alias}" in note for note in draft.notes)
 
 
 def test_nothing_personal_is_left_in_any_part_of_a_draft(tmp_path):
