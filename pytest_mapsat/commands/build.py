@@ -10,7 +10,7 @@ from .shared import OK, Command, add_options, with_model, write, write_json
 
 LANGUAGES = ("en", "zh", "mixed")
 #: Options that say something of logs only.
-_OF_LOGS = ("propose", "cache", "max_cost")
+_OF_LOGS = ("redact", "propose", "cache", "max_cost")
 #: Options that say something of a made-up world only.
 _OF_WORLDS = ("seed", "cities", "language", "queries")
 
@@ -37,6 +37,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--language", choices=LANGUAGES, help="of the towns: %(choices)s, which alternates (default: mixed)"
     )
+    about = "logs: put an alias in the place of personal data, and round where users were to about 100 m"
+    parser.add_argument("--redact", action="store_true", default=None, help=about)
     about = "logs: a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
     parser.add_argument("--propose", metavar="MODEL", help=about)
     add_options(parser, "cache", "max-cost", max_cost="logs: US dollars that the model may cost")
@@ -81,7 +83,8 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    build = partial(build_from_logs, folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
+    build = partial(build_from_logs, folder, options.dest, redact=bool(options.redact))
+    build = partial(build, each=options.each or 1, cases=options.cases or 1000)
     report = with_model(options, lambda model: build(model=model))
     if options.json:
         write_json(report.to_json())

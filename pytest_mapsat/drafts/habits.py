@@ -275,8 +275,8 @@ class Identifier:
             best = min(measured, key=lambda habit: (habit.chance, -habit.count))
             if self._is_clear(best, choices, level):
                 clear.append(best)
-            elif (late := self._late(conditions, choices, level)) is not None:
-                clear.append(late)
+            elif (half := self._half(conditions, choices, level)) is not None:
+                clear.append(half)
         # A habit that has ended still explains what went with it.
         habits, explained = self._unexplained(clear, choices, beside)
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
@@ -309,16 +309,16 @@ class Identifier:
         share = sum(habit.shares) / len(habit.shares)
         return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
-    def _late(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
-        """Return a habit that only the later half of the choices shows."""
-        if len(choices) < _LEAST_HALVES:
-            return None
-        late = choices[-(len(choices) // 2) :]
-        best = min((self.measured(condition, late) for condition in conditions), key=lambda habit: habit.chance)
-        if not self._is_clear(best, late, level / 2):
-            return None
-        whole = self.measured(best.condition, choices)
-        return replace(whole, chance=best.chance, late_only=True)
+    def _half(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+        """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
+        half = len(choices) // 2
+        for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
+            best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
+            whole = self.measured(best.condition, choices)
+            late = part[-1] is choices[-1]
+            if self._is_clear(best, part, level / 2) and (late or whole.ended):
+                return replace(whole, chance=best.chance, late_only=late)
+        return None
 
     def _unexplained(
         self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]

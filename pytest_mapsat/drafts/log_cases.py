@@ -525,7 +525,7 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
 
 def _sentence(condition: Condition, language: str) -> str:
     words = condition.words(language)
-    return f"推荐的地方都满足：{words}" if language == "zh" else f"Everything recommended fits: {words}"
+    return f"推荐的地方：{words}" if language == "zh" else f"Every place recommended: {words}"
 
 
 def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
