@@ -29,8 +29,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite's folder: it must not exist, or be empty; for a world one with a suite.yaml gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
     parser.add_argument("--seed", metavar="N", type=int, help="the same seed gives the same bytes (default: 0)")
-    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9, city: 2)")
-    about = "merchants: how many each town has (3000); city: how many people each has (10); logs: how many cases a user has for one kind of place (1)"
+    parser.add_argument(
+        "--cities", metavar="N", type=int, help="how many towns (merchants: 9; city: 2, with --cases 4)"
+    )
+    about = "merchants: how many each town has (3000); city: how many people each has (10; with --cases one for each case); logs: how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most (logs: 1000)")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
@@ -124,10 +126,30 @@ def _build_world(options: argparse.Namespace) -> int:
     if options.json:
         write_json(rows)
     else:
-        write([f"{dest}: {', '.join(f'{count} rows of {table}' for table, count in rows.items())}"])
+        write([f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())])
+        write(_next_steps(dest, options))
     return OK
 
 
+def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
+    """Return what can be done with a world now."""
+    from pytest_mapsat.suite import open_suite
+
+    if options.cases or next(iter(open_suite(dest).readable()), None) is not None:
+        return [f"next: mapsat lint {dest}"]
+    logs = dest / "data" / "logs"
+    steps = ["no cases yet; --cases N makes some" if options.source == "city" else "no cases yet: write some"]
+    return steps + (
+        [f"next: mapsat build {logs} CASES makes cases of its logs"]
+        if logs.is_dir()
+        else [f"next: mapsat new {dest} --from FILE"]
+    )
+
+
 COMMANDS = {
-    "build": Command("The same seed, and the same logs, give the same bytes on every machine.", _arguments, _build)
+    "build": Command(
+        "KIND makes up a world from a seed; LOGS, a folder of behaviour logs, becomes a suite of the cases that it holds. The same seed, and the same logs, give the same bytes on every machine.",
+        _arguments,
+        _build,
+    )
 }

@@ -118,6 +118,11 @@ def draft_of(
     if model is not None:
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
+    if all(requirement.kind != "asked" for requirement in case.truth.requirements):
+        place = conversation.lines[conversation.query_at].place
+        notes.append(
+            f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
+        )
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)
     return Draft(case, tools, tuple(recordings), tuple(answers), tuple(dict.fromkeys([*notes, *proposals.notes])))

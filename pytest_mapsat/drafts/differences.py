@@ -475,10 +475,21 @@ class _Talk:
     def why_nothing(self) -> str:
         """Say why nothing was refused."""
         place = self._lines[self.conversation.reply_at].place
+        rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
+        if not self.judged and (tool := next(rows, "")):
+            return (
+                f"{place}: no name is found in the rows of {tool}: say name: in tools/{tool}.yaml; nothing is proposed"
+            )
         if not self.judged:
             return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
         names = ", ".join(thing.name for thing in self.judged)
         return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+
+    def _has_nameless_rows(self, step: Step) -> bool:
+        """Return whether a call returned records of which its tool tells no name."""
+        tool = self._tools.get(step.tool)
+        rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
+        return rows and tool is not None and not tool.entities and not tool.profile
 
     def clock(self, words: str) -> tuple[str, str]:
         """Return the time that is asked about, and the place that told it before the reply.

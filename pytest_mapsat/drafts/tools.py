@@ -337,10 +337,17 @@ def _describe_members(
         if "." in key or not key or key == "*":
             continue
         inside = thing is None or len(path) - thing[1] < _DEEP
-        if inside:
+        if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < _own(value):
+            _describe_members(member, (*path, key), entities, fields, thing)  # a part of a row: a clinic's doctor
+        elif inside:
             _describe(member, (*path, key), entities, fields, thing)
         else:
             _declare(None, (*path, key), fields, thing)
+
+
+def _own(row: Mapping[str, Json]) -> int:
+    """Return how many single values a row has itself."""
+    return sum(not isinstance(member, (Mapping, list)) for member in row.values())
 
 
 def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing: tuple[JsonObject, int] | None) -> None:

@@ -167,3 +167,49 @@ def test_a_phrase_of_closing_asks_for_nothing() -> None:
         user("Thanks!"),
     ]
     assert "user" not in made(chat)["truth"] or not made(chat, "again")["truth"]["user"].get("answers")
+
+
+def clinic_chat(*rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a chat about two practices whose records are the given rows."""
+    return [
+        user("I need a dermatologist in Konstanz."),
+        agent(None, ("c1", "find_clinics", {"city": "Konstanz"})),
+        result("c1", {"clinics": rows}),
+        agent("Praxis am Markt has a slot on Monday."),
+        user("No, they only take private patients."),
+        agent("Praxis am See has one, too."),
+        user("Great, thanks!"),
+    ]
+
+
+def test_the_outermost_record_of_a_list_is_the_thing() -> None:
+    made(
+        clinic_chat(
+            {"clinicName": "Praxis am Markt", "patients": "private", "doctor": {"name": "Dr. Weiss"}},
+            {"clinicName": "Praxis am See", "patients": "all", "doctor": {"name": "Dr. Braun"}},
+        )
+    )
+    assert [(part["items"], part["name"]) for part in tool("find_clinics")["entities"]] == [("clinics", "clinicName")]
+
+
+def test_rows_without_a_name_are_told_with_the_file_to_mend(capsys: pytest.CaptureFixture[str]) -> None:
+    made(
+        clinic_chat(
+            {"key": "x", "patients": "private", "doctor": {"name": "Dr. Weiss"}},
+            {"key": "y", "patients": "all", "doctor": {"name": "Dr. Braun"}},
+        )
+    )
+    told = capsys.readouterr().err
+    assert "no name is found in the rows of find_clinics: say name: in tools/find_clinics.yaml" in told
+    assert "nothing that a tool returned" not in told
+
+
+def test_a_row_that_only_frames_a_thing_is_not_taken_for_it() -> None:
+    frames = [{"score": 0.9, "place": {"name": name, "terrace": True}} for name in ("Praxis am Markt", "Praxis am See")]
+    made(clinic_chat(*frames))
+    assert [part["items"] for part in tool("find_clinics")["entities"]] == ["clinics.*.place"]
+
+
+def test_a_case_that_asks_for_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    made(hotel_chat())
+    assert "no proposal says what the query asks for: write an asked requirement" in capsys.readouterr().err
