@@ -25,13 +25,13 @@ COMMANDS = {
     "record": "call your own tools and keep their answers as recordings",
     "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the files of another benchmark or tool",
-    "build": "make up a world from a seed, with the tools that search it",
+    "build": "make up a world from a seed, or make cases of behaviour logs",
     "retrieval": "measure how well the ranked search of a suite finds",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",
     "regrade": "judge and score a saved run again, without an agent",
-    "review": "label what a judge left open, decide on proposals, or measure a judge",
+    "review": "label what a judge left open, or decide on proposals",
     "report": "write reports of a saved run",
 }
 #: Rarely used: ``python -m pytest_mapsat`` alone has them.

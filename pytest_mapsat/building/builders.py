@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_mapsat.model import UsageError
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.user_code import installed
 
@@ -32,6 +33,18 @@ class BuildRequest:
     language: str = "mixed"
     cases: int | None = None
     queries: Path | None = None
+
+    def only(self, *names: str, what: str) -> None:
+        """Refuse what is asked for beside some of cities, each, cases and queries, by a builder of ``what``.
+
+        Raises:
+            UsageError: something else is asked for.
+        """
+        others = {"cities", "each", "cases", "queries"} - {*names}
+        if given := [f"--{name}" for name in sorted(others) if getattr(self, name) is not None]:
+            raise UsageError(
+                f"{', '.join(given)}: not for {what}, which has {', '.join(f'--{name}' for name in names)}"
+            )
 
 
 Builder = Callable[[BuildRequest, Path], dict[str, int]]

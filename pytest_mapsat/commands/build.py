@@ -10,7 +10,7 @@ from .shared import OK, Command, add_options, with_model, write, write_json
 
 LANGUAGES = ("en", "zh", "mixed")
 #: Options that say something of logs only.
-_OF_LOGS = ("propose", "cache", "max_cost")
+_OF_LOGS = ("redact", "propose", "cache", "max_cost")
 #: Options that say something of a made-up world only.
 _OF_WORLDS = ("seed", "cities", "language", "queries")
 
@@ -29,14 +29,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "the suite's folder: it must not exist, or be empty; for a world one with a suite.yaml gets the tables, and tools if it has none"
     parser.add_argument("dest", metavar="DEST", type=Path, help=about)
     parser.add_argument("--seed", metavar="N", type=int, help="the same seed gives the same bytes (default: 0)")
-    parser.add_argument("--cities", metavar="N", type=int, help="how many towns (merchants: 9, city: 2)")
-    about = "merchants: how many each town has (3000); city: how many people each has (10); logs: how many cases a user has for one kind of place (1)"
+    parser.add_argument(
+        "--cities", metavar="N", type=int, help="how many towns (merchants: 9; city: 2, with --cases 4)"
+    )
+    about = "merchants: how many each town has (3000); city: how many people each has (10; with --cases one for each case); logs: how many cases a user has for one kind of place (1)"
     parser.add_argument("--each", metavar="N", type=int, help=about)
     parser.add_argument("--cases", metavar="N", type=int, help="how many cases are made, at most (logs: 1000)")
     parser.add_argument("--queries", metavar="FILE", type=Path, help="queries in place of the builder's own, by case")
     parser.add_argument(
         "--language", choices=LANGUAGES, help="of the towns: %(choices)s, which alternates (default: mixed)"
     )
+    about = "logs: put an alias in the place of personal data, and round where users were to about 100 m"
+    parser.add_argument("--redact", action="store_true", default=None, help=about)
     about = "logs: a model, as in openai/gpt-4o, that proposes needs beside what the log shows; it is asked three times at a query"
     parser.add_argument("--propose", metavar="MODEL", help=about)
     add_options(parser, "cache", "max-cost", max_cost="logs: US dollars that the model may cost")
@@ -81,7 +85,8 @@ def _build_logs(options: argparse.Namespace, folder: Path) -> int:
     for name in ("each", "cases"):
         if (value := getattr(options, name)) is not None and value < 1:
             raise UsageError(f"--{name}: found {value}, expected at least 1")
-    build = partial(build_from_logs, folder, options.dest, each=options.each or 1, cases=options.cases or 1000)
+    build = partial(build_from_logs, folder, options.dest, redact=bool(options.redact))
+    build = partial(build, each=options.each or 1, cases=options.cases or 1000)
     report = with_model(options, lambda model: build(model=model))
     if options.json:
         write_json(report.to_json())
@@ -121,10 +126,30 @@ def _build_world(options: argparse.Namespace) -> int:
     if options.json:
         write_json(rows)
     else:
-        write([f"{dest}: {', '.join(f'{count} rows of {table}' for table, count in rows.items())}"])
+        write([f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())])
+        write(_next_steps(dest, options))
     return OK
 
 
+def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
+    """Return what can be done with a world now."""
+    from pytest_mapsat.suite import open_suite
+
+    if options.cases or next(iter(open_suite(dest).readable()), None) is not None:
+        return [f"next: mapsat lint {dest}"]
+    logs = dest / "data" / "logs"
+    steps = ["no cases yet; --cases N makes some" if options.source == "city" else "no cases yet: write some"]
+    return steps + (
+        [f"next: mapsat build {logs} CASES makes cases of its logs"]
+        if logs.is_dir()
+        else [f"next: mapsat new {dest} --from FILE"]
+    )
+
+
 COMMANDS = {
-    "build": Command("The same seed, and the same logs, give the same bytes on every machine.", _arguments, _build)
+    "build": Command(
+        "KIND makes up a world from a seed; LOGS, a folder of behaviour logs, becomes a suite of the cases that it holds. The same seed, and the same logs, give the same bytes on every machine.",
+        _arguments,
+        _build,
+    )
 }

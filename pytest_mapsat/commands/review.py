@@ -29,6 +29,8 @@ _WIDTH = 100
 #: Endings of files of cases that no run has.
 _OF_CASES = (".yaml", ".yml", ".jsonl", ".gz")
 _CHANGES = re.compile(r"(?:^|\s)(kind|text|value)=")
+#: What a proposed requirement may become.
+_KINDS = ("asked", "hard", "soft")
 _KEYS = "p passed, f failed, s skip, q quit (a reason may stand behind p or f)"
 _MARKS: dict[str, Mark] = {"p": "passed", "f": "failed", "0.25": 0.25, "0.5": 0.5, "0.75": 0.75}
 
@@ -95,7 +97,9 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         write_json({"labelled": taken, "open": left, "dialogues": told})
     else:
-        write([*told, f"{taken} labels given, {left} open" + ("; mapsat regrade counts them" if taken else "")])
+        write(
+            [*told, f"{_count(taken, 'label')} given, {left} open" + ("; mapsat regrade counts them" if taken else "")]
+        )
     return OK
 
 
@@ -124,7 +128,7 @@ def _list(questions: Sequence[Question], *, as_json: bool) -> None:
         named = f"{dialogue_name(question.card)}, {question.requirement.id}"
         text = f"{question.state}: {named}: {printable(_cut(question.label.why))}"
         write(wrap(text, columns(_WIDTH), hang=2))
-    write([f"{len(questions)} labels open"])
+    write([f"{_count(len(questions), 'label')} open"])
 
 
 # -- questions on the terminal -----------------------------------------------------------------
@@ -186,6 +190,14 @@ def _part(name: str, *paragraphs: str) -> Iterator[str]:
         yield from (line.text for line in labelled(label, printable(paragraph), columns(_WIDTH)))
 
 
+def _typed() -> str:
+    """Return the line that was typed; empty at the end of the input. What does not come from a terminal leaves the line of the prompt open: it ends here."""
+    line = sys.stdin.readline()
+    if not line or not sys.stdin.isatty():
+        write([""])
+    return line
+
+
 def _key(requirement: Requirement) -> tuple[str, str]:
     """Return the key that was typed, and the reason behind it. The end of the input quits."""
     from pytest_mapsat.model import fits, shown
@@ -193,9 +205,8 @@ def _key(requirement: Requirement) -> tuple[str, str]:
     while True:
         sys.stdout.write(f"{_KEYS} > ")
         sys.stdout.flush()
-        line = sys.stdin.readline()
+        line = _typed()
         if not line:
-            write([""])
             return "q", ""
         key, _, why = line.strip().partition(" ")
         key = key.lower()
@@ -227,15 +238,19 @@ def _review_proposals(options: argparse.Namespace) -> int:
         else:
             for proposal in proposals:
                 write([f"{proposal.name} of {proposal.case.id}: {_proposed(proposal)}"])
-            write([f"{len(proposals)} proposals open"])
+            write([f"{_count(len(proposals), 'proposal')} open"])
         return OK
     taken = _decide(review) if options.given is None else review.take_file(options.given)
     left = len(review.open)
     if options.json:
         write_json({"decided": taken, "open": left})
     else:
-        write([f"{taken} proposals decided, {left} open"])
+        write([f"{_count(taken, 'proposal')} decided, {left} open"])
     return OK
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _proposed(proposal: Proposal) -> str:
@@ -302,15 +317,13 @@ def _decide(review: ProposalReview) -> int:
 
 def _choice() -> tuple[str, dict[str, object]]:
     """Return what was typed: the outcome, or s or q, and what goes with it. The end of the input quits."""
-    from pytest_mapsat.model import shown
+    from pytest_mapsat.model import hint_at, shown
 
     outcomes = {"a": "accepted", "c": "changed", "d": "dropped"}
     while True:
-        sys.stdout.write(
-            "a accept, c change (c kind=soft text=... value=...), d drop, s skip, q quit (a reason may stand behind a or d) > "
-        )
+        sys.stdout.write("a accept, c change (kind= text= value=), d drop, s skip, q quit > ")
         sys.stdout.flush()
-        line = sys.stdin.readline()
+        line = _typed()
         key, _, rest = line.strip().partition(" ")
         if not line or key in ("s", "q"):
             return (key or "q"), {}
@@ -320,6 +333,10 @@ def _choice() -> tuple[str, dict[str, object]]:
             given = {name: value.strip() for name, value in zip(parts[::2], parts[1::2], strict=True)}
             with suppress(KeyError, ValueError):  # what is no JSON is a text
                 given["value"] = json.loads(str(given["value"]))
+        kind = given.get("kind", _KINDS[0])
+        if key in outcomes and kind not in _KINDS:
+            write([f"kind: found {shown(kind)}, expected asked, hard or soft{hint_at(kind, _KINDS)}"])
+            continue
         if key in outcomes and (given or key != "c"):
             return outcomes[key], given
         write([f"found {shown(line.strip())}, expected a, c with kind=, text= or value=, d, s, q"])

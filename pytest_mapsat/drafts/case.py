@@ -36,7 +36,6 @@ from pytest_mapsat.model import (
     shown,
     tool_name,
 )
-from pytest_mapsat.reading import lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import argument_problems, recording_key
 from pytest_mapsat.suite import (
     Suite,
@@ -50,7 +49,7 @@ from pytest_mapsat.suite import (
 from pytest_mapsat.users import ScriptedUser
 
 from .agreement import ProposingModel
-from .conversations import Conversation, Line
+from .conversations import Conversation, Line, questions_in
 from .differences import Proposals, proposals_by_model, proposals_of
 from .tools import tool_for
 
@@ -119,6 +118,11 @@ def draft_of(
     if model is not None:
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
+    if all(requirement.kind != "asked" for requirement in case.truth.requirements):
+        place = conversation.lines[conversation.query_at].place
+        notes.append(
+            f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
+        )
     recordings = _recordings(conversation, case_id, known, notes)
     answers = _answers(conversation, case, known, proposals)
     return Draft(case, tools, tuple(recordings), tuple(answers), tuple(dict.fromkeys([*notes, *proposals.notes])))
@@ -213,10 +217,7 @@ def _scripted(conversation: Conversation) -> Iterator[JsonObject]:
 
 def asked_for(reply: str, language: str) -> list[str]:
     """Return the words that name what a reply asks the user for; none where it asks nothing."""
-    document = read_names(open_page(reply, language=language), lexicon_of(()))
-    asked = [document.words(question.span) for question in document.questions] or re.findall(
-        r"[^.!?。！？\n]*[?？]", reply
-    )
+    asked = questions_in(reply, language)
     if language == "zh":
         return [word for sentence in asked for word in re.findall(r"[\u4e00-\u9fff]{2,8}|[A-Za-z]{3,}", sentence)][:12]
     words = (word for sentence in asked for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
@@ -271,12 +272,14 @@ def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], 
             if step.kind == "call":
                 calls.setdefault(step.tool, []).append((line, step))
     tools: dict[str, Tool] = {}
+    replies = "\n".join(line.text for line in conversation.lines if line.role == "agent")
     for name, of_tool in calls.items():
         if tool_name(suite_tools, name) in suite_tools:
             continue
         place = of_tool[0][0].place if of_tool else conversation.lines[0].place
         try:
-            tools[name] = tool_for(name, conversation.tools.get(name), [step for _, step in of_tool], place)
+            schema, steps = conversation.tools.get(name), [step for _, step in of_tool]
+            tools[name] = tool_for(name, schema, steps, place, replies)
         except SuiteError as error:
             notes.append(f"{error}; the tool and its calls are left out")
     return tools

@@ -14,28 +14,10 @@ from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 from .logs import Place
 
 #: What is listed of a place and is no attribute: what tells it from all others, and what the query decides.
-_NO_ATTRIBUTES = frozenset(
-    {
-        "id",
-        "name",
-        "kind",
-        "city",
-        "lon",
-        "lat",
-        "point",
-        "address",
-        "phone",
-        "tel",
-        "telephone",
-        "email",
-        "url",
-        "website",
-        "description",
-        "summary",
-        "alias",
-        "aliases",
-    }
-)
+_NO_ATTRIBUTES = frozenset({
+    "id", "name", "kind", "city", "lon", "lat", "point", "address", "phone", "tel", "telephone", "email", "url", "website",
+    "description", "summary", "alias", "aliases",
+})  # fmt: skip
 _LONGEST_TEXT = 60
 _LONGEST_ID = 50
 _LATE = ("21:30", "23:30")
@@ -86,7 +68,8 @@ class Condition:
         words = {"is": "", "has": "", "least": "at-least", "most": "at-most", "within_m": "metres"}.get(
             self.sort, self.sort
         )
-        value = {"True": "", "False": "not", "None": ""}.get(str(self.value), str(self.value))
+        value = str(_plain(self.value))
+        value = {"True": "", "False": "not", "None": ""}.get(value, value)
         text = "-".join(word for word in (self.field, words, value) if word)
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")
         if text.isascii() and len(name) <= _LONGEST_ID:
@@ -137,28 +120,33 @@ class Condition:
                 return {self.field: {"op": "open_at", "time": self.value or clock}}
             case "within_m":
                 lon, lat = point or (0.0, 0.0)
-                return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": self.value}}
+                return {"point": {"op": "within_m", "lon": lon, "lat": lat, "metres": _plain(self.value)}}
             case _:
                 return {self.field: self.value}
 
     def words(self, language: str) -> str:
         """Return it in words of a language."""
-        name = self.field.replace("_", " ")
+        name, value = self.field.replace("_", " "), _plain(self.value)
         en, zh = {
-            "is": (f"{name} is {self.value}", f"{name}是{self.value}"),
-            "has": (f"{name}: {self.value}", f"{name}：{self.value}"),
-            "least": (f"{name} is at least {self.value}", f"{name}不低于{self.value}"),
-            "most": (f"{name} is at most {self.value}", f"{name}不高于{self.value}"),
-            "open_at": (f"is still open at {self.value}", f"{self.value}还在营业"),
-            "open_then": ("is open at the time of the query", "提问时正在营业"),
-            "within_m": (f"lies within {self.value} m of the user", f"距用户不超过{self.value}米"),
-            "mode": (f"the way there is by {self.value}", f"出行方式是{self.value}"),
+            "is": (f"{name} “{value}”", f"{name}为“{value}”"),
+            "has": (f"{name} with “{value}”", f"{name}包括“{value}”"),
+            "least": (f"{name} of {value} or more", f"{name}不低于{value}"),
+            "most": (f"{name} of {value} or less", f"{name}不超过{value}"),
+            "open_at": (f"still open at {value}", f"{value}还在营业"),
+            "open_then": ("open at the time of the query", "提问时正在营业"),
+            "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
+            "mode": (f"the way there is by {value}", f"出行方式是{value}"),
         }[self.sort]
         if self.value is True:
             en, zh = name, name
         elif self.value is False:
-            en, zh = f"not {name}", f"不是{name}"
+            en, zh = f"no {name}", f"无{name}"
         return zh if language.startswith("zh") else en
+
+
+def _plain(value: Json) -> Json:
+    """Return a figure without decimals that say nothing."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def is_figure(value: Json) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from pytest_mapsat.formats import limits
 from pytest_mapsat.model import (
@@ -125,6 +126,12 @@ class Conversation:
         return self.lines[self.reply_at + 1 :]
 
     @property
+    def now_at(self) -> str:
+        """The place that tells the time of the case: the system message where it does, else the query."""
+        told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
+        return next(told, self.lines[self.query_at].place)
+
+    @property
     def instructions(self) -> str:
         """The system messages."""
         return "\n\n".join(line.text for line in self.lines if line.role == "system" and line.text)
@@ -154,6 +161,12 @@ _OBJECTS = re.compile(
     re.IGNORECASE,
 )
 _NAME_KEYS = ("shop", "station", "hotel", "restaurant")
+#: A question with which a reply closes, and that asks for nothing.
+_CLOSES = re.compile(
+    r"^\W*(?:is there )?(?:any|some)thing else\W*$|\b(?:any|some)thing else\b.*\b(?:help|do|need|assist)|\bhelp (?:you )?(?:further|with anything)|\bhow else can i\b"
+    r"|还有(?:什么|其他|其它|别的).{0,8}(?:帮|需要|吗)|还需要(?:什么|其他|其它|别的|我).{0,8}(?:帮|吗)",
+    re.IGNORECASE,
+)
 #: A choice of one of several things is short.
 _SHORT = 60
 _ORDINAL = re.compile(
@@ -254,11 +267,11 @@ def _next_step(
         fold_phrase(name) for line in lines[start : reply + 1] for step in line.calls for name in _names(step.result)
     }
     named = {name for name in names if name in fold_phrase(asked)}
-    asks = bool(read_names(open_page(asked[-20_000:], language=_language(asked)), lexicon_of(())).questions)
+    asks = bool(questions_in(asked[-20_000:], _language(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
-    if asks_go_ahead(asked, _language(asked)) and agrees(text) is True:
-        return "accepts"
+    if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
+        return "accepts" if agrees(text) else "objects"
     if asks and not named:
         return "answers"
     tools = {step.tool for line in lines[start : reply + 1] for step in line.calls}
@@ -280,6 +293,13 @@ def _next_step(
     # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
     again = others or any(step.tool in tools for step in calls)
     return "objects" if objects or again else "other"
+
+
+def questions_in(reply: str, language: str) -> list[str]:
+    """Return the questions of a reply, those with which it closes ("Anything else?") apart."""
+    document = read_names(open_page(reply, language=language), lexicon_of(()))
+    asked = [document.words(question.span) for question in document.questions]
+    return [question for question in asked if not _CLOSES.search(question)]
 
 
 def _names(result: Json, depth: int = 0) -> Iterable[str]:
@@ -373,6 +393,10 @@ _MILLISECONDS, _YEAR = 100_000_000_000, 978_307_200
 _SAID_NOW = re.compile(
     r"(\d{4})[-/年](\d{1,2})[-/月](\d{1,2})日?[T ,，]*(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?"
 )
+#: The zone behind a time: a name such as Europe/Berlin, or what stands in brackets.
+_SAID_ZONE = re.compile(
+    r"\A[\s,，]*[(（]?\s*([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+-]+)+|UTC|GMT)\b|\A\s*[(（]([^)）\n]{1,40})[)）]"
+)
 _SAID_POINT = re.compile(
     r"(?:location|position|located|coordinates|\buser is|位置|坐标|在)[^\n\d-]{0,40}?(-?\d{1,3}\.\d{2,})[°\s]*[,，;/ ]\s*(?:l[a-z]+)?[:=\s]*(-?\d{1,3}\.\d{2,})",
     re.IGNORECASE,
@@ -386,7 +410,7 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
     now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
     told = _SAID_NOW.search(instructions)
     if told is not None:
-        now = moment_of(_iso(told)) or now
+        now = _in_zone(moment_of(_iso(told)), instructions[told.end() :], place, notes) or now
     point = next((found for source in sources if (found := _point_in(source)) is not None), None)
     said = _SAID_POINT.search(instructions)
     if point is None and said is not None:
@@ -412,6 +436,19 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
 def _iso(told: re.Match[str]) -> str:
     year, month, day, hour, minute, second, zone = told.groups()
     return f"{year}-{month:0>2}-{day:0>2}T{hour:0>2}:{minute}:{second or '00'}{zone or ''}"
+
+
+def _in_zone(moment: str | None, behind: str, place: str, notes: list[str]) -> str | None:
+    """Return a time with the offset of the zone that stands behind it in a text, where it has none itself."""
+    named = _SAID_ZONE.search(behind)
+    if moment is None or named is None or (local := datetime.fromisoformat(moment)).tzinfo is not None:
+        return moment
+    name = named[1] or named[2]
+    try:
+        return local.replace(tzinfo=ZoneInfo(name)).isoformat(timespec="seconds")
+    except (KeyError, ValueError, OSError):
+        notes.append(f"{place}: the time zone {shown(name)} is not known: the time of the case has none")
+        return moment
 
 
 def moment_of(value: Json) -> str | None:

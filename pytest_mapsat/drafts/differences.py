@@ -475,10 +475,21 @@ class _Talk:
     def why_nothing(self) -> str:
         """Say why nothing was refused."""
         place = self._lines[self.conversation.reply_at].place
+        rows = (step.tool for line in self._lines for step in line.calls if self._has_nameless_rows(step))
+        if not self.judged and (tool := next(rows, "")):
+            return (
+                f"{place}: no name is found in the rows of {tool}: say name: in tools/{tool}.yaml; nothing is proposed"
+            )
         if not self.judged:
             return f"{place}: the reply recommends nothing that a tool returned: nothing is proposed"
         names = ", ".join(thing.name for thing in self.judged)
         return f"{place}: nothing tells that the user refused {names}: nothing is proposed"
+
+    def _has_nameless_rows(self, step: Step) -> bool:
+        """Return whether a call returned records of which its tool tells no name."""
+        tool = self._tools.get(step.tool)
+        rows = any("*" in path.split(".")[:-1] for path, _ in leaves_of(step.result))
+        return rows and tool is not None and not tool.entities and not tool.profile
 
     def clock(self, words: str) -> tuple[str, str]:
         """Return the time that is asked about, and the place that told it before the reply.
@@ -491,7 +502,7 @@ class _Talk:
                 if len(opening.minutes) == 1:
                     return f"{opening.minutes[0] % _DAY // 60:02}:{opening.minutes[0] % 60:02}", place
         match = _CLOCK.search(self.conversation.context.now or "")
-        return (match[1], at_query) if match else ("", "")
+        return (match[1], self.conversation.now_at) if match else ("", "")
 
     def stated(self, condition: Field, words: str) -> Field:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""

@@ -171,6 +171,9 @@ def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None
         [" ".join(words_of(told.path))] if value and not shares and not field.value else []
     )  # what a person has by its name: daughter: 2
     holds = any(text.strip() and (same(text, field.value) or any_spoken(text, phrases)) for text in texts)
+    for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.bound, plain=shares)):
+        if field.with_figure(figure):
+            return "strong", figure
     if isinstance(value, bool) and isinstance(field.match, bool) and shares:
         # A need by another name (wheelchair: true) asks for the field; the field's own name must have its value.
         holds = value == field.match or (value and own.isdisjoint(words_of(key)))

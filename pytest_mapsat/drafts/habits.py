@@ -122,7 +122,7 @@ class Identified:
 
 
 class Catalogue:
-    """The places by kind and town, and which share of what was there fits a condition; shares that depend on no single choice are kept."""
+    """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
 
     def __init__(self, places: Iterable[Place], modes: Counter[str]) -> None:
         by_part: dict[tuple[str, str], list[Place]] = {}
@@ -137,6 +137,11 @@ class Catalogue:
     def part(self, kind: str, city: str) -> tuple[Place, ...]:
         """Return the places of a kind in a town."""
         return self._parts.get((kind, city), ())
+
+    def forget(self) -> None:
+        """Forget the shares that one user's choices asked for, so that memory stays flat; what the catalogue holds by itself stays."""
+        self._shares.clear()
+        self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
     def values(self, place: Place) -> frozenset[Condition]:
         """Return the conditions on values that a place fits."""
@@ -160,8 +165,6 @@ class Catalogue:
         pattern = [self.fits(other, choice) for other in beside]
         key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
         if key not in self._shares:
-            if len(self._shares) > 200_000:  # noqa: PLR2004  flat in memory; what is needed again comes back soon
-                self._shares.clear()
             places: Sequence[Place] = choice.offer
             if beside:
                 places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
@@ -172,8 +175,6 @@ class Catalogue:
     def _of_value(self, condition: Condition, choice: Choice) -> float:
         key = choice.of or choice.line
         if key not in self._counts:
-            if len(self._counts) > 10_000:  # noqa: PLR2004  as above
-                self._counts.clear()
             self._counts[key] = Counter(chain.from_iterable(map(self._values, choice.offer)))
         return self._counts[key][condition] / len(choice.offer)
 
@@ -275,8 +276,8 @@ class Identifier:
             best = min(measured, key=lambda habit: (habit.chance, -habit.count))
             if self._is_clear(best, choices, level):
                 clear.append(best)
-            elif (late := self._late(conditions, choices, level)) is not None:
-                clear.append(late)
+            elif (half := self._half(conditions, choices, level)) is not None:
+                clear.append(half)
         # A habit that has ended still explains what went with it.
         habits, explained = self._unexplained(clear, choices, beside)
         ended = tuple(LeftOut(habit.condition, "ended") for habit in habits if habit.ended)
@@ -309,16 +310,16 @@ class Identifier:
         share = sum(habit.shares) / len(habit.shares)
         return len(kept) > 1 and tail([share] * places, round(habit.share * places)) <= PLACES
 
-    def _late(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
-        """Return a habit that only the later half of the choices shows."""
-        if len(choices) < _LEAST_HALVES:
-            return None
-        late = choices[-(len(choices) // 2) :]
-        best = min((self.measured(condition, late) for condition in conditions), key=lambda habit: habit.chance)
-        if not self._is_clear(best, late, level / 2):
-            return None
-        whole = self.measured(best.condition, choices)
-        return replace(whole, chance=best.chance, late_only=True)
+    def _half(self, conditions: Sequence[Condition], choices: Sequence[Choice], level: float) -> Habit | None:
+        """Return a habit that only the later half of the choices shows, or one that has ended and only the earlier half shows."""
+        half = len(choices) // 2
+        for part in (choices[-half:], choices[:half]) if len(choices) >= _LEAST_HALVES else ():
+            best = min((self.measured(condition, part) for condition in conditions), key=lambda habit: habit.chance)
+            whole = self.measured(best.condition, choices)
+            late = part[-1] is choices[-1]
+            if self._is_clear(best, part, level / 2) and (late or whole.ended):
+                return replace(whole, chance=best.chance, late_only=late)
+        return None
 
     def _unexplained(
         self, clear: Sequence[Habit], choices: Sequence[Choice], beside: Sequence[Condition]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_mapsat.formats import replacing
-from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, Usage, total_usage
+from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, Usage, UsageError, total_usage
 from pytest_mapsat.sandbox import opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_tool
 
@@ -26,27 +26,9 @@ _SHOWN_AT_MOST = 20
 CASES = 1000
 #: Words of a search that may be missing in what is found.
 _ABSENT = [
-    "a",
-    "an",
-    "the",
-    "me",
-    "find",
-    "some",
-    "any",
-    "near",
-    "nearby",
-    "nearest",
-    "around",
-    "here",
-    "please",
-    "附近",
-    "附近的",
-    "找",
-    "一家",
-    "一个",
-    "有没有",
-    "的",
-]
+    "a", "an", "the", "me", "find", "some", "any", "near", "nearby", "nearest", "around", "here", "please",
+    "附近", "附近的", "找", "一家", "一个", "有没有", "的",
+]  # fmt: skip
 #: What a column of a catalogue means where its name says so; others are told apart by their values.
 _BY_NAME: dict[str, JsonObject | str] = {
     "rating": "rating",
@@ -90,22 +72,18 @@ class LogReport:
     odd: dict[str, int] = field(default_factory=dict)
     odd_lines: list[str] = field(default_factory=list)
 
+    @property
+    def told(self) -> str:
+        """The counts in words."""
+        return ", ".join(f"{count} {what}" for what, count in self.counts.items())
+
     def to_json(self) -> JsonObject:
         """Return the report as JSON data."""
-        return {
-            "counts": dict(self.counts),
-            "requirements": dict(sorted(self.requirements.items())),
-            "left_out": dict(sorted(self.left_out.items())),
-            "proposals": dict(sorted(self.proposals.items())),
-            "spent": None if self.spent is None else self.spent.model_dump(),
-            "examples": self.examples,
-            "odd": self.odd,
-            "odd_lines": self.odd_lines,
-        }
+        return {**vars(self), "spent": None if self.spent is None else self.spent.model_dump()}
 
     def lines(self) -> Iterator[str]:
         """Give the report as lines of text."""
-        yield ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        yield self.told
         listed = {
             "requirements": self.requirements,
             "left out": self.left_out,
@@ -160,7 +138,13 @@ class LogReport:
 
 
 def build_from_logs(
-    folder: Path, dest: Path, *, each: int = 1, cases: int = CASES, model: ProposingModel | None = None
+    folder: Path,
+    dest: Path,
+    *,
+    each: int = 1,
+    cases: int = CASES,
+    redact: bool = False,
+    model: ProposingModel | None = None,
 ) -> LogReport:
     """Make a suite of the cases that a folder of logs holds.
 
@@ -169,15 +153,16 @@ def build_from_logs(
         dest: the folder of the suite, which is not there yet or is empty.
         each: how many cases a user has for one kind of place, the latest ones.
         cases: how many cases there are at most. Users are looked at in an order that follows from their ids alone, until there are so many.
+        redact: whether aliases replace personal data, which are refused otherwise, and points are rounded to about 100 m.
         model: what proposes needs beside the statistics; None: nothing does.
 
     Raises:
         ModelError: there is no way to the model, or a ceiling is met.
-        UsageError: the folder lacks a file, or the suite cannot be written.
-        SuiteError: a file cannot be read, or too many of its lines are broken.
+        UsageError: the folder lacks a file or holds no case, or the suite cannot be written.
+        SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data.
     """
     report = LogReport()
-    with open_log(folder) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
+    with open_log(folder, redact=redact) as log, new_folder(dest) as suite, tempfile.TemporaryFile() as spill:
         maker = CaseMaker(log, each, model)
         written: list[tuple[str, int, int]] = []
         profiles: dict[str, JsonObject] = {}
@@ -191,7 +176,9 @@ def build_from_logs(
         if maker.proposer is not None:
             report.proposals += maker.proposer.counts
             report.spent = total_usage(maker.proposer.spent)
-        report.counts["cases"] += 0
+        if not written:
+            told = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
+            raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{told}")
         _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_mapsat.formats import limits, parse_json_line, read_lines, shown_path
+from pytest_mapsat.formats import PersonalData, limits, parse_json_line, read_lines, shown_path
 from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, UsageError, canonical_json, did_you_mean, shown
 from pytest_mapsat.sandbox import point_of
 
@@ -38,6 +38,9 @@ _SHOWN_AT_MOST = 10
 #: Events are spread over so many files by user: few enough to be open at once. The number is fixed, as the order of users follows from it.
 _SPILLS = 64
 _MILLISECONDS = 1e11
+#: What the report calls personal data; how many values without any are remembered, and the decimals of points that are told (about 100 m).
+PERSONAL = "personal data"
+_PLAIN, _ROUGH = 20_000, 3
 Parsed = TypeVar("Parsed")
 
 
@@ -148,19 +151,66 @@ def missing_files(folder: Path) -> list[str]:
     return [*lacking, *([] if (folder / PLACES).is_file() else [PLACES])]
 
 
+class _Screen:
+    """Finds what is personal in events and profiles: it is refused with its lines, or replaced as the lines are read.
+
+    Args:
+        told: takes the places of what is found.
+        redact: whether each value gets an alias, and each point is rounded to about 100 m.
+    """
+
+    def __init__(self, told: Told, *, redact: bool) -> None:
+        self._told, self._redact = told, redact
+        self._personal = PersonalData()
+        self._plain: set[str] = set()
+
+    def clean(self, data: JsonObject, line: Problem) -> JsonObject:
+        """Return the data of a line, with aliases in the place of what is personal."""
+        key = repr(data)
+        if key in self._plain:
+            return data
+        self._personal.look(data, "")
+        if not self._personal.found:
+            if len(self._plain) > _PLAIN:
+                self._plain.clear()
+            self._plain.add(key)
+            return data
+        for datum in self._personal.found:
+            self._told.add(PERSONAL, Problem(line.path, line.line, str(datum).lstrip(".")))
+        self._personal.found.clear()
+        cleaned = self._personal.clean(data)
+        return cleaned if isinstance(cleaned, dict) else {}
+
+    def point(self, point: tuple[float, float] | None) -> tuple[float, float] | None:
+        """Return a point as it may be told."""
+        return (round(point[0], _ROUGH), round(point[1], _ROUGH)) if self._redact and point else point
+
+    def refuse(self) -> None:
+        """Raise SuiteError where there is something personal, and nothing may replace it."""
+        if (count := self._told.counts[PERSONAL]) and not self._redact:
+            told = f"there are personal data in {count} places; --redact puts an alias in the place of each"
+            raise SuiteError(*self._told.examples[PERSONAL], Problem("the log", 0, told))
+        self._told.counts = +self._told.counts
+
+
 @contextmanager
-def open_log(folder: Path) -> Iterator[Log]:
+def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
     """Give a folder of logs, its events sorted into files by user, which are gone afterwards.
+
+    Args:
+        folder: the logs.
+        redact: whether aliases replace personal data, and points are rounded; else these are refused.
 
     Raises:
         UsageError: it lacks events or the catalogue.
-        SuiteError: a file cannot be read, or too many of its lines are broken; with file and line.
+        SuiteError: a file cannot be read, too many of its lines are broken, or texts or profiles have personal data; with file and line.
     """
     if lacking := missing_files(folder):
         raise UsageError(
             f"{folder}: there is no {' and no '.join(lacking)}; a folder of logs has {EVENTS} and {PLACES}"
         )
     told = Told()
+    screen = _Screen(told, redact=redact)
     places = _read_places(folder / PLACES, told)
     with tempfile.TemporaryDirectory(prefix="mapsat-logs-") as name, ExitStack() as files:
         spills = tuple(Path(name) / f"{number:02}.jsonl" for number in range(_SPILLS))
@@ -173,14 +223,15 @@ def open_log(folder: Path) -> Iterator[Log]:
         modes: Counter[str] = Counter()
         lines = 0
         for path in _event_files(folder):
-            for uid, event in _events(path, told):
+            for uid, event in _events(path, told, screen):
                 modes[event.mode] += bool(event.mode and event.type == "navigate")
                 lines += 1
                 spill(uid, event)
         if (folder / USERS).is_file():
-            for uid, profile in _profiles(folder / USERS, told):
+            for uid, profile in _profiles(folder / USERS, told, screen):
                 spill(uid, profile)
         files.close()
+        screen.refuse()
         yield Log(places, told, +modes, lines, spills)
 
 
@@ -253,7 +304,7 @@ def _read_places(path: Path, told: Told) -> dict[str, Place]:
     return places
 
 
-def _events(path: Path, told: Told) -> Iterator[tuple[str, Event]]:
+def _events(path: Path, told: Told, screen: _Screen) -> Iterator[tuple[str, Event]]:
     """Give the users and events of a file."""
 
     def parse(line: Problem, data: JsonObject) -> tuple[str, Event] | None:
@@ -273,6 +324,8 @@ def _events(path: Path, told: Told) -> Iterator[tuple[str, Event]]:
         shown_ids = data.get("shown")
         if shown_ids is not None and not isinstance(shown_ids, list):
             raise _wrong(line, f"shown is {shown(shown_ids)}, expected a list of ids of places")
+        uid = str(screen.clean({"uid": uid}, line)["uid"])
+        content = screen.clean({need: content}, line)[need] if need != "place" else content
         return uid, Event(
             at=at,
             moment=moment,
@@ -283,7 +336,7 @@ def _events(path: Path, told: Told) -> Iterator[tuple[str, Event]]:
             shown=tuple(str(one["id"] if isinstance(one, dict) and "id" in one else one) for one in shown_ids or ()),
             where=content if isinstance(content, dict) else {},
             mode=str(data.get("mode") or ""),
-            point=_point(line, data),
+            point=screen.point(_point(line, data)),
             city=str(data.get("city") or ""),
             session=_text(data, ("session", "session_id")),
         )
@@ -305,12 +358,13 @@ def _moment(line: Problem, value: Json) -> tuple[float, str]:
     return at, time.isoformat(timespec="seconds")
 
 
-def _profiles(path: Path, told: Told) -> Iterator[tuple[str, JsonObject]]:
+def _profiles(path: Path, told: Told, screen: _Screen) -> Iterator[tuple[str, JsonObject]]:
     def parse(line: Problem, data: JsonObject) -> tuple[str, JsonObject]:
         uid = _text(data, ("uid", "user", "user_id"))
         if not uid:
             raise _wrong(line, "uid is missing")
         own = {key: value for key, value in data.items() if key not in ("uid", "user", "user_id")}
-        return uid, {"uid": uid, **own}
+        profile = screen.clean({"uid": uid, **own}, line)
+        return str(profile["uid"]), profile
 
     return _parsed(path, told, parse)

@@ -96,7 +96,7 @@ def read_by_model(
         ModelError: there is no way to the model, or a ceiling is met.
     """
     if not things:
-        return ModelReading(False, None, (), (), ())
+        return ModelReading(False, None, (), (), (f"{model.name} is not asked: no result has a thing with a name",))
     data, lines = _shown(conversation, told, things)
     replies = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
     if not any(replies.data):

@@ -45,6 +45,8 @@ _AROUND = (
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "chat_id", "case_id")
 _TIMES = ("timestamp", "created_at", "created", "time", "date")
 _EXPECTED = "expected chat messages (a list, or an object with messages), JSON lines of these, a saved run, recorded dialogues, or OTLP JSON (resourceSpans)"
+#: What the first line of a table of dialogues has, and no prose.
+_COLUMNS = ("conversation_id", "turn_index")
 _RUN = re.compile(r'\s*\{\s*"schema"\s*:')
 _RECORDED = Provenance(kind="recorded")
 
@@ -57,11 +59,15 @@ def read_logs(path: Path) -> list[Log]:
         SuiteError: it cannot be read, holds something else, or goes beyond a limit; with the line.
     """
     name = printable(path.name)
-    require_file(path, name)
+    require_file(path, str(path))
+    if next(read_lines(path, limits.RUN_BYTES, name), None) is None:
+        raise SuiteError(Problem(name, 0, "the file is empty", _EXPECTED))
     layout = layout_of(path, name)
     if layout == "spans":
         return [_of_spans(dialogue, name) for dialogue in read_spans(path, name)]
     first = next(read_lines(path, limits.RUN_BYTES, name)).data.decode(errors="replace").lstrip("\ufeff \t")
+    if layout == "table" and first[:1] != "[" and not any(column in first for column in _COLUMNS):
+        raise SuiteError(Problem(name, 1, f"found {shown(first.strip())}", _EXPECTED))
     if layout == "lines" and not _is_dialogue(first):
         return list(_of_lines(path, name))
     if first[:1] in ("[", "{") and layout != "lines" and not _RUN.match(_head(path, name)):
@@ -238,7 +244,9 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
 
 
 def _kind(data: Json) -> str:
-    return f"an object with {', '.join(map(shown, list(data)[:5]))}" if isinstance(data, dict) else shown(data)
+    if not isinstance(data, dict):
+        return shown(data)
+    return f"an object with {', '.join(map(shown, list(data)[:5]))}" if data else "an empty object"
 
 
 def _response(data: Json) -> list[Json]:

@@ -13,6 +13,7 @@ from pytest_mapsat.formats import is_obvious
 from pytest_mapsat.model import (
     Json,
     JsonObject,
+    Meaning,
     ParameterMatch,
     Problem,
     Step,
@@ -22,6 +23,8 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
+
+from .needs import listed, words_of
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
@@ -40,12 +43,30 @@ _TIMES = frozenset({
 })  # fmt: skip
 _OF_IDS = frozenset({"id", "ids", "uid", "uuid", "code", "sku"})
 _CODE = re.compile(r"[A-Za-z_.-]*\d[\w.-]*")
-_WORDLIKE = 4
+_USERS = frozenset(
+    {
+        "user",
+        "users",
+        "uid",
+        "userid",
+        "customer",
+        "traveller",
+        "traveler",
+        "member",
+        "account",
+        "guest",
+        "client",
+        "patient",
+        "用户",
+    }
+)
 #: The key of a name, the likeliest first; how far into a thing its fields are described.
 _NAMES = ("name", "title", "label", "line", "product", "hotel", "restaurant", "station", "名称", "店名", "标题")
 _NAME_ENDS = ("name", "title", "label", "名", "名称", "标题")
 _PEOPLE = frozenset({"user", "owner", "host", "guest", "contact", "customer", "driver", "passenger", "用户", "客户", "姓名", "用户名"})  # fmt: skip
 _DEEP = 4
+#: A rating above it counts no stars.
+_STARS = 5
 _CLOCK, _MOMENT = re.compile(r"([01]?\d|2[0-3]):[0-5]\d"), re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 #: Words in the key of a field: what its values mean, the first that fits. The second set: none of these words may stand beside.
 _MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
@@ -69,7 +90,7 @@ _MEANINGS: tuple[tuple[frozenset[str], type | tuple[type, ...], str], ...] = (
 _SORTS = {"route": "ride", "routes": "ride", "trips": "ride", "rides": "ride", "lines": "line", "deals": "deal", "offers": "deal", "products": "product", "items": "product", "services": "service"}  # fmt: skip
 
 
-def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str) -> Tool:
+def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: str, replies: str = "") -> Tool:
     """Return a tool as a log tells it.
 
     Args:
@@ -77,6 +98,7 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
         told: its schema, as OpenAI's ``function`` object; None where the log has none.
         calls: its calls, with their results.
         place: the log, for errors.
+        replies: what the agent says in the log: a record whose name it gives is no profile of the user.
 
     Raises:
         SuiteError: no tool can be called so.
@@ -89,11 +111,14 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
     }
     described = str((told or {}).get("description") or "").strip()
     results = [call.result for call in calls if "result" not in call.unknown and call.status == "ok"]
-    entities, fields = _meanings(results)
+    effect = "write" if changes_something(name) else "read"
+    profile = effect == "read" and _is_profile(name, parameters["properties"], results, replies)
+    entities, fields = _meanings(results, profile=profile)
     data: JsonObject = {
         "name": name,
         "description": described or f"{name.replace('_', ' ')}: the log does not describe this tool.",
-        "effect": "write" if changes_something(name) else "read",
+        "effect": effect,
+        "profile": profile,
         "parameters": parameters,
         "match": dict(_rules(parameters["properties"], values)),
         "entities": entities,
@@ -107,7 +132,23 @@ def tool_for(name: str, told: JsonObject | None, calls: Sequence[Step], place: s
         raise SuiteError(
             Problem(place, 0, f"the tool {shown(name)} cannot be described: {why}", "rename it in the log")
         ) from None
-    return tool
+    # What nothing describes, such as the message of a call that failed, is ignored, as lint wants it told.
+    returned = [call.result for call in calls if "result" not in call.unknown]
+    left = dict.fromkeys(path for result in returned for path in tool.undeclared(result))
+    ignored = {path: Meaning(kind="ignored") for path in left}
+    return tool.model_copy(update={"fields": {**tool.fields, **ignored}})
+
+
+def _is_profile(name: str, properties: Mapping[str, object], results: Sequence[Json], replies: str) -> bool:
+    """Return whether a tool tells of the user: it takes a user's id or nothing, and gives one record that no reply proposes."""
+    of_user = set(listed("profiles")) & set(words_of(name))
+    if not results or any(_words(parameter).isdisjoint(_USERS) for parameter in properties):
+        return False
+    if not all(isinstance(result, Mapping) and _is_thing(result) for result in results):
+        return False
+    names = (member for result in results for key, member in result.items() if key in _NAMES)
+    proposed = any(isinstance(text, str) and text.strip() and text in replies for text in names)
+    return bool(of_user or (properties and not proposed))
 
 
 def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObject:
@@ -205,16 +246,14 @@ def _fit(value: Json, kind: str) -> bool:
 
 
 def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the plural or singular of words, and their spelling without accents, as synonyms of them."""
+    """Return the spelling without accents of words that have some, as synonyms of them."""
     synonyms: dict[str, list[str]] = {}
-    for word in dict.fromkeys(word for text in texts for word in tokens(text)):
-        if len(word) < _WORDLIKE or not word.isalpha() or not word[0].isascii() or word in _GENERIC:
-            continue
-        other = word[:-1] if word.endswith("s") and not word.endswith("ss") else f"{word}s"
+    words = dict.fromkeys(word for text in texts for word in tokens(text))
+    for word in words:
         plain = "".join(char for char in unicodedata.normalize("NFD", word) if not unicodedata.combining(char))
-        synonyms[word] = [other, *([plain, f"{plain}s"] if plain != word else [])]
-    taken = [word for words in synonyms.values() for word in words]
-    return {word: words for word, words in synonyms.items() if taken.count(word) == 0}
+        if plain not in words and plain.isascii():
+            synonyms[word] = [plain]
+    return synonyms
 
 
 def _partner(name: str, properties: Mapping[str, object]) -> str | None:
@@ -244,13 +283,17 @@ def _words(name: str) -> frozenset[str]:
 # -- what results mean
 
 
-def _meanings(results: Sequence[Json]) -> tuple[list[JsonObject], dict[str, Json]]:
-    """Return where in results things with a name stand, and what the other fields mean."""
+def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
+    """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
     entities: dict[str, JsonObject] = {}
     fields: dict[str, Json] = {}
     for result in results:
         if isinstance(result, (Mapping, list)):
             _describe(result, (), entities, fields, None)
+            for path in [path for path in entities if profile]:
+                entity = entities.pop(path)
+                inside = {f"{path}.{key}".strip("."): meaning for key, meaning in entity["fields"].items()}
+                fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
         else:
             fields.setdefault("", "text" if isinstance(result, str) else "ignored")
     return list(entities.values()), fields
@@ -294,10 +337,17 @@ def _describe_members(
         if "." in key or not key or key == "*":
             continue
         inside = thing is None or len(path) - thing[1] < _DEEP
-        if inside:
+        if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < _own(value):
+            _describe_members(member, (*path, key), entities, fields, thing)  # a part of a row: a clinic's doctor
+        elif inside:
             _describe(member, (*path, key), entities, fields, thing)
         else:
             _declare(None, (*path, key), fields, thing)
+
+
+def _own(row: Mapping[str, Json]) -> int:
+    """Return how many single values a row has itself."""
+    return sum(not isinstance(member, (Mapping, list)) for member in row.values())
 
 
 def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing: tuple[JsonObject, int] | None) -> None:
@@ -310,9 +360,9 @@ def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing:
             return
     name = ".".join(own)
     meaning = _meaning(next((key for key in reversed(own) if key != "*"), ""), value)
-    if here.get(name, "ignored") == "ignored" or (
-        value is not None and here[name] == "flag" and not isinstance(value, bool)
-    ):
+    grade = here.get(name) == "rating" and isinstance(meaning, dict)
+    untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
+    if grade or untrue or here.get(name, "ignored") == "ignored":
         here[name] = meaning
 
 
@@ -324,7 +374,8 @@ def _meaning(key: str, value: Json) -> Json:
         return "point"
     for names, kinds, kind in _MEANINGS:
         if words & names and isinstance(value, kinds):
-            return _with_unit(kind, words)
+            graded = kind == "rating" and isinstance(value, (int, float)) and value > _STARS
+            return {"kind": "rating", "unit": "count"} if graded else _with_unit(kind, words)
     if isinstance(value, str):
         return "clock" if _CLOCK.fullmatch(value) else "text"
     return "ignored"

@@ -141,7 +141,7 @@ class RawLine(NamedTuple):
 
 
 def read_lines(
-    path: Path, line_limit: int, name: str = "", *, blank: bool = False, most: int = limits.LINES
+    path: Path, line_limit: int, name: str = "", *, blank: bool = False, most: int | None = None
 ) -> Iterator[RawLine]:
     """Give every line.
 
@@ -150,11 +150,12 @@ def read_lines(
         line_limit: the greatest length of a line, bytes.
         name: how messages name it; the path as a user would type it where none is given.
         blank: whether blank lines are given too.
-        most: the greatest number of lines.
+        most: the greatest number of lines; ``limits.LINES`` where none is given.
 
     Raises:
         SuiteError: when the file cannot be read or goes beyond a limit.
     """
+    most = limits.LINES if most is None else most
     total_limit = limits.GZIP_BYTES if path.name.endswith(".gz") else limits.FILE_BYTES
     offset = 0
     try:

@@ -268,6 +268,8 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
         yield "answers: the suite has none (docs/how-to/label-by-hand.md says how to write them)"
         return
     for name, table in proof.answers().items():
+        if {*table} == {"none"}:  # no answer has that attribute
+            continue
         yield from _rows(f"answers: {name}", table, _ANSWER_WORDS)
     for name, table in proof.labels().items():
         yield from _rows(f"labels: {name}", table, _LABEL_WORDS)

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from pytest_mapsat.metrics import DEFAULT_WEIGHTS, summarise, weight_of
-from pytest_mapsat.model import Aggregate, Case, JsonObject, Scorecard, SuiteManifest
+from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest
 from pytest_mapsat.reports import columns, printable, wrap
 from pytest_mapsat.sandbox import normalise, text_similarity
 
@@ -27,6 +27,10 @@ _ALIKE = 0.9
 #: Weights differ where they do by more than this: they are written with four digits at most.
 _ROUNDING = 5e-5
 _MOST_NAMED, _MOST_VALUES = 5, 24
+#: What the columns are called where pytest sums up a run.
+LEGEND = ", ".join(
+    f"{metric.name.upper()} {str(metric.plain).replace('_', ' ')}" for metric in MSB_METRICS if metric.name in METRICS
+)
 _WIDE = 12
 
 
@@ -236,7 +240,10 @@ def worth_table(worth: SuiteWorth) -> Iterator[str]:
         yield f"{'':8}" + "".join(f"{metric.upper():>{_WIDE}}" for metric in METRICS)
         for name, summary in by_baseline.items():
             yield f"{name:8}" + "".join(f"{value_text(summary.get(metric)):>{_WIDE}}" for metric in METRICS)
-            yield f"{'':8}" + "".join(f"{interval_text(summary.get(metric)):>{_WIDE}}" for metric in METRICS)
+            intervals = [interval_text(summary.get(metric)) for metric in METRICS]
+            yield from [f"{'':8}" + "".join(f"{interval:>{_WIDE}}" for interval in intervals)] if any(intervals) else ()
+    yield ""
+    yield from wrap(f"in pytest's summary: {LEGEND}", columns(), hang=2)
     yield ""
     for name, values in worth.balance.items():
         told = ", ".join(f"{value} {count}" for value, count in values.items())

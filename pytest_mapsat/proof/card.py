@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_mapsat.reports import code
 
-from .baselines import METRICS, SuiteWorth, interval_text, value_text
+from .baselines import LEGEND, METRICS, SuiteWorth, interval_text, value_text
 
 _MOST_VALUES = 24
 _COORDINATES = {"gcj02": "GCJ-02", "wgs84": "WGS 84"}
@@ -59,6 +59,7 @@ def _baselines(worth: SuiteWorth) -> Iterator[str]:
     yield from ("", "## Baselines", "")
     yield "Means with intervals of 95 %. Two figures with a hyphen are the bounds of a mean that undecided labels leave open. `surface` does what the query asks for and"
     yield "nothing else, `profile` what the profile says, too, and `oracle` knows everything."
+    yield f"In pytest's summary: {LEGEND}."
     for value, by_baseline in worth.groups.items():
         yield ""
         if value:

@@ -148,7 +148,11 @@ def _things_in(tool: Tool, result: Json) -> list[_Thing]:
 
 @dataclass
 class _Planned:
-    """A call of the oracle: ``uses``: the things of earlier calls that its arguments name; ``own``: those of its result that the oracle goes on with, the first ``count`` of them being proposed."""
+    """A call of the oracle.
+
+    ``uses``: the things of earlier calls that its arguments name; ``own``: those of its result that the oracle goes on with, the first ``count`` of them being proposed;
+    ``from_nowhere``: its arguments have the id of a thing that no earlier call returned and the user did not give: who is not the oracle cannot make it.
+    """
 
     call: PlannedCall
     tool: Tool
@@ -156,10 +160,11 @@ class _Planned:
     uses: list[_Thing] = field(default_factory=list)
     own: list[_Thing] = field(default_factory=list)
     count: int = 1
+    from_nowhere: bool = False
 
 
 class _Reply(NamedTuple):
-    """A reply with its calls. ``met``: the requirements that it meets; ``decisive``: the sentences that labels of these quote."""
+    """A reply with its calls. ``met``: the requirements that it meets; ``decisive``: the sentences that labels of these quote; ``names``: the things that it proposes."""
 
     calls: tuple[PlannedCall, ...] = ()
     steps: tuple[Step, ...] = ()
@@ -168,6 +173,7 @@ class _Reply(NamedTuple):
     text: str = ""
     met: frozenset[str] = frozenset()
     decisive: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 #: How a setting makes calls: whether it makes those that search nothing, and the values of parameters, by tool and name; None: not given.
@@ -189,17 +195,29 @@ class _Search:
     def best(self) -> _Reply:
         """Return the reply that proposes the first thing which meets all that the oracle's own thing meets in plain words, and says no more than that takes."""
         setting, goal = self._settled()
-        reply = next((reply for reply in islice(self._replies(setting), _MOST) if reply.met >= goal.met), goal)
-        return self._shortened(reply, goal.met)
+        wanted = goal.met | {requirement.id for requirement in self._case.truth.asked if requirement.leaves}
+        may_do: _Reply | None = None
+        for reply in islice(self._replies(setting), _MOST):
+            if reply.met >= wanted:
+                return self._shortened(reply, wanted)
+            if reply.met >= goal.met and may_do is None:
+                may_do = reply
+        # Nothing is sure to do all that is asked: the first that does as much as the oracle's own thing is taken.
+        reply = may_do or goal
+        if not reply.names and not reply.met:
+            return self._said(reply, [self._case.visible.query])
+        return self._shortened(reply, goal.met, naming=True)
 
-    def _shortened(self, reply: _Reply, goal: frozenset[str]) -> _Reply:
-        """Return a reply without the sentences that the goal does not need."""
-        shorter = self._said(reply, reply.decisive) if reply.decisive else reply
+    def _shortened(self, reply: _Reply, goal: frozenset[str], *, naming: bool = False) -> _Reply:
+        """Return a reply without the sentences that the goal does not need; with ``naming`` those stay that name what is proposed."""
+        named = {sentence for sentence in reply.sentences if naming and any(name in sentence for name in reply.names)}
+        decisive = [sentence for sentence in reply.sentences if sentence in named or sentence in reply.decisive]
+        shorter = self._said(reply, decisive) if decisive else reply
         reply = shorter if shorter.met >= goal else reply
         at = 0
         while at < len(reply.sentences) > 1:
             shorter = self._said(reply, (*reply.sentences[:at], *reply.sentences[at + 1 :]))
-            if shorter.met >= goal:
+            if shorter.met >= goal and reply.sentences[at] not in named:
                 reply = shorter
             else:
                 at += 1
@@ -254,7 +272,8 @@ class _Search:
         for calls, chosen in self._walk(setting, 0, (), {}, own=own):
             things = tuple(thing for at in chosen for thing in chosen[at] if thing.name)
             steps = self._steps(calls)
-            reply = _Reply(calls, steps, self._output(steps, chosen))
+            names = tuple(thing.name for thing in things)
+            reply = _Reply(calls, steps, self._output(steps, chosen), names=names)
             told = [Told(thing.name, self._record(thing, steps)) for thing in things]
             context = self._context(reply)
             sentences = sentences_about(context, told, self._wanted, self._suite.vocabulary)
@@ -303,13 +322,13 @@ class _Search:
         reads_profile = planned.tool.profile
         if reads_profile and self._kind == "surface":
             return None
-        if not (all_calls or reads_profile or planned.own or planned.uses):
+        if planned.from_nowhere or not (all_calls or reads_profile or planned.own or planned.uses):
             return None
         swap: dict[str, _Thing | None] = {}
         for index, things in chosen.items():
             own = self._plan[index].own
             swap |= dict(zip((thing.key for thing in own), (*things, *[None] * len(own)), strict=False))
-        if any(swap.get(thing.key, thing) is None for thing in planned.uses):
+        if any(swap.get(thing.key) is None for thing in planned.uses):
             return None
         pairs = [(thing, new) for thing in planned.uses if (new := swap.get(thing.key)) is not None]
         arguments = {
@@ -407,6 +426,7 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
     order = {key: at for at, (key, standing) in enumerate(standings.items()) if standing.proposed is not False}
     plan: list[_Planned] = []
     known: dict[str, tuple[_Thing, _Planned]] = {}
+    given = {case.visible.query, *_scalars(case.visible.context.to_json())}
     for step in oracle.calls:
         if step.tool not in suite.tools:
             continue
@@ -416,8 +436,17 @@ def _plan_of(case: Case, suite: Suite, oracle: Trajectory) -> list[_Planned]:
             if _names(step.arguments, planned.tool, thing, case):
                 planned.uses.append(thing)
                 owner.own.append(thing)
-        for thing in _things_in(planned.tool, planned.result):
-            if thing.key and thing.key not in known:
+        returned = _things_in(planned.tool, planned.result)
+        planned.from_nowhere = any(
+            thing.id in _scalars(step.arguments) and thing.key not in known and thing.id not in given
+            for thing in returned
+            if thing.id
+        )
+        for thing in returned:
+            earlier = known.get(thing.key)
+            # What the profile knows and a search returns, too, is the search's; who looks it up by its id has it of the profile.
+            searched = earlier and earlier[1].tool.profile and not planned.tool.profile and not planned.uses
+            if thing.key and (earlier is None or searched):
                 known[thing.key] = (thing, planned)
         plan.append(planned)
     for thing, owner in known.values():

@@ -96,9 +96,12 @@ def new_folder(dest: Path) -> Iterator[Path]:
     try:
         yield built
         built.chmod(0o777 & ~umask())
-        if dest.exists():
-            dest.rmdir()
-        built.replace(dest)
+        try:
+            if dest.exists():
+                dest.rmdir()
+            built.replace(dest)
+        except OSError as error:
+            raise UsageError(f"cannot write to {dest}: {error.strerror}") from error
     except BaseException:
         shutil.rmtree(built, ignore_errors=True)
         raise

@@ -28,7 +28,9 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 def test_the_same_agent_earns_the_same_on_tables_and_on_their_recordings(project, capsys):
     for line in SHOWN.splitlines():
-        command, *arguments = shlex.split(line.replace("--mapsat-sample=100", "--mapsat-sample=4"))
+        command, *arguments = shlex.split(
+            line.replace("--mapsat-sample=100", "--mapsat-sample=4").replace("benchmark_500", "benchmark_cases")
+        )
         if command == "pytest":
             project.runpytest(*arguments, "-p", "no:cacheprovider").assert_outcomes(passed=4)
         else:

@@ -74,6 +74,9 @@ def test_no_file_tells_of_later_records(made: Made, cases: list[dict[str, Any]])
         (["merchant", "dest"], "did you mean 'merchants'?"),
         (["nothing-there", "dest"], "neither a kind of world"),
         (["LOGS", "dest", "--seed", "3"], "--seed: only for a made-up world"),
+        (["merchants", "dest", "--cases", "3", "--queries", "q"], "--cases, --queries: not for merchants"),
+        (["city", "dest", "--queries", "q"], "--queries: not for a city without --cases"),
+        (["city", "dest", "--cases", "5", "--each", "2"], "--each: not for a city with cases"),
         (["LOGS", "dest", "--each", "0"], "--each: found 0, expected at least 1"),
     ],
 )

@@ -139,3 +139,11 @@ def test_what_was_asked_for_at_each_choice_explains_what_goes_with_it():
     choices = choices_of([0, 1, 2, 3, 4, 5, 6, 7] * 3, places, (WIFI,))
     habits = Identifier(Catalogue(places, Counter())).identify(choices, "cafe").habits
     assert [habit.condition for habit in habits] == [WIFI]
+
+
+def test_two_habits_that_took_turns_explain_a_third_attribute_together():
+    garden, lift = {"garden": True, "lift": False}, {"garden": False, "lift": True}
+    rows = [{**row, "cheap": cheap} for row in (garden, lift) for cheap in (True, True, True, False)]
+    places = cafes(*rows, *[{"garden": False, "lift": False, "cheap": False}] * 16)
+    found = identified(places, [0, 1, 2, 3] * 2 + [4, 5, 6, 7] * 4)
+    assert "cheap" not in [habit.condition.field for habit in found.habits]

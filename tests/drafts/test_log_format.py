@@ -208,3 +208,51 @@ def test_a_folder_that_lacks_a_file_is_refused(tmp_path, capsys, name, rest):
     (tmp_path / "logs" / f"{name}.jsonl").unlink()
     assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
     assert rest in capsys.readouterr().err
+
+
+def test_a_log_without_a_case_is_told_with_why_and_nothing_is_written(tmp_path, capsys):
+    write(tmp_path / "logs", visits(2))
+    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    told = capsys.readouterr().err
+    assert "there is no case in these logs" in told
+    assert "1 sessions: nothing hidden is shown by what came before" in told
+    assert not (tmp_path / "suite").exists()
+
+
+@pytest.mark.parametrize(
+    ("condition", "english", "chinese"),
+    [
+        (Condition("distance", "within_m", 5150.0), "at most 5150 m away", "距用户不超过5150米"),
+        (Condition("bed", "is", "king"), "bed “king”", "bed为“king”"),
+        (Condition("price_per_head", "most", 30.0), "price per head of 30 or less", "price per head不超过30"),
+        (Condition("smoking", "is", False), "no smoking", "无smoking"),
+    ],
+)
+def test_conditions_are_told_as_people_write_them(condition, english, chinese):
+    assert (condition.words("en"), condition.words("zh")) == (english, chinese)
+
+
+def test_personal_data_are_refused_with_their_lines_or_get_aliases(tmp_path, capsys):
+    said = [
+        event(30_000, "say", text="call 13812345678 or mail ada@example.org", lon=116.31234, lat=39.91234),
+        event(30_001, "search", query="a cafe for 13812345678", lon=116.31234, lat=39.91234),
+        event(30_002, "order", place="c4"),
+    ]
+    users = [{"uid": "u-1", "car": "京A12345", "home": {"lon": 116.312345, "lat": 39.912345}}]
+    write(tmp_path / "logs", [*visits(16), *said], users=users)
+    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite")]) == 2
+    told = capsys.readouterr().err
+    for part in (
+        "events.jsonl:33: text: a telephone number",
+        "events.jsonl:34: query",
+        "users.jsonl:1: car: a number plate",
+    ):
+        assert part in told
+    assert "users.jsonl:1: home: a home position" in told
+    assert not (tmp_path / "suite").exists()
+    assert main(["build", str(tmp_path / "logs"), str(tmp_path / "suite"), "--redact"]) == 0
+    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "suite").rglob("*.*"))
+    for personal in ("13812345678", "ada@example", "A12345", "39.9123", "116.3123"):
+        assert personal not in text
+    assert "a cafe for phone-1" in text
+    assert '"lon": 116.312' in text

@@ -126,6 +126,15 @@ def test_where_no_reply_can_be_read_the_rules_decide():
     assert {*draft.notes} - {*alone.notes} == {"openai/m: no reply can be read: the rules decide"}
 
 
+def test_a_model_is_not_asked_where_no_result_has_a_thing_with_a_name(tmp_path: Path):
+    talk = json.loads(TALKS.read_text(encoding="utf-8").splitlines()[ENGLISH])
+    talk["messages"][3]["content"] = "{}"
+    (tmp_path / "chat.json").write_text(json.dumps(talk), encoding="utf-8")
+    draft, model = read(path=tmp_path / "chat.json")
+    assert not model.requests
+    assert "openai/m is not asked: no result has a thing with a name" in draft.notes
+
+
 def test_a_text_that_gives_orders_to_a_model_is_data_and_no_evidence(tmp_path: Path):
     obeyed = {"field": "breakfast", "op": "is", "value": "true", "lines": ["L1", "L2"], "kind": "hard"}
     draft, model = read(*[reply(obeyed, refused="Runway Lodge", accepted="Orchard Inn")] * 3, talk=INJECTED)

@@ -92,7 +92,9 @@ def test_a_trace_without_its_root_and_with_a_result_cut_off_keeps_its_calls(tmp_
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (b"", "the file is empty"),
+        (b"", "the file is empty.*expected chat messages"),
+        (b"Hello, how are you?\nFine.\n", "found 'Hello, how are you.*expected chat messages"),
+        (b"{}", "found an empty object"),
         (b"\0", "NUL"),
         (json.dumps(harbour(), indent=1).encode()[:900], "is not valid JSON"),
         (b'{"a": 1}', "expected chat messages"),

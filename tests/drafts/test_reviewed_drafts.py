@@ -107,6 +107,14 @@ def test_decisions_on_the_terminal_are_kept_at_once(suite, capsys, monkeypatch):
     assert kept(suite)[0]["why"] == "it was seen"
 
 
+def test_an_unknown_kind_is_told_with_the_nearest_one_and_asked_for_again(suite, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("c kind=hrd\nq\n"))
+    assert main(["review", str(suite)]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "kind: found 'hrd', expected asked, hard or soft (did you mean 'hard'?)" in out
+    assert out[-1] == "0 proposals decided, 4 open"
+
+
 @pytest.mark.parametrize("name", ["d-1", "d-2"])
 def test_an_accepted_requirement_keeps_its_evidence_and_loses_the_mark(suite, name):
     before = requirement(suite, name)

@@ -8,7 +8,7 @@ import pytest
     [
         (("judge", "mine:judge"), "*mine:judge is no judge; use checks, *"),
         (("user", "mymod:user"), "*unknown user 'mymod:user'; expected scripted, *"),
-        (("agent", "baseline:surface"), "*unknown baseline 'surface'; there are *"),
+        (("agent", "baseline:surfaces"), "*unknown baseline 'surfaces'; there are *"),
     ],
 )
 def test_a_spec_that_names_nothing_says_what_there_is(

@@ -5,6 +5,7 @@ from pathlib import Path
 import asked_suite
 import pytest
 
+from pytest_mapsat.drafts import build_from_logs
 from pytest_mapsat.proof import dialogue_of
 from pytest_mapsat.suite import open_suite
 
@@ -113,3 +114,33 @@ def test_a_search_around_a_first_thing_is_made_around_it(starter):
     calls = starter("nav-low-bridge", "surface").calls
     around = next(call.arguments for call in calls if call.tool == "search_nearby")
     assert (around["lon"], around["lat"]) == (150.05473, 30.23778)
+
+
+@pytest.mark.parametrize("kind", ["surface", "profile"])
+def test_a_thing_that_no_search_returned_is_not_looked_up_by_its_id(played, kind):
+    oracle = [{"calls": asked_suite.CALLS[3:], "say": asked_suite.SAY}]
+    dialogue = played(kind, oracle=oracle)
+    assert not calls(dialogue)
+    assert dialogue.turns[0].say == "A cafe for 40 yuan at most, please."
+
+
+def test_in_a_suite_made_of_logs_surface_searches_before_it_looks_at_the_details(tmp_path):
+    build_from_logs(ROOT / "examples" / "logs", tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    made = {kind: dialogue_of(suite.load(next(suite.readable())), suite, kind) for kind in ("surface", "profile")}
+    # Both kinds of calls follow: the activities have the id of what the oracle takes, too.
+    assert [tool for tool, _ in calls(made["surface"])] == ["search_places", "place_details"]
+    assert [tool for tool, _ in calls(made["profile"])][:2] == ["get_recent_activity", "get_user_profile"]
+    assert calls(made["surface"])[1][1] == {"place_id": "c1"}
+    assert made["surface"].turns[0].say == "I recommend Copper Kettle."
+
+
+def test_a_thing_that_may_do_what_is_asked_is_named_where_none_surely_does(played):
+    unsure = {
+        "id": "calm",
+        "kind": "asked",
+        "text": "It is calm",
+        "check": {"kind": "recommends", "where": {"calm": True}},
+    }
+    dialogue = played("surface", requirements=[unsure])
+    assert dialogue.turns[0].say.startswith("I recommend Amber Hall.")

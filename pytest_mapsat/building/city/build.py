@@ -74,7 +74,9 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: there are no so many towns or people, or a table is there already or cannot be written.
     """
     if request.cases is not None:
+        request.only("cases", "queries", "cities", what="a city with cases")
         return build_suite(request, folder)
+    request.only("cities", "each", "cases", what="a city without --cases")
     towns = _TOWNS if request.cities is None else request.cities
     each = _PEOPLE if request.each is None else request.each
     for option, value, most in (("--cities", towns, TOWNS), ("--each", each, _MOST)):

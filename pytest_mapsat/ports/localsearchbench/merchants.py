@@ -58,8 +58,9 @@ def build_merchants(request: BuildRequest, folder: Path) -> dict[str, int]:
         The number of rows by table.
 
     Raises:
-        UsageError: there are no so many towns or merchants, or a table is there already or cannot be written.
+        UsageError: cases are asked for, there are no so many towns or merchants, or a table is there already or cannot be written.
     """
+    request.only("cities", "each", what="merchants")
     cities = _TOWNS if request.cities is None else request.cities
     each = _EACH if request.each is None else request.each
     for option, value, most in (("--cities", cities, TOWNS), ("--each", each, MOST)):
