@@ -122,7 +122,7 @@ class Identified:
 
 
 class Catalogue:
-    """The places by kind and town, and which share of what was there fits a condition; shares that depend on no single choice are kept."""
+    """The places by kind and town, and which share of what was there fits a condition; shares are kept until ``forget``."""
 
     def __init__(self, places: Iterable[Place], modes: Counter[str]) -> None:
         by_part: dict[tuple[str, str], list[Place]] = {}
@@ -137,6 +137,11 @@ class Catalogue:
     def part(self, kind: str, city: str) -> tuple[Place, ...]:
         """Return the places of a kind in a town."""
         return self._parts.get((kind, city), ())
+
+    def forget(self) -> None:
+        """Forget the shares that one user's choices asked for, so that memory stays flat; what the catalogue holds by itself stays."""
+        self._shares.clear()
+        self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
     def values(self, place: Place) -> frozenset[Condition]:
         """Return the conditions on values that a place fits."""
@@ -160,8 +165,6 @@ class Catalogue:
         pattern = [self.fits(other, choice) for other in beside]
         key = ((choice.line, choice.of) if alone else choice.of, condition, beside, tuple(pattern))
         if key not in self._shares:
-            if len(self._shares) > 200_000:  # noqa: PLR2004  flat in memory; what is needed again comes back soon
-                self._shares.clear()
             places: Sequence[Place] = choice.offer
             if beside:
                 places = [place for place in places if [other.fits(place, choice) for other in beside] == pattern]
@@ -172,8 +175,6 @@ class Catalogue:
     def _of_value(self, condition: Condition, choice: Choice) -> float:
         key = choice.of or choice.line
         if key not in self._counts:
-            if len(self._counts) > 10_000:  # noqa: PLR2004  as above
-                self._counts.clear()
             self._counts[key] = Counter(chain.from_iterable(map(self._values, choice.offer)))
         return self._counts[key][condition] / len(choice.offer)
 

@@ -155,6 +155,7 @@ class CaseMaker:
             if session.query_at is not None:
                 by_kind.setdefault(session.kind, []).append((session, choice))
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
+        self._catalogue.forget()
         number = 0
         for kind in sorted(by_kind):
             made, none = self._chosen(user, by_kind[kind][::-1], number + 1)
@@ -497,7 +498,9 @@ def _requirement(condition: Condition, candidate: Candidate, *, draft: bool) -> 
     requirement = requirement_of(candidate, draft=draft)
     if condition.sort != "mode":
         return requirement
-    return requirement.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],))})
+    return requirement.model_copy(
+        update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)}
+    )
 
 
 def _of_filter(event: Event, choice: Choice) -> list[Condition]:

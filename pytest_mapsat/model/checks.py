@@ -185,12 +185,14 @@ class ClockTime(BaseCheck):
 class Travels(BaseCheck):
     """The user is sent on no other way of travelling than those of ``by``.
 
-    A way that is only compared or turned down does not count. A reply that says nothing of a way passes: the calls made are a check of their own.
+    A way that is only compared or turned down does not count. A reply that says nothing of a way passes, as the calls made are a check of their own; with ``named`` it
+    fails.
     """
 
     family: ClassVar[Family] = "travels"
     kind: Literal["travels"]
     by: Annotated[Modes, Field(min_length=1)]
+    named: bool = False
     turn: WhichReply = "last"
 
 
