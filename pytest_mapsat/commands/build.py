@@ -108,7 +108,8 @@ def _build_world(options: argparse.Namespace) -> int:
     request = BuildRequest(
         seed, options.cities, options.each, options.language or "mixed", options.cases, options.queries
     )
-    if (dest / "suite.yaml").is_file():
+    own = (dest / "suite.yaml").is_file()
+    if own:
         rows = builder(request, dest)
     else:
         with new_folder(dest) as folder:
@@ -127,16 +128,12 @@ def _build_world(options: argparse.Namespace) -> int:
         write_json(rows)
     else:
         write([f"{dest}:", *(f"{count:>8} rows of {table}" for table, count in rows.items())])
-        write(_next_steps(dest, options))
+        write([f"next: mapsat lint {dest}"] if own or "cases" in rows else _next_steps(dest, options))
     return OK
 
 
 def _next_steps(dest: Path, options: argparse.Namespace) -> list[str]:
-    """Return what can be done with a world now."""
-    from pytest_mapsat.suite import open_suite
-
-    if options.cases or next(iter(open_suite(dest).readable()), None) is not None:
-        return [f"next: mapsat lint {dest}"]
+    """Return what can be done now with a new world that has no cases."""
     logs = dest / "data" / "logs"
     steps = ["no cases yet; --cases N makes some" if options.source == "city" else "no cases yet: write some"]
     return steps + (

@@ -51,6 +51,14 @@ def test_a_label_that_is_decided_wrongly_is_listed_and_ends_with_1(root, capsys)
     assert out.endswith("2 answers; 6 of 6 labels decided, 3 of them wrongly\n")
 
 
+def test_a_table_of_styles_is_left_out_where_no_answer_has_one(root, capsys):
+    write_answers(root, answer())
+    main(["lint", "suite", "--answers"])
+    out = capsys.readouterr().out
+    assert "answers: style" not in out
+    assert "answers: language" in out
+
+
 def test_the_table_fits_80_columns(root, capsys):
     write_answers(root, answer(style="x" * 70), answer(id="r2", text="No."))
     main(["lint", "suite", "--answers"])

@@ -180,7 +180,9 @@ def test_a_suite_keeps_its_manifest_and_tools_and_no_table_is_overwritten(tmp_pa
     (tmp_path / "tools.yaml").write_text("[]\n")
     command = ["build", "merchants", str(tmp_path), "--cities", "1", "--each", "20", "--language", "en"]
     assert main(command) == 0
-    assert "20 rows of merchants" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "20 rows of merchants\n" in told
+    assert told.endswith(f"\nnext: mapsat lint {tmp_path}\n")
     assert (tmp_path / "suite.yaml").read_text() == "name: mine\n"
     assert (tmp_path / "tools.yaml").read_text() == "[]\n"
     assert main(command) == 2
