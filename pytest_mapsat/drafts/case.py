@@ -353,20 +353,10 @@ def _answer(
         for step in turn.steps:
             if step.kind != "call" or (tool := tools.get(tool_name(tools, step.tool))) is None:
                 continue
-            told = secrets.clean(
-                Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result), tool
-            )
-            steps.append(
-                step.model_copy(
-                    update={
-                        "tool": tool.name,
-                        "arguments": told.arguments,
-                        "result": told.result,
-                        "changed": (),
-                        "writes": "",
-                    }
-                )
-            )
+            recording = Recording(case=case.id, tool=tool.name, arguments=step.arguments, result=step.result)
+            told = secrets.clean(recording, tool)
+            clean = {"tool": tool.name, "arguments": told.arguments, "result": told.result, "changed": (), "writes": ""}
+            steps.append(step.model_copy(update=clean))
         turns.append(turn.model_copy(update={"steps": tuple(steps), "timing": None}))
     note = "the reply that the user accepted" if name == "accepted" else "the reply that was logged"
     return PeopleLabels(case=case.id, id=name, by="log", turns=tuple(turns), labels=dict(labels), note=note)

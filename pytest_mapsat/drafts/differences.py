@@ -506,11 +506,7 @@ class _Talk:
 
     def stated(self, condition: Field, words: str) -> Field:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
-        timely = bool(conditions_of(fold_text(words).text).openings)
-        figures = (
-            figures_in(words, condition.bound, plain=not timely and bool(self.accepted))
-            if condition.bound
-            else iter(())
-        )
+        plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
+        figures = figures_in(words, condition.bound, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
         return next((replace(field, worded=True) for field in bounded if field), condition)

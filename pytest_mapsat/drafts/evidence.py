@@ -21,6 +21,7 @@ _MOST = 5
 #: Sentences of a system message that say what the agent is or does, and nothing of the user.
 _INSTRUCTS = re.compile(
     r"You are (?!.*\b(?:user|customer|who)\b)|(?:Always|Never|Keep|Answer|Offer|Use|Ask|Reply)\b|你是[^，,：:]*$"
+    r"|(?!.*(?:user|customer|用户|客户)).*(?:\b[Aa]ssistant\b|助手|客服|顾问|管家)"
 )
 _Relevance = Literal["strong", "weak"]
 
@@ -167,7 +168,7 @@ def _of_value(field: Field, told: Told) -> tuple[_Relevance | None, float | None
     phrases = [phrase for need in field.own_needs for phrase in (*need.words, *need.signs, *need.fields)]
     phrases += [field.value] if tells(field.value.lower()) else []
     texts += (
-        [" ".join(words_of(told.path))] if value and not shares else []
+        [" ".join(words_of(told.path))] if value and not shares and not field.value else []
     )  # what a person has by its name: daughter: 2
     holds = any(text.strip() and (same(text, field.value) or any_spoken(text, phrases)) for text in texts)
     for figure in (figure for text in texts if field.bound for figure in figures_in(text, field.bound, plain=shares)):

@@ -256,28 +256,21 @@ def _spellings(texts: Iterable[str]) -> dict[str, list[str]]:
     return synonyms
 
 
-def _partner(name: str, properties: Mapping[str, object]) -> str | None:
+def _partner(name: str, properties: Iterable[str]) -> str | None:
     """Return the name of the latitude that a longitude makes a point with; None for a parameter that is no longitude, or is alone."""
-    for lon in _LON:
-        if re.search(
-            rf"(?:^|[_\W]){lon}(?:$|[_\W\d])|(?<=[a-z]){lon.title()}",
-            name,
-            re.IGNORECASE if "_" in name or name.lower().startswith(lon) else 0,
-        ):
-            for lat in _LAT:
-                other = (
-                    re.sub(lon, lat, name, flags=re.IGNORECASE)
-                    if name.islower()
-                    else re.sub(lon.title(), lat.title(), name).replace(lon, lat)
-                )
-                if other != name and other in properties:
-                    return other
-    return None
+    parts = _parts(name)
+    wanted = [[lat if part == lon else part for part in parts] for lon in _LON if lon in parts for lat in _LAT]
+    return next((other for pair in wanted for other in properties if _parts(other) == pair), None)
+
+
+def _parts(name: str) -> list[str]:
+    """Return the words and numbers of a name, folded."""
+    return re.findall(r"[a-z]+|\d+|[\u4e00-\u9fff]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
 
 
 def _words(name: str) -> frozenset[str]:
-    snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    return frozenset([*re.findall(r"[a-z]+|[\u4e00-\u9fff]+", snake), snake.replace("_", "")])
+    parts = [part for part in _parts(name) if not part.isdecimal()]
+    return frozenset([*parts, re.sub(r"(?<=[a-z])(?=[A-Z])|_", "", name).lower()])
 
 
 # -- what results mean
@@ -333,21 +326,17 @@ def _describe_members(
     fields: dict[str, Json],
     thing: tuple[JsonObject, int] | None,
 ) -> None:
+    own = sum(not isinstance(member, (Mapping, list)) for member in value.values())
     for key, member in value.items():
         if "." in key or not key or key == "*":
             continue
         inside = thing is None or len(path) - thing[1] < _DEEP
-        if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < _own(value):
+        if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < own:
             _describe_members(member, (*path, key), entities, fields, thing)  # a part of a row: a clinic's doctor
         elif inside:
             _describe(member, (*path, key), entities, fields, thing)
         else:
             _declare(None, (*path, key), fields, thing)
-
-
-def _own(row: Mapping[str, Json]) -> int:
-    """Return how many single values a row has itself."""
-    return sum(not isinstance(member, (Mapping, list)) for member in row.values())
 
 
 def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing: tuple[JsonObject, int] | None) -> None:

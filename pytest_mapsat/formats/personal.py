@@ -112,16 +112,12 @@ _OF_PHONES = frozenset({
     "phonenumber", "contactnumber", "hotline",
 })  # fmt: skip
 _OF_PHONES_ZH = re.compile("电话|手机|座机|传真|联系方式")
-_OF_PLATES = frozenset({
-    "plate", "plates", "licenseplate", "licenceplate", "numberplate",
-})  # fmt: skip
+_OF_PLATES = frozenset({"plate", "plates", "licenseplate", "licenceplate", "numberplate"})
 _OF_IDS = frozenset({
     "id", "ids", "uid", "order", "tracking", "parcel", "shipment", "booking", "reference", "ref", "code", "no", "sku", "timestamp", "time",
     "ts", "date", "created", "updated", "expires", "hash", "trace", "span", "version", "seed", "zip", "postcode", "adcode",
 })  # fmt: skip
-_OF_HOMES = frozenset({
-    "home", "homes", "residence", "homeaddress", "homelocation",
-})  # fmt: skip
+_OF_HOMES = frozenset({"home", "homes", "residence", "homeaddress", "homelocation"})
 _OF_NAMES = frozenset({
     "name", "label", "type", "kind", "tag", "title", "alias", "category", "place", "address", "what",
 })  # fmt: skip

@@ -368,14 +368,14 @@ def _check(rule: Threshold, aggregate: Aggregate | None, cards: Sequence[Scoreca
         return Finding("inconclusive", f"{rule.title} is undecided: {_no_value(rule, aggregate, cards)}")
     least, most = ends = aggregate.bounds
     low, high = aggregate.low, aggregate.high
-    shown = f"{rule.title} {'-'.join(dict.fromkeys(_shown(end, rule.minimum) for end in ends))}"
+    shown = f"{rule.title} {'-'.join(dict.fromkeys(_shown(min(max(end, 0.0), 1.0), rule.minimum) for end in ends))}"
     share = f"{aggregate.n} of {_cases(aggregate)}" + (" decided" if aggregate.undecided else "")
     verbs, where, way = (">=", "<", "may be below"), f"({share}; {_spread(rule, low, high)})", ""
     if rule.level is not None:
         if low is None or high is None:
             return Finding("inconclusive", f"{shown} is undecided: {share} are too few for an interval")
         ends, verbs = (low, high), ("is surely at least", "is surely below", "is not surely at least")
-        where = f"(the {rule.level:g} % interval {low:.4f} to {high:.4f}; {share})"
+        where = f"(the {rule.level:g} % interval {max(low, 0):.4f} to {min(high, 1):.4f}; {share})"
         way = ": more cases make the interval narrower"
     holds, breaks, open_ = (f"{shown} {verb} {rule.minimum:g} {where}" for verb in verbs)
     if ends[0] >= rule.minimum - TOLERANCE:
@@ -421,7 +421,7 @@ def _spread(rule: Threshold, low: float | None, high: float | None) -> str:
     if low == high:
         return "all cases equal"
     includes = "includes" if low <= rule.minimum <= high else "excludes"
-    return f"95 % interval {low:.3f}-{high:.3f} {includes} {rule.minimum:g}"
+    return f"95 % interval {max(low, 0):.3f}-{min(high, 1):.3f} {includes} {rule.minimum:g}"
 
 
 def _spent(card: Scorecard, metric: str) -> float | None:

@@ -14,6 +14,7 @@ from .aggregate import pass_at as pass_at
 from .aggregate import span_of as span_of
 from .aggregate import summarise as summarise
 from .aggregate import trial_outcome as trial_outcome
+from .aggregate import within_scale as within_scale
 from .measures import Measure as Measure
 from .measures import Reading as Reading
 from .measures import between as between

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
@@ -311,6 +311,27 @@ class _Misreadings:
                 "high": None if aggregate.high is None else aggregate.high + max(0.0, up),
             }
         )
+
+
+def within_scale(summary: Mapping[str, Aggregate], shares: Container[str]) -> dict[str, Aggregate]:
+    """Return aggregates to be shown: where a judge's errors widen a share beyond 0 and 1, its bounds and interval end there.
+
+    Args:
+        summary: aggregates by name.
+        shares: the metrics that lie between 0 and 1; rates of passed items always do.
+    """
+    return {
+        name: aggregate.model_copy(
+            update={
+                "bounds": aggregate.bounds and (max(0.0, aggregate.bounds[0]), min(1.0, aggregate.bounds[1])),
+                "low": None if aggregate.low is None else max(0.0, aggregate.low),
+                "high": None if aggregate.high is None else min(1.0, aggregate.high),
+            }
+        )
+        if name in shares or name.removeprefix("user_").startswith("pass")
+        else aggregate
+        for name, aggregate in summary.items()
+    }
 
 
 def _most(changes: Iterable[float], number: float) -> float:

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from pytest_mapsat.metrics import DEFAULT_WEIGHTS, summarise, weight_of
+from pytest_mapsat.metrics import DEFAULT_WEIGHTS, summarise, weight_of, within_scale
 from pytest_mapsat.model import MSB_METRICS, Aggregate, Case, JsonObject, Scorecard, SuiteManifest
 from pytest_mapsat.reports import columns, printable, wrap
 from pytest_mapsat.sandbox import normalise, text_similarity
@@ -67,7 +67,9 @@ class SuiteWorth:
         wanted = [""] + [value for value in values if value and values[1:]]
         return {
             value: {
-                name: summarise([card for card in cards if value in ("", card.attributes.get("query"))])
+                name: within_scale(
+                    summarise([card for card in cards if value in ("", card.attributes.get("query"))]), METRICS
+                )
                 for name, cards in self.cards.items()
             }
             for value in wanted
@@ -229,7 +231,7 @@ def interval_text(value: Aggregate | None) -> str:
     """Return the interval of a mean in figures; nothing where it has none."""
     if value is None or value.low is None or value.high is None:
         return ""
-    return f"({max(value.low, 0):.2f}-{min(value.high, 1):.2f})"  # misreadings of a judge widen it beyond its scale
+    return f"({value.low:.2f}-{value.high:.2f})"
 
 
 def worth_table(worth: SuiteWorth) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_mapsat import __version__
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import Coverage, Side, compare, decide, likeness
-from pytest_mapsat.metrics import group, summarise
+from pytest_mapsat.metrics import group, summarise, within_scale
 from pytest_mapsat.model import (
     MSB_METRICS,
     Accounting,
@@ -77,12 +77,17 @@ def assemble(
     coverage = _coverage(cards, suites, request, outcome)
     lost = outcome.accounting.lost
     comparisons = comparisons_with(baselines, manifest, cards, lost, metrics=metrics, coverage=coverage)
+    shares = {metric.name for metric in metrics if metric.gated}
+    groups = {
+        dimension: {name: within_scale(summary, shares) for name, summary in named.items()}
+        for dimension, named in group(cards).items()
+    }
     return Run(
         manifest=manifest,
         accounting=outcome.accounting,
         cases=tuple(cards),
-        summary=summarise(cards, users=True),
-        groups=group(cards),
+        summary=within_scale(summarise(cards, users=True), shares),
+        groups=groups,
         comparison=comparisons[0] if comparisons else None,
         anchor=comparisons[1] if len(comparisons) > 1 else None,
         gate=decide(

@@ -12,7 +12,7 @@ from pytest_mapsat.cli import main
 from pytest_mapsat.formats import read_calibration, signed
 from pytest_mapsat.judges import calibrate, colour, make_judge
 from pytest_mapsat.judges.calibration import calibration_of, cell_of, shipped, suspicion
-from pytest_mapsat.metrics import summarise
+from pytest_mapsat.metrics import summarise, within_scale
 from pytest_mapsat.model import Calibration, Judging, Label, Misread, Scorecard, SuiteError, Trajectory
 
 STORED = Path(__file__).parents[1] / "natural" / "judgings"
@@ -221,6 +221,17 @@ def test_the_widened_bounds_hold_the_truth_in_19_of_20_mixtures_of_right_and_wro
                 plain += outcomes.count("passed") / 100 <= right.mean() <= 1 - outcomes.count("failed") / 100
     assert held / tried >= 0.95
     assert held > plain  # it is the widening that does it
+
+
+def test_what_is_shown_of_a_share_ends_at_0_and_1_however_far_errors_widen_it():
+    rates = Misread(red_of_right=0.03, green_of_wrong=0.3)
+    outcomes = ["failed", "failed", "failed", "passed"]
+    made = summarise([card_of(number, outcome, rates) for number, outcome in enumerate(outcomes)])["ar"]
+    assert made.low < 0
+    shown = within_scale({"ar": made, "cost": made}, {"ar"})
+    assert (shown["ar"].low, shown["ar"].high) == (0, min(1, made.high))
+    assert shown["ar"].bounds[0] == max(0, made.bounds[0])
+    assert shown["cost"] == made
 
 
 def test_where_all_pass_nothing_is_widened_and_what_read_no_prose_counts_as_sure():
