@@ -187,10 +187,9 @@ class _Screen:
 
     def refuse(self) -> None:
         """Raise SuiteError where there is something personal, and nothing may replace it."""
-        if (count := self._told.counts[PERSONAL]) and not self._redact:
+        if (count := self._told.counts.get(PERSONAL)) and not self._redact:
             told = f"there are personal data in {count} places; --redact puts an alias in the place of each"
             raise SuiteError(*self._told.examples[PERSONAL], Problem("the log", 0, told))
-        self._told.counts = +self._told.counts
 
 
 @contextmanager
