@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_mapsat.building.builders import BuildRequest
 from pytest_mapsat.building.towns import Draws
-from pytest_mapsat.formats import limits, parse_yaml, read_lines, replacing
-from pytest_mapsat.model import Json, JsonObject, UsageError
+from pytest_mapsat.formats import limits, parse_json_line, parse_yaml, read_lines, replacing
+from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
 
 from .plans import Kind, document, kinds, schedule
 from .plans_cases import Writer, manifest_of
@@ -43,19 +43,25 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
 
     Raises:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
+        SuiteError: the file of queries cannot be read, or a line is no JSON.
     """
     count = request.cases or 0
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
+    queries = _written_queries(request.queries)
     world, scenes = scenes_of(request)
-    queries = _queries(request.queries, {scene.id for scene in scenes})
+    names = {scene.id for scene in scenes}
+    for name, entry in queries.items():
+        if name not in names:
+            raise UsageError(f"{entry.place}: case {shown(name)} is none of the suite{hint_at(name, sorted(names))}")
     manifest = manifest_of(request.seed, count)
     writer = Writer(world.tables, manifest)
-    wordings = _Wordings(request.seed, queries.values())
+    wordings = _Wordings(request.seed, [entry.text for entry in queries.values()])
     by_file: dict[str, list[JsonObject]] = {}
     for number, scene in enumerate(scenes):
-        query = queries.get(scene.id)
-        case = writer.case(scene, number, query or wordings.query(scene), written=query is not None)
+        written = queries.get(scene.id)
+        query = wordings.query(scene) if written is None else written.text
+        case = writer.case(scene, number, query, written=written is not None)
         by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
     for name, data in tool_files():
         _write(folder / "tools" / name, data)
@@ -179,23 +185,29 @@ def wordings(language: str) -> Mapping[str, Any]:
     return told
 
 
-def _queries(path: Path | None, cases: set[str]) -> dict[str, str]:
-    """Return the queries of a file of JSON lines with ``case`` and ``query``."""
-    queries: dict[str, str] = {}
+class _Query(NamedTuple):
+    """A query that somebody wrote, and where it stands."""
+
+    text: str
+    place: str
+
+
+def _written_queries(path: Path | None) -> dict[str, _Query]:
+    """Return the queries of a file of JSON lines with ``case`` and ``query``, by case. Raises UsageError, SuiteError."""
+    queries: dict[str, _Query] = {}
+    texts: set[str] = set()
     for line in read_lines(path, limits.CASE_BYTES) if path else ():
         place = f"{path}:{line.number}"
-        try:
-            told = json.loads(line.data)
-        except ValueError as error:
-            raise UsageError(f"{place}: this is no JSON: {error}") from error
-        case, query = (told.get("case"), told.get("query")) if isinstance(told, dict) else (None, None)
+        entry = parse_json_line(line.data, str(path), line.number)
+        case, query = (entry.get("case"), entry.get("query")) if isinstance(entry, dict) else (None, None)
         if not isinstance(query, str) or not query.strip() or not isinstance(case, str):
-            raise UsageError(f'{place}: found {told!r:.80}, expected {{"case": "...", "query": "..."}}')
-        if case not in cases or case in queries:
-            raise UsageError(f"{place}: case {case!r} {'stands twice' if case in queries else 'is none of the suite'}")
-        if query.strip() in queries.values():
-            raise UsageError(f"{place}: the query of case {case!r} stands twice")
-        queries[case] = query.strip()
+            raise UsageError(f'{place}: found {shown(entry)}, expected {{"case": "...", "query": "..."}}')
+        if case in queries:
+            raise UsageError(f"{place}: case {shown(case)} stands twice")
+        if query.strip() in texts:
+            raise UsageError(f"{place}: the query of case {shown(case)} stands twice")
+        texts.add(query.strip())
+        queries[case] = _Query(query.strip(), place)
     return queries
 
 
