@@ -408,13 +408,15 @@ def context_of(around: JsonObject, instructions: str, place: str, notes: list[st
     """Return time, place and user, as metadata tell them, else the system message; ``notes`` is added to."""
     sources = [around, *(part for part in around.values() if isinstance(part, dict))]
     now = next((moment for source in sources for key in _NOW if (moment := moment_of(source.get(key)))), None)
-    told = _SAID_NOW.search(instructions)
-    if told is not None:
-        now = _in_zone(moment_of(_iso(told)), instructions[told.end() :], place, notes) or now
-    point = next((found for source in sources if (found := _point_in(source)) is not None), None)
-    said = _SAID_POINT.search(instructions)
-    if point is None and said is not None:
-        point = _ordered(float(said[1]), float(said[2]), lon_first="lon" in said[0].lower().partition(said[1])[0])
+    clock = _SAID_NOW.search(instructions)
+    if clock is not None:
+        now = _in_zone(moment_of(_iso(clock)), instructions[clock.end() :], place, notes) or now
+    point = next((pair for source in sources if (pair := _point_in(source)) is not None), None)
+    position = _SAID_POINT.search(instructions)
+    if point is None and position is not None:
+        point = _ordered(
+            float(position[1]), float(position[2]), lon_first="lon" in position[0].lower().partition(position[1])[0]
+        )
         if point is not None:
             notes.append(
                 f"{place}: the place in the system message is read as longitude {point[0]}, latitude {point[1]}"

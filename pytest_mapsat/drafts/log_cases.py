@@ -196,8 +196,8 @@ class CaseMaker:
         asked = self._stated(session, choice)
         identified = self._identifier.identify(before, session.kind, asked)
         fields = {condition.field for condition in asked}
-        said = [each for each in self._said_before(session, choice) if each[0].field not in fields]
-        fields |= {condition.field for condition, _ in said}
+        spoken = [each for each in self._said_before(session, choice) if each[0].field not in fields]
+        fields |= {condition.field for condition, _ in spoken}
         habits = [habit for habit in identified.habits if habit.condition.field not in fields]
         habits = [habit for habit in habits if _can_be_checked(habit.condition, query.point)]
         language = "zh" if _CHINESE.search(query.text) else "en"
@@ -207,9 +207,9 @@ class CaseMaker:
             fields |= {condition.field for condition in self._named(query.text, choice)}
             shown = replace(identified, habits=tuple(habits))
             proposed = self.proposer.propose(self._moment(user, session, now, frozenset(fields), shown))
-        if not habits and not said and not proposed.drafts:
+        if not habits and not spoken and not proposed.drafts:
             return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
-        required = [*asked, *(condition for condition, _ in said), *(habit.condition for habit in habits)]
+        required = [*asked, *(condition for condition, _ in spoken), *(habit.condition for habit in habits)]
         right = self._nearest(required, choice, now)
         if right is None:
             return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
@@ -217,7 +217,7 @@ class CaseMaker:
         requirements = [self._kind_asked(session.kind, language)]
         requirements += [self._asked(condition, now, language) for condition in asked]
         shown_too = {habit.condition: habit for habit in identified.habits}
-        for condition, event in said:
+        for condition, event in spoken:
             candidate = self._from_words(condition, event, now, language)
             if (habit := shown_too.get(condition)) is not None:
                 candidate = _confirmed(self._candidate(habit, session, user.log.profile, language, now), event)
@@ -520,7 +520,9 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
                 Condition(name, "most" if any(word in name for word in _FIGURES["price"]) else "least", wanted)
             )
         elif isinstance(held, list):
-            conditions += [Condition(name, "has", one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+            conditions += [
+                Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted])
+            ]
         elif isinstance(wanted, (str, bool)):
             conditions.append(Condition(name, "is", wanted))
     return conditions

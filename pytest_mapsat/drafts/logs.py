@@ -332,7 +332,9 @@ def _events(path: Path, told: Told, screen: _Screen) -> Iterator[tuple[str, Even
             type=sort,
             text=str(content) if need in ("query", "text") else "",
             place=str(content) if need == "place" else "",
-            shown=tuple(str(one["id"] if isinstance(one, dict) and "id" in one else one) for one in shown_ids or ()),
+            shown=tuple(
+                str(place["id"] if isinstance(place, dict) and "id" in place else place) for place in shown_ids or ()
+            ),
             where=content if isinstance(content, dict) else {},
             mode=str(data.get("mode") or ""),
             point=screen.point(_point(line, data)),

@@ -90,7 +90,7 @@ def has_ended(pid):
             os.kill(pid, 0)
         except ProcessLookupError:
             return True
-        with suppress(FileNotFoundError):  # it ends between two looks
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends between two looks
             if ") Z " in Path(f"/proc/{pid}/stat").read_text():
                 return True
         time.sleep(0.02)

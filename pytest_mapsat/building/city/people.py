@@ -190,15 +190,15 @@ class _Sessions:
         steps: list[JsonObject] = []
         about = self._draws.choice(self._town.centres) if self._draws.chance(_ROAMS) else self._home
         spot = self._spot(about.lon, about.lat)
-        said = [other for other in followed if not other.where and not other.mode]
+        spoken = [other for other in followed if not other.where and not other.mode]
         if habit.sort:
             shown, chosen, spot = self._choice(habit, followed, avoided, spot)
             steps += self._looks(habit, followed, shown, chosen)
-            steps += [{"type": "say", "text": other.choice} for other in said]
+            steps += [{"type": "say", "text": other.choice} for other in spoken]
             steps.append(self._act(chosen, followed, avoided))
         else:
             steps.append({"type": "search", "query": habit.dimension})
-            steps += [{"type": "say", "text": other.choice} for other in said]
+            steps += [{"type": "say", "text": other.choice} for other in spoken]
         events = []
         for step in steps:
             lon, lat = spot

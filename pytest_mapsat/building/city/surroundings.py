@@ -155,8 +155,8 @@ class Surroundings:
         """Yield three lines from every centre to every other stop, and back from the landmarks: a quick one, one that stops early, and one of the night."""
         stopping = self._stopping()
         metros = {place["id"]: at for at, place in enumerate(stopping, start=1)}
-        pairs = [(one, other) for one in self._centres for other in stopping if one is not other]
-        pairs += [(other, one) for one in self._centres for _, other in self._landmarks]
+        pairs = [(centre, stop) for centre in self._centres for stop in stopping if centre is not stop]
+        pairs += [(landmark, centre) for centre in self._centres for _, landmark in self._landmarks]
         for at, (start, end) in enumerate(pairs):
             draws = Draws(*self._key, "lines", start["id"], end["id"])
             lifted = draws.chance(50)
