@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -111,9 +112,8 @@ class CaseMaker:
         self._catalogue = Catalogue(log.places.values(), log.modes)
         self._identifier = Identifier(self._catalogue)
         self.proposer = None if model is None else Proposer(model, log.places, self._catalogue)
-        names: dict[str, int] = {}
-        for place in log.places.values():
-            names[normalise(place.name)] = names.get(normalise(place.name), 0) + 1
+        # Searches tell of one town, so a name needs to be a place's own there alone.
+        names = Counter((place.city, normalise(place.name)) for place in log.places.values())
         self._shared_names = {name for name, count in names.items() if count > 1}
         self._vocabulary = cache(self._named_values)
         self._values_in = lru_cache(maxsize=5_000)(self._find_values)
@@ -331,12 +331,12 @@ class CaseMaker:
         return list(said.items())
 
     def _nearest(self, required: Sequence[Condition], choice: Choice, now: Choice) -> Place | None:
-        """Return the nearest place that fits all, among those with a name of their own."""
+        """Return the nearest place that fits all, among those whose name no other place of the town has."""
         part = self._catalogue.part(choice.place.kind, choice.place.city)
         fitting = [
             place
             for place in part
-            if normalise(place.name) not in self._shared_names
+            if (place.city, normalise(place.name)) not in self._shared_names
             and all(condition.fits(place, now) for condition in required if condition.sort != "mode")
         ]
         return min(fitting, key=lambda place: (metres(now, place) or 0.0, place.id), default=None)
