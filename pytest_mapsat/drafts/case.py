@@ -42,6 +42,7 @@ from pytest_mapsat.suite import (
     case_json,
     new_folder,
     open_suite,
+    telling_words,
     to_yaml,
     write_bytes,
     write_manifest,
@@ -55,13 +56,6 @@ from .tools import tool_for
 
 #: Files of a suite that others write: no case is called so.
 _TAKEN = frozenset({"reviewed", "recorded", "dialogues"})
-_WORD = re.compile(r"[^\W\d_]{3,}")
-#: Words of questions that ask for nothing of their own.
-_EMPTY = frozenset({
-    "about", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "has", "have", "how", "its", "know", "like", "may", "need", "not",
-    "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
-    "will", "with", "would", "you", "your",
-})  # fmt: skip
 #: Sentences that ask.
 _QUESTIONS = re.compile(r"[^.!?。！？\n]*[?？][\"”』」）)*_ ]*")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -220,8 +214,7 @@ def asked_for(reply: str, language: str) -> list[str]:
     asked = questions_in(reply, language)
     if language == "zh":
         return [word for sentence in asked for word in re.findall(r"[\u4e00-\u9fff]{2,8}|[A-Za-z]{3,}", sentence)][:12]
-    words = (word for sentence in asked for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
-    return list(dict.fromkeys(words))[:12]
+    return telling_words(asked)[:12]
 
 
 def _closing(text: str, script: UserScript, conversation: Conversation) -> str:

@@ -177,8 +177,8 @@ def build_from_logs(
             report.proposals += maker.proposer.counts
             report.spent = total_usage(maker.proposer.spent)
         if not written:
-            told = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
-            raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{told}")
+            counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
+            raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
         _write_cases(suite / "cases.jsonl", spill, sorted(written))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):

@@ -1,4 +1,4 @@
-"""The data card of a suite, in Markdown: what it is, what is in it, what the baselines make of it, and what is known to be missing. The same bytes for the same suite."""
+"""The data card of a suite, in Markdown: licence, counts, balance, scores of the baselines, known gaps. The same suite gives the same bytes."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from .writing import import_formats as import_formats
 from .writing import importer_of as importer_of
 from .writing import is_bare as is_bare
 from .writing import new_folder as new_folder
+from .writing import telling_words as telling_words
 from .writing import to_yaml as to_yaml
 from .writing import tools_of as tools_of
 from .writing import write_bytes as write_bytes

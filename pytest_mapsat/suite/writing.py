@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -137,6 +138,13 @@ def _reads_as_itself(text: str) -> bool:
 
 #: The entry point group in which installed packages name their importers: each entry is a format and a function.
 GROUP = "pytest_mapsat.importers"
+_WORD = re.compile(r"[^\W\d_]{3,}")
+#: Words of questions that ask for nothing of their own.
+_EMPTY = frozenset({
+    "about", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "has", "have", "how", "its", "know", "like", "may", "need", "not",
+    "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
+    "will", "with", "would", "you", "your",
+})  # fmt: skip
 _Noun = TypeVar("_Noun", bound=BaseModel)
 
 
@@ -296,3 +304,9 @@ def tools_of(text: str) -> dict[str, Tool]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     tools = [Tool.model_validate(data) for data in yaml.load(text, Loader=loader)]  # noqa: S506  a safe loader, in C
     return {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+
+
+def telling_words(sentences: Iterable[str]) -> list[str]:
+    """Return the words of questions, each once, that name what they ask for: what the scripted user's answer to them listens for."""
+    words = (word for sentence in sentences for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
+    return list(dict.fromkeys(words))

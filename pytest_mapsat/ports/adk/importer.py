@@ -36,6 +36,7 @@ from pytest_mapsat.suite import (
     ImportReport,
     bare_tool,
     new_folder,
+    telling_words,
     to_yaml,
     write_bytes,
     write_cases,
@@ -51,13 +52,6 @@ _ENDINGS = ("*.evalset.json", "*.test.json")
 _CASE_ID = re.compile(r'"(?:eval_id|evalId)"\s*:')
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _TRIAL = re.compile(r"-t\d+$")
-_WORD = re.compile(r"[^\W\d_]{3,}")
-#: Words of questions that ask for nothing of their own.
-_EMPTY = frozenset({
-    "about", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "has", "have", "how", "its", "know", "like", "may", "need", "not",
-    "our", "please", "provide", "shall", "should", "tell", "that", "the", "there", "this", "want", "was", "what", "when", "where", "which", "who", "why",
-    "will", "with", "would", "you", "your",
-})  # fmt: skip
 #: The criterion by which expected calls are compared, and how.
 _TRAJECTORY = "tool_trajectory_avg_score"
 _MATCHES = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "any_order"}
@@ -334,9 +328,7 @@ def _asked_for(turn: Invocation) -> list[str]:
     asked = [
         sentence for sentence in re.split(r"(?<=[.!?？。！])\s*", words) if re.search(r"[?？]|\b[Pp]lease\b", sentence)
     ]
-    return list(
-        dict.fromkeys(word for sentence in asked for word in _WORD.findall(sentence) if word.lower() not in _EMPTY)
-    )
+    return telling_words(asked)
 
 
 def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
