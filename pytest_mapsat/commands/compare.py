@@ -54,15 +54,18 @@ def _compare(options: argparse.Namespace) -> int:
     inconclusive: Literal["pass", "fail"] = options.inconclusive or "pass"
     baseline, new = sides
     comparison = compare(baseline, new, drops, common=options.common, inconclusive=inconclusive)
-    outcome = comparison.outcome if comparison.comparable else "not compared"
-    if not (comparison.comparable or options.accept):
+    outcome = comparison.outcome
+    missing = {unlike.what for unlike in comparison.unlike} <= {"lost cases", "cases"}
+    if not (comparison.comparable or options.accept or missing):
         raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
     if options.json:
         write_json(comparison.model_dump(mode="json"))
     else:
         write(line.text for line in change_lines(comparison, width(), full=options.verbose))
-        more = ": no case flipped; --max-drop says how far a mean may fall"
-        write([f"{'outcome':9}{outcome}{'' if drops or outcome != 'passed' else more}"])
+        more = ": no case flipped; --max-drop says how far a mean may fall" if outcome == "passed" and not drops else ""
+        if outcome == "invalid":
+            more = f": {comparison.reasons[-1]}".replace("mapsat compare --common", "--common")
+        write([f"{'outcome':9}{outcome}{more}"])
     if options.accept:
         return _accepted(options)
     return OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else FINDINGS

@@ -247,7 +247,8 @@ def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
 
 def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     card = undecided_card("x", outcome="failed", blame="agent")
-    assert judge_run([*cards_of(0.9), card]).outcome == "passed"
+    gate = judge_run([*cards_of(0.9), card])
+    assert (gate.outcome, gate.reasons[0]) == ("failed", "1 of 2 cases failed: x")
 
 
 @pytest.mark.parametrize(
@@ -255,9 +256,9 @@ def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     [
         ("pppu", "3/4", "passed"),
         ("ppfu", "3/4", "inconclusive"),
-        ("pffu", "3/4", "passed"),  # the item failed, which the gate leaves to it
+        ("pffu", "3/4", "failed"),
         ("pppu", "", "inconclusive"),
-        ("pfuu", "", "passed"),
+        ("pfuu", "", "failed"),
     ],
 )
 def test_an_open_trial_that_the_pass_rule_does_not_need_is_not_counted(ended, pass_rule, outcome):
@@ -440,3 +441,33 @@ def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_ou
     turned_out = cards_of(*(span[at_most] for span, (_, _, at_most) in zip(spans, cases, strict=True)))
     outcome = judge_run(cards, f"ar={minimum}").outcome
     assert outcome in ("inconclusive", judge_run(turned_out, f"ar={minimum}").outcome)
+
+
+FAILED = {"outcome": "failed", "blame": "agent"}
+
+
+@pytest.mark.parametrize(
+    ("more", "rules", "outcome"),
+    [
+        ([], (), "failed"),
+        ([], ("ar=0.5",), "failed"),
+        ([undecided_card("u")], (), "failed"),
+        ([undecided_card("u")], ("ar=0.5",), "failed"),
+        ([make_card("l", outcome="error", blame="infrastructure")], (), "invalid"),
+    ],
+)
+def test_a_case_that_failed_makes_the_gate_failed_unless_it_is_invalid(more, rules, outcome):
+    gate = judge_run([*cards_of(0.9, 0.9), make_card("bad", 0.6, **FAILED), *more], *rules)
+    assert gate.outcome == outcome
+    assert f"1 of {3 + len(more)} cases failed: bad" in gate.reasons
+
+
+def test_only_the_cases_that_fail_an_item_make_the_gate_failed():
+    cards = [
+        *(make_card("again", 0.9, attempt=n, **({} if n == 2 else FAILED)) for n in (1, 2)),
+        *(make_card("mine", 0.9, trial=n, **FAILED) for n in (1, 2)),
+        make_card("broke", 0.9, outcome="error", blame="agent"),
+    ]
+    one = decide(cards, (), coverage=Coverage(3), excused={"mine"})
+    assert (one.outcome, one.reasons[0]) == ("failed", "1 of 3 cases failed: broke")
+    assert decide(cards, (), coverage=Coverage(3), excused={"mine", "broke"}).outcome == "passed"
