@@ -177,9 +177,9 @@ def _header_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Pro
             yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
     header, path = file.build.header, file.build.path
     if "build" in file.model_fields_set and bool(header) == bool(path):
-        yield lines.problem(form, ("build",), "expected a header or a path, as in build: {header: X-Version}")
+        yield lines.problem(form, ("build",), "build: expected a header or a path, as in {header: X-Version}")
     elif header and not _HEADER_NAME.fullmatch(header):
-        yield lines.problem(form, ("build", "header"), f"{shown(header)} is no header of HTTP")
+        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is no header of HTTP")
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:
