@@ -22,7 +22,7 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "inconclusive")
     about = "make the new run the baseline: write it there, without its dialogues"
     parser.add_argument("--accept", action="store_true", help=about)
-    about = "runs of one agent, or trials of one run: count false alarms"
+    about = "runs of one agent, or halves of the trials of one run: count false alarms"
     parser.add_argument("--aa", action="store_true", help=about)
     about = "runs that differ in agent and --mapsat-agent-memory: show them as a table"
     parser.add_argument("--memories", action="store_true", help=about)

@@ -230,9 +230,7 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     assert "accepted baseline.json is written to anchor.json: commit it" in capsys.readouterr().out
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02"]) == 1
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02", "--accept"]) == 0
-    assert re.search(
-        "ar 0.500 -> 0.250 to 0[.][0-9]+ fell by more than 0.02", " ".join(capsys.readouterr().out.split())
-    )
+    assert re.search("ar 0.500 -> 0.250 fell by more than 0.02", " ".join(capsys.readouterr().out.split()))
     anchor = json.loads((planted.path / "anchor.json").read_text())
     assert all(card["trajectory"].get("turns", []) == [] for card in anchor["cases"])
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0"]) == 0
