@@ -55,7 +55,7 @@ def _compare(options: argparse.Namespace) -> int:
     baseline, new = sides
     comparison = compare(baseline, new, drops, common=options.common, inconclusive=inconclusive)
     outcome = comparison.outcome
-    missing = {unlike.what for unlike in comparison.unlike} <= {"lost cases", "cases"}
+    missing = {unlike.what for unlike in comparison.unlike} <= {"lost cases", "cases", "cases in common"}
     if not (comparison.comparable or options.accept or missing):
         raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
     if options.json:

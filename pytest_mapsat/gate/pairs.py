@@ -43,7 +43,7 @@ from .likeness import dialogue_of, labels_of
 from .rules import TOLERANCE
 
 _ORDER: tuple[Direction, ...] = ("worse", "unclear", "better", "same")
-_RANK: dict[Outcome, int] = {"passed": 2, "unevaluated": 1, "error": 1, "not_applicable": 1, "failed": 0}
+_WORST: tuple[Outcome, ...] = ("failed", "unevaluated", "passed")
 #: Where a label that is not known stands, when one is looked for that shows a change.
 _MIDDLE = 0.5
 _Values = tuple[tuple[float, ...], tuple[float, ...]]
@@ -244,12 +244,11 @@ def blocks_of(
     """
     dealt: dict[str, list[Block]] = {}
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-        weight = 1.0 if kind == "flips" else 1 / max(1, len(column.members))
         for pair in column.members if kind != "none" else ():
             baseline, new = pair.values(column.metric, most=kind != "least")
             if baseline == new and len(set(baseline)) == 1:
                 continue  # however it is dealt out, nothing of it differs
-            dealt.setdefault(pair.cluster, []).append(Block(number, weight, baseline, new, flips=kind == "flips"))
+            dealt.setdefault(pair.cluster, []).append(Block(number, 1.0, baseline, new, flips=kind == "flips"))
     return [dealt[cluster] for cluster in sorted(dealt)]
 
 
@@ -379,7 +378,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
 
 def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
     rows = case_rows(pair.new if new else pair.baseline, rule)
-    worst = min(rows, key=lambda row: _RANK[row.outcome])
+    worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
     return CaseSide(
         outcome=worst.outcome,

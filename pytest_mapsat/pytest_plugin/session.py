@@ -165,7 +165,11 @@ class MapsatSession:
         # A check or a sandbox of a conftest, and a helper of the agent, change what a run comes to as well.
         digest = source_digest(spec, agent, conftests.union(project_files(self.config.rootpath)))
         # The code of any other agent is elsewhere: that its files here are the same says nothing of it.
-        build = self.settings.request.agent_build or (digest if spec != "fixture" and names_own_code(spec) else "")
+        build = self.settings.request.agent_build
+        if digest and spec != "fixture" and names_own_code(spec):
+            build = (
+                f"{build} of source {digest}" if build else digest
+            )  # a version that was told may be told of two sources
         return self.settings.with_request(agent_source=digest, agent_build=build)
 
     # -- what fixtures ask for -------------------------------------------------------------

@@ -26,6 +26,8 @@ from pytest_mapsat.suite import Suite
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
+#: Characters of the text that names a build: of an agent in Python its source is added.
+_MOST_TOLD = MOST_BUILD // 2
 _SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)"
 #: The field of a run's options that a suite's word on an option becomes, and the key of the manifest that says it.
 _SUITE_FIELDS = {
@@ -247,8 +249,8 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
 
 
 def _build(text: str) -> str:
-    if len(text) > MOST_BUILD or not text.isprintable():
-        raise ValueError(f"found {text[:MOST_BUILD]!r}, expected at most {MOST_BUILD} characters, on one line")
+    if len(text) > _MOST_TOLD or not text.isprintable():
+        raise ValueError(f"found {text[:_MOST_TOLD]!r}, expected at most {_MOST_TOLD} characters, on one line")
     return text
 
 

@@ -10,6 +10,7 @@ import pytest
 import tiny_suite
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.runs.request import source_digest
 
 GOOD = "--mapsat-agent=good:agent"
 #: Names the closed charger for the cases of one domain.
@@ -391,3 +392,32 @@ def test_a_baseline_that_cannot_be_compared_is_told_before_anything_runs(
     assert "found 1 runs, expected the earlier one and the new one" in capsys.readouterr().err
     assert main(["compare", "--aa", "baseline.json", "--max-drop=ar:0"]) == 2
     assert "give several runs, or one with --mapsat-trials" in capsys.readouterr().err
+
+
+def test_the_build_of_an_agent_in_python_is_its_source_and_that_of_any_other_is_unknown(
+    planted: pytest.Pytester,
+) -> None:
+    planted.makeconftest("import pytest, good\n@pytest.fixture\ndef mapsat_agent(): return good.agent\n")
+
+    def build_of(agent: str, *options: str) -> tuple[str, str]:
+        run(planted, f"--mapsat-agent={agent}", "-k", "nav-0", "--mapsat-save=built.json", *options)
+        manifest = json.loads((planted.path / "built.json").read_text(encoding="utf-8"))["manifest"]
+        return manifest["agent_build"], manifest["agent_source"]
+
+    build, source = build_of("good:agent")
+    assert build == source != ""
+    assert build_of("good:agent", "--mapsat-agent-build=v1") == (f"v1 of source {source}", source)
+    for agent in ("fixture", "recorded:baseline.json", "baseline:silent"):
+        assert build_of(agent)[0] == ""
+        assert build_of(agent, "--mapsat-agent-build=v1")[0] == "v1"
+
+
+def test_the_source_of_a_framework_s_agent_is_that_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for text in ("graph = 1\n", "graph = 2\n"):
+        (tmp_path / "of_framework.py").write_text(text)
+        digests.append(source_digest("smolagents:of_framework:graph", None))
+    assert len({"", *digests}) == 3

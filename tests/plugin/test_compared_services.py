@@ -143,7 +143,7 @@ def test_a_build_that_the_command_line_names_is_that_of_the_run(
     told_two.stdout.fnmatch_lines(["warning  the agent named several builds in this run (c3d4, e5f6), so that its*"])
     resumed = project.run("bad", "--mapsat-resume=two.json", "--mapsat-agent-build=g7")
     assert "the build of the agent: it had 'c3d4', now 'g7'" in " ".join(resumed.stderr.str().split())
-    for wrong in ("x" * 201, "a\nb"):
+    for wrong in ("x" * 101, "a\nb"):
         assert "--mapsat-agent-build: found" in project.run("bad", f"--mapsat-agent-build={wrong}").stderr.str()
 
 
@@ -174,9 +174,13 @@ def test_a_run_that_lost_a_case_is_invalid_and_the_rest_is_compared_where_that_i
     assert "outcome invalid: --mapsat-resume plays what was lost; --common compares the rest" in told
     status, told = compare(capsys, *BOTH, "--common")
     assert (status, "no difference in 5 cases" in told) == (0, True)
-    project.bot.wrong = {2}
+    project.bot.wrong, project.bot.broken = {2}, {3, 4, 5}
     project.run("bad")
     assert compare(capsys, *BOTH, "--common")[0] == 1
+    project.bot.broken = {1, 2, 3, 4}
+    project.run("bad")
+    status, told = compare(capsys, *BOTH, "--common")
+    assert (status, "fewer than half: run the baseline again" in told) == (1, True)
     whole = json.loads(Path("good.json").read_text(encoding="utf-8"))
     part = {**whole, "cases": whole["cases"][:4]}
     Path("part.json").write_text(json.dumps(part), encoding="utf-8")
