@@ -391,7 +391,9 @@ def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleRes
 def _undecided(drop: Drop, table: Table) -> RuleResult:
     """Hold the share of cases that the judge leaves undecided against that of the earlier run."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
-    before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) if pairs else 0.0 for new in (False, True))
+    if not pairs:
+        return _no_value(drop, table.column(drop.metric, drop.domain), table)
+    before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) for new in (False, True))
     worse = after - before > drop.most + TOLERANCE
     told = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
     return _result(

@@ -653,3 +653,49 @@ def test_of_two_agents_of_one_case_the_worse_one_says_how_it_ended():
         assert case.new.outcome == "failed"
     (case,) = compared(run("passed", "passed"), run("passed", "unevaluated")).cases
     assert (case.baseline.outcome, case.new.outcome) == ("passed", "unevaluated")
+
+
+def test_a_case_has_changed_where_it_ends_otherwise_or_something_of_it_differs():
+    def told(new, **baseline):
+        return [change.id for change in compared([card("a", 1.0, **baseline)], [new]).cases]
+
+    failed = {"outcome": "failed", "blame": "agent"}
+    assert told(card("a", 1.0, **failed)) == ["a"]  # nothing else of it differs
+    assert told(card("a", 1.0, labels=(label("z", "passed", "other words"),)), labels=(label("z", "passed"),)) == []
+    assert told(card("a", 1.0, labels=(label("z", "failed"),)), labels=(label("z", "passed"),)) == ["a"]
+    assert told(card("a", 0.9)) == ["a"]
+    assert told(card("a", 1.0)) == []
+
+
+def test_the_share_of_undecided_cases_is_held_against_that_of_before():
+    unknown = {"outcome": "unevaluated", "unknown": ("z",), "labels": (label("z", "unevaluated"),)}
+
+    def run(count):
+        return [
+            card(f"c{n}", (0.0, 1.0), dialogue=f"{n}", **unknown) if n < count else card(f"c{n}") for n in range(10)
+        ]
+
+    for before, after, outcome in ((2, 2, "passed"), (2, 3, "passed"), (2, 4, "failed"), (4, 0, "passed")):
+        found = compared(run(before), run(after), "undecided:0.1")
+        (rule,) = (rule for rule in found.rules if rule.metric == "undecided")
+        assert (rule.outcome, bool(found.warnings)) == (outcome, after > before)
+    for domain, outcome in (("navigation", "failed"), ("search", "inconclusive")):
+        (rule,) = compared(run(0), run(1), f"{domain}.undecided:0.01").rules
+        assert rule.outcome == outcome
+    assert rule.reason == "search.undecided is undecided: the runs share no case of domain 'search'"
+
+
+def test_cases_are_told_by_how_far_they_fell_in_the_first_metric():
+    def run(**values):
+        return [
+            card(name, ar).model_copy(update={"metrics": {"ar": ar, "ses": ses}}) for name, (ar, ses) in values.items()
+        ]
+
+    before = run(a=(1.0, 1.0), b=(1.0, 1.0), c=(0.5, 0.5), d=(1.0, 1.0))
+    found = compared(before, run(a=(0.9, 0.1), b=(0.2, 0.9), c=(0.6, 0.6), d=(0.9, 0.1)))
+    assert [(case.id, case.direction) for case in found.cases] == [
+        ("b", "worse"),
+        ("a", "worse"),
+        ("d", "worse"),
+        ("c", "better"),
+    ]

@@ -471,3 +471,58 @@ def test_only_the_cases_that_fail_an_item_make_the_gate_failed():
     one = decide(cards, (), coverage=Coverage(3), excused={"mine"})
     assert (one.outcome, one.reasons[0]) == ("failed", "1 of 3 cases failed: broke")
     assert decide(cards, (), coverage=Coverage(3), excused={"mine", "broke"}).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "drops", "outcome"), [([], [], "passed"), (["ar=0.1"], [], "invalid"), ([], ["ar:0"], "invalid")]
+)
+def test_a_judge_without_its_certificate_gates_nothing_and_is_told_where_nothing_is_gated(thresholds, drops, outcome):
+    cards = cards_of(0.9)
+    same = compare(side(cards), side(cards), parse_drops(drops)) if drops else None
+    gate = decide(
+        cards,
+        parse_thresholds(thresholds),
+        coverage=Coverage(1),
+        drops=parse_drops(drops),
+        comparisons=[same] if same else [],
+        uncertified=["the judge may not gate"],
+    )
+    assert (gate.outcome, gate.reasons[0]) == (outcome, "the judge may not gate")
+
+
+def test_each_rule_of_each_comparison_is_told_and_an_inconclusive_one_as_it_was_asked_for():
+    drops = parse_drops(["ar:0.02"])
+    good, bad = cards_of(*[1.0] * 8), [*cards_of(*[1.0] * 6), make_card("c6", 0.5), make_card("c7", 0.5)]
+    worse = [make_card(card.id, 0.2) for card in good]
+
+    def decided(cards, *comparisons, **coverage):
+        return decide(cards, (), coverage=Coverage(8, **coverage), drops=drops, comparisons=comparisons)
+
+    alike = compare(side(good), side(good), drops)
+    unsure, strict = (compare(side(good), side(bad), drops, inconclusive=word) for word in ("pass", "fail"))
+    fell = compare(side(good), side(worse), drops)
+    told = "ar 1.000 -> 0.875 fell by more than 0.02, which may be chance: -0.125 (2 of 8 cases differ; p = 0.250)"
+    gate = decided(bad, unsure)
+    assert (gate.outcome, gate.reasons[0]) == ("passed", f"warning: inconclusive: {told}")
+    assert gate.reasons[1].startswith("  one trial of each case is too few to tell the change from chance")
+    gate = decided(bad, strict, alike)
+    assert (gate.outcome, gate.reasons[0]) == ("inconclusive", told)
+    assert gate.reasons[2] == "against the anchor, ar 1.000 -> 1.000: no difference in 8 cases"
+    gate = decided(worse, alike, fell)
+    assert (gate.outcome, gate.reasons[0][:49]) == ("failed", "against the anchor, ar 1.000 -> 0.200 fell by mor")
+    unlike = compare(side(good), side(good, user="silent"), drops)
+    gate = decided(good, alike, unlike)
+    assert (gate.outcome, gate.reasons[0]) == (
+        "invalid",
+        "against the anchor, the runs cannot be compared: user: baseline scripted, new silent",
+    )
+    gate = decided(good)
+    assert (gate.outcome, gate.reasons) == (
+        "inconclusive",
+        ("ar is undecided: the earlier run is not given (--mapsat-compare=PATH)",),
+    )
+    part = decided(good, total=9, partial=("-k",))
+    assert (part.outcome, part.reasons) == (
+        "inconclusive",
+        ("ar is undecided: part of the suite ran (8 of 9 cases; -k)",),
+    )
