@@ -157,7 +157,7 @@ def _merge(options: argparse.Namespace) -> int:
 
 COMMANDS = {
     "compare": Command(
-        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, or a case passed and fails in every trial now.",
+        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases.",
         _compare_arguments,
         _compare,
     ),

@@ -203,11 +203,11 @@ class Trials(NamedTuple):
         build: the build that both runs name; empty where one names none, or they name two.
     """
 
-    varies: bool | None = None
-    flaky: str = ""
-    baseline: int = 1
-    new: int = 1
-    build: str = ""
+    varies: bool | None
+    flaky: str
+    baseline: int
+    new: int
+    build: str
 
     @property
     def fewer(self) -> int:

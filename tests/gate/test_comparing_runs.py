@@ -699,3 +699,13 @@ def test_cases_are_told_by_how_far_they_fell_in_the_first_metric():
         ("d", "worse"),
         ("c", "better"),
     ]
+
+
+def test_a_sampled_rule_holds_the_whole_of_an_open_difference_beside_others():
+    baseline = [card(f"c{n:02}", 0.9) for n in range(30)]
+    new = [card(f"c{n:02}", (0.1 + n % 4 / 10, 0.5 + n % 3 / 10), dialogue="x") for n in range(30)]
+    rate, rule = compared(baseline, new, "pass_rate:0.02@sampled", "ar:0.02@sampled").rules
+    assert (rate.outcome, rate.low, rate.high) == ("passed", 0.0, 0.0)
+    assert rule.low < rule.difference[0] < rule.difference[1] < rule.high < -0.02
+    assert (rule.outcome, rule.settle, rule.cases) == ("failed", (), None)
+    assert rule.reason.startswith("ar 0.900 -> 0.243 to 0.600 fell by more than 0.02: -0.657 to -0.300 [-0.7")
