@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Coverage, compare, decide, parse_allowance, parse_drops, parse_thresholds
-from pytest_mapsat.model import Label, Lost, Scorecard, Trajectory
+from pytest_mapsat.model import Fault, Label, Lost, Scorecard, Trajectory
 
 
 def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fields):
@@ -526,3 +526,26 @@ def test_each_rule_of_each_comparison_is_told_and_an_inconclusive_one_as_it_was_
         "inconclusive",
         ("ar is undecided: part of the suite ran (8 of 9 cases; -k)",),
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"faults": {"m": Fault(blame="infrastructure", message="no judge")}}, "1 case lost (infrastructure 1: x)"),
+        ({"bounds": {"m": (0.0, 1.0)}}, "1 of 1 case has no verdict, allowed: 0 (undecided 1: x)"),
+        ({}, "1 case lost (judge 1: x)"),
+        ({"labels": (unknown("m", "who knows"),)}, "1 of 1 case has no verdict, allowed: 0 (undecided 1: x)"),
+        ({"labels": (unknown("m", blame="user"),)}, "1 case lost (user 1: x)"),
+        (
+            {
+                "labels": (unknown("m", blame="user"),),
+                "faults": {"m": Fault(blame="infrastructure", message="no judge")},
+            },
+            "1 case lost (user 1: x)",
+        ),
+        ({"unknown": ("m", "n"), "labels": (unknown("m"), unknown("n", blame="judge"))}, "1 case lost (judge 1: x)"),
+    ],
+)
+def test_an_unknown_label_is_laid_to_whom_it_names_else_to_what_broke_its_metric(fields, told):
+    gate = judge_run([make_card("x", outcome="unevaluated", **{"unknown": ("m",), **fields})])
+    assert gate.reasons[0].partition(": x")[0] == told.partition(": x")[0]
