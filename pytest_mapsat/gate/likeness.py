@@ -86,7 +86,7 @@ class Side:
 
     @cached_property
     def lost_cases(self) -> frozenset[str]:
-        """Cases that have no scorecard, or one that nobody could judge, of any of their trials."""
+        """Cases of which an episode has no scorecard, or one that could not be judged."""
         unjudged = {card.id for card in self.cards if lost_to(card) not in (None, *OPEN)}
         return frozenset(unjudged.union(loss.id for loss in self.lost))
 

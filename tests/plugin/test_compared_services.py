@@ -187,5 +187,5 @@ def test_a_run_that_lost_a_case_is_invalid_and_the_rest_is_compared_where_that_i
     status, told = compare(capsys, "good.json", "part.json")
     assert (status, "of them only here c4, c5" in told, "outcome invalid" in told) == (1, True, True)
     refused = project.run("new", "--mapsat-compare=bad.json")
-    assert "lost cases: baseline 1 (c3), new 0" in refused.stderr.str()
+    assert "lost cases: baseline 4 (c1, c2, c3 and 1 more), new 0" in refused.stderr.str()
     assert main(["compare", "anchor.json", "bad.json", "--accept"]) == 2
