@@ -11,7 +11,7 @@ pytest.importorskip(
     "agents.tool", reason="openai-agents is not installed; python tests/frameworks installs and tests it"
 )
 
-from agents import Agent, Model, ModelResponse, Usage, WebSearchTool, function_tool
+from agents import Agent, Model, ModelResponse, Runner, Usage, WebSearchTool, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from pydantic import BaseModel
 
@@ -74,6 +74,9 @@ class TestOpenAIAgents(Scenarios):
         own = [function_tool(find, needs_approval=approval), function_tool(weather)]
         own = own if tools is None else tools
         return Agent("guide", model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
+
+    def ask(self, agent, message):
+        return asyncio.run(Runner.run(agent, message)).final_output
 
     def test_the_tools_of_an_agent_that_is_handed_over_to_are_answered(self):
         self.played(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]))

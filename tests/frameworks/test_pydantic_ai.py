@@ -55,6 +55,9 @@ class TestPydanticAI(Scenarios):
         made = model(slow=slow, error=error)
         return Agent(made, tools=own if tools is None else tools, output_type=output_type, **options)
 
+    def ask(self, agent, message):
+        return agent.run_sync(message).output
+
     def test_a_service_that_is_down_loses_the_episode(self):
         self.lost(ModelHTTPError(503, "mind"))
 
