@@ -103,6 +103,17 @@ def _entered(here: _Here) -> Iterator[None]:
         _here.set(before)  # a generator may end in another context, where a token would be refused
 
 
+def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a function that another thread may run, whose calls belong to the episode of this context."""
+    here = _here.get()
+
+    def run(*given: Any, **options: Any) -> _T:
+        with _entered(here):
+            return function(*given, **options)
+
+    return run
+
+
 def _is_ours(thread: threading.Thread) -> bool:
     return thread is threading.main_thread() or thread.name.startswith(_OURS)
 

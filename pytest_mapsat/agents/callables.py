@@ -15,7 +15,7 @@ from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from pytest_mapsat.guard import Scope
+from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import Reserve
 from pytest_mapsat.model import Case, UsageError, hint_at
 from pytest_mapsat.reply import Reply
@@ -101,8 +101,8 @@ class CallableConversation(HandedConversation):
                 reply, error = call_stranger(self._answer, message, form=form), None
         except StrangerError as broken:
             error = broken.error
-        if self.refused:
-            raise AgentFault(self.refused, blame="infrastructure")
+        if refused := self.refused or (str(error) if isinstance(error, RefusedTool) else ""):
+            raise AgentFault(refused, blame="infrastructure")
         if error is None:
             return reply
         if type(error) is AgentFault:

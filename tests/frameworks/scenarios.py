@@ -314,7 +314,7 @@ class Scenarios:
 
     def test_behind_a_function_no_tool_runs_for_real(self):
         said = "sandboxed(agent)" if self.sandboxes else "--mapsat-agent=module:options"
-        self.refused(self.behind(self.agent()), said, "'find'" if self.sandboxes else "each tool")
+        self.refused(self.behind(self.agent()), said, "'find'" if self.sandboxes else "'Bash'")
 
     def test_behind_a_function_the_sandbox_answers_what_is_sandboxed(self):
         if not self.sandboxes:

@@ -1,5 +1,5 @@
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import TypedDict
 
 import pytest
@@ -107,10 +107,14 @@ class TestLangGraph(Scenarios):
 
     def test_a_thread_that_lost_its_context_runs_no_real_tool(self):
         def look(state):
-            with ThreadPoolExecutor(1) as pool:
-                return {"messages": [AIMessage(pool.submit(tool(find).invoke, {"query": "cafe"}).result())]}
+            heard = []
+            thread = Thread(target=lambda: heard.append(tool(find).invoke({"query": "cafe"})))
+            thread.start()
+            thread.join()
+            return {"messages": [AIMessage("done")]}
 
         ended = play(StateGraph(MessagesState).add_node("look", look).add_edge(START, "look"), "Find a cafe")
+        assert ended.fault.blame == "infrastructure"
         assert "called on a thread without its context" in ended.fault.message
 
     def test_tools_run_as_ever_outside_an_episode(self):

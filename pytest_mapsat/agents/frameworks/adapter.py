@@ -249,7 +249,7 @@ def data_from(context: AgentContext, kind: Any) -> Any:
     if names is None:
         raise AgentFault(
             f"the agent wants {kind.__name__} for its context, which cannot be made from {', '.join(context)}; "
-            "write a function that runs the agent with its own"
+            "write a function that runs `pytest_mapsat.sandboxed(agent)` with its own"
         )
     if missing := sorted(needed - set(context)):
         raise AgentFault(

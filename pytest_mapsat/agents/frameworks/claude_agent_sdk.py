@@ -116,7 +116,7 @@ class _Conversation:
 def meet(call: Call) -> Any:
     """Refuse a tool, and to start a program whose tools no sandbox answers; our own client has a hook that has them answered."""
     if not is_ours(call.body) and (call.name == "handler" or not call.is_answered()):
-        call.refuse(getattr(call.thing, "name", "each of its program"), _NAMED)
+        call.refuse(getattr(call.thing, "name", "Bash"), _NAMED)
     return call.real()
 
 

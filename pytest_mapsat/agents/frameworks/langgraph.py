@@ -84,7 +84,7 @@ class _Conversation:
         if not fields:  # an entrypoint
             return message
         raise AgentFault(
-            f"the state of the graph has no messages, only {', '.join(fields)}; write a function that takes message and runs the graph"
+            f"the state of the graph has no messages, only {', '.join(fields)}; write a function of message that runs `pytest_mapsat.sandboxed(graph)`"
         )
 
 

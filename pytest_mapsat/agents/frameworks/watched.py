@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from threading import Lock
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from pytest_mapsat.guard import Call, guarded, is_sandboxed, now
+from pytest_mapsat.guard import Call, guarded, handed_on, is_sandboxed, now
 
 _RUNS = "invoke ainvoke batch abatch stream astream astream_events"
 _LANGCHAIN = "invoke ainvoke run arun _run _arun func coroutine"
@@ -60,7 +63,7 @@ class _Watch:
         for place, called in _WATCHED.items():
             module, _, kind = place.rpartition(".")
             self._kinds.setdefault(module, {})[kind] = called
-        self._undo: list[Callable[[], None]] = []
+        self._undo = [_hand_on()]
         sys.meta_path.insert(0, self)
         for module in self._kinds.keys() & sys.modules.keys():
             self._look_at(sys.modules[module])
@@ -84,7 +87,8 @@ class _Watch:
 
     def stop(self) -> None:
         """Leave everything as it was."""
-        sys.meta_path.remove(self)
+        with suppress(ValueError):  # others put the list back, too
+            sys.meta_path.remove(self)
         for undo in reversed(self._undo):
             undo()
 
@@ -93,6 +97,17 @@ class _Watch:
             kind = getattr(module, name, None)
             if isinstance(kind, type):
                 self._undo.append(_watch(kind, *called.split(":")))
+
+
+def _hand_on() -> Callable[[], None]:
+    """Have what is given to a pool of threads belong to the episode of who gives it; return the function that ends it."""
+    original = ThreadPoolExecutor.submit
+
+    def submit(pool: Any, function: Any, /, *given: Any, **options: Any) -> Any:
+        return original(pool, handed_on(function), *given, **options)
+
+    ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
+    return partial(setattr, ThreadPoolExecutor, "submit", original)
 
 
 def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
