@@ -12,22 +12,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, NamedTuple, NoReturn, TypeVar
-from weakref import WeakSet, ref
+from weakref import WeakSet, WeakValueDictionary
 
 _T = TypeVar("_T")
 #: The packages whose objects ``sandboxed`` takes.
-_PACKAGES = (
-    "agents",
-    "crewai",
-    "google.adk",
-    "langchain_core",
-    "langgraph",
-    "mcp",
-    "pydantic_ai",
-    "smolagents",
+_PACKAGES = ("agents", "crewai", "google.adk", "langchain_core", "langgraph", "mcp", "pydantic_ai", "smolagents")
+_WRITE = (
+    "write `agent = pytest_mapsat.sandboxed(agent)` around what is run in the end (with_config() and clone() make another), "
+    "or the same around its tools, and the sandbox answers"
 )
-_WRITE = "write `agent = pytest_mapsat.sandboxed(agent)` where the agent is built, or the same around its graph or its tools, and the sandbox answers"
-_START = "start the thread with contextvars.copy_context().run"
+_START = "start it with contextvars.copy_context().run, or use asyncio.to_thread or a ThreadPoolExecutor"
 #: Threads of ours have names that begin so. What runs on one without an episode is a judge, a user or a check, and no agent.
 _OURS = "mapsat-"
 
@@ -49,14 +43,11 @@ class Scope:
         self.episode = episode
         self.answers = False
         self.refused = ""
-        self._begun = False
+        _under_way.append(self)
 
     @contextmanager
     def replying(self) -> Iterator[None]:
         """Count what is called in this context as the agent's; the episode is under way until the reply ends, however late, and ``end`` is called."""
-        if not self._begun:
-            self._begun = True
-            _under_way.append(self)
         _under_way.append(self)
         try:
             with _entered(_Here(self, answers=False)):
@@ -66,10 +57,9 @@ class Scope:
 
     def end(self) -> None:
         """End the episode; threads that the agent may have left behind stay refused."""
-        if self._begun:
-            self._begun = False
+        if self in _under_way:
             _under_way.remove(self)
-            _left.update(thread for thread in threading.enumerate() if not _is_ours(thread))
+        _left.update(thread for thread in threading.enumerate() if not _is_ours(thread))
 
 
 class _Here(NamedTuple):
@@ -85,7 +75,7 @@ _LOST = _Here(None, answers=False)
 _OUTSIDE = _Here(None, answers=True)
 _under_way: list[Scope] = []
 _left: WeakSet[threading.Thread] = WeakSet()
-_sandboxed: dict[int, Any] = {}
+_sandboxed: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 def not_the_agents() -> Any:
@@ -240,8 +230,7 @@ def is_stand_in(function: Any) -> bool:
 
 def is_sandboxed(thing: Any) -> bool:
     """Return whether an object of a framework was given to ``sandboxed``."""
-    kept = _sandboxed.get(id(thing))
-    return kept is not None and kept() is thing
+    return _sandboxed.get(id(thing)) is thing
 
 
 def sandboxed(tools: _T) -> _T:
@@ -265,19 +254,11 @@ def sandboxed(tools: _T) -> _T:
     elif inspect.isroutine(made):
         made = _stand_in(made)
     elif _is_of_a_framework(made):
-        _remember(made)
+        _sandboxed[id(made)] = made
     else:
         raise TypeError(f"sandboxed() takes an agent, tools or a function, not an object of type {type(made).__name__}")
     result: _T = made
     return result
-
-
-def _remember(thing: Any) -> None:
-    key = id(thing)
-    try:
-        _sandboxed[key] = ref(thing, lambda _: _sandboxed.pop(key, None))
-    except TypeError:  # it cannot be referred to weakly
-        _sandboxed[key] = lambda: thing
 
 
 def _stand_in(function: Any) -> Any:

@@ -1,4 +1,4 @@
-"""CrewAI: each episode plays a copy of the ``Agent`` or ``Crew``, whose tools have the same names and schemas and are answered by the sandbox."""
+"""CrewAI: each episode plays a copy of the ``Agent`` or ``Crew``, whose tools are answered by the sandbox where they are called."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ class _Conversation:
             members = [*self._agent.agents, *self._agent.tasks]
             members += [self._agent.manager_agent] if self._agent.manager_agent else []
         for member in members:
-            member.tools = [_answered(tool, episode) for tool in member.tools or ()]
             _own_counter(getattr(member, "llm", None))
 
     async def reply(self, message: str) -> Reply:
@@ -81,18 +80,14 @@ class _Conversation:
         return {**context, "message": message, "history": before}
 
 
-def _answered(tool: Any, episode: Episode) -> Any:
-    return _tool(tool.name, tool.description, tool.args_schema, episode, result_as_answer=tool.result_as_answer)
-
-
-def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode, **others: Any) -> Any:
+def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode) -> Any:
     from crewai.tools import BaseTool
 
     class SandboxTool(BaseTool):
         def _run(self, **arguments: Any) -> str:
             return episode.call(name, _given(schema, arguments)).text
 
-    return SandboxTool(name=name, description=description, args_schema=schema, **others)
+    return SandboxTool(name=name, description=description, args_schema=schema)
 
 
 def meet(call: Call) -> Any:

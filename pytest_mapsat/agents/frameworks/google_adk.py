@@ -123,9 +123,6 @@ class _Conversation:
         conversation = self
 
         class Sandboxed(BasePlugin):
-            async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> Any:
-                return await _answered(conversation._episode, tool, tool_args, tool_context)  # its own
-
             async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
                 if not llm_response.partial:
                     conversation._count(llm_response)  # its own
