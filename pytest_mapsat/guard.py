@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Container, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -84,7 +84,7 @@ def not_the_agents() -> Any:
 
 
 @contextmanager
-def _entered(here: _Here) -> Iterator[None]:
+def _entered(here: _Here | None) -> Iterator[None]:
     before = _here.get()
     _here.set(here)
     try:
@@ -170,13 +170,15 @@ class Call(NamedTuple):
             _here.set(here)  # it runs piece by piece in this context, where the sandbox answers from now on
         return result
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments by name, as the signature of the body has them; without what frameworks add for themselves."""
+    def arguments(self, names: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the arguments by name, as the signature of the body has them, and where it has none by some names; without what frameworks add for themselves."""
         bound = inspect.signature(self.body).bind(*self.given, **self.options)
         named = dict(bound.arguments)
         for name, parameter in bound.signature.parameters.items():
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 named |= named.pop(name, {})
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                named |= zip(names, named.pop(name, ()), strict=False)
         return {name: value for name, value in named.items() if not _is_of_a_framework(value)}
 
     def refuse(self, tool: str, remedy: str = "") -> NoReturn:

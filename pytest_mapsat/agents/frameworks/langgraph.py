@@ -159,7 +159,7 @@ def meet(call: Call) -> Any:
         given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
         given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given
         return getattr(stand_in, plain)(given, *others, **options)
-    return stand_in.func(**call.arguments())
+    return stand_in.func(**call.arguments(tool.args))
 
 
 def _substitute(name: str, description: str, schema: dict[str, Any], episode: Episode, tool: Any = None) -> Any:

@@ -80,6 +80,8 @@ def _used(result: Any) -> tuple[int, int]:
 
 def meet(call: Call) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it; what runs agents, and lists their tools, goes on."""
+    if not _is_there():
+        return call.real()
     if call.name == "get_all_tools":
         return _listed(call)
     if call.name.startswith("run"):
@@ -150,10 +152,14 @@ def _refusal(agent: Any) -> str:
     return f"no sandbox can answer its {', '.join(sorted(kinds))}; give it functions in their place" if kinds else ""
 
 
+def _is_there() -> bool:
+    """Return whether the package is the framework: many projects have one of their own that is called agents."""
+    return hasattr(sys.modules.get("agents"), "Runner")
+
+
 class _Adapter(Adapter):
     def recognises(self, agent: object) -> bool:
-        # Many projects have a package of their own that is called agents.
-        return super().recognises(agent) and hasattr(sys.modules.get("agents"), "Runner")
+        return super().recognises(agent) and _is_there()
 
 
 ADAPTER = _Adapter(
