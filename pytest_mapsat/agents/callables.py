@@ -86,7 +86,7 @@ class CallableConversation(HandedConversation):
         self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
-        self._scope = Scope(Episode.of(self._toolbox))
+        self._scope = Scope(Episode(self._toolbox, AgentContext(), self._session))
         watch()
 
     @property
@@ -101,7 +101,7 @@ class CallableConversation(HandedConversation):
                 reply, error = call_stranger(self._answer, message, form=form), None
         except StrangerError as broken:
             error = broken.error
-        if refused := self.refused or (str(error) if isinstance(error, RefusedTool) else ""):
+        if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
             return reply

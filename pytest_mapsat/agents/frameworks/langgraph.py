@@ -146,20 +146,21 @@ def meet(call: Call) -> Any:
     tool = call.thing
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
     own = str(getattr(function, "__module__", "")).startswith(_OWN) and tool.name not in call.names
-    if own or "mapsat" in (tool.tags or ()) or is_ours(function or tool):
+    if own or is_ours(function or tool):
         return call.real()
     if not call.is_answered():
         call.refuse(tool.name)
-    schema = {"type": "object", "properties": tool.args}
-    stand_in = _substitute(tool.name, tool.description or tool.name, schema, call.episode, tool)
     # One after the other in the loop, not in threads: calls keep their order.
     plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
-    if plain in ("run", "invoke"):
-        options = dict(call.options)
-        given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
-        given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given
-        return getattr(stand_in, plain)(given, *others, **options)
-    return stand_in.func(**call.arguments(tool.args))
+    if plain not in ("run", "invoke"):
+        arguments = call.arguments(tool.args)
+        return call.episode.call(tool.name, {name: arguments[name] for name in tool.args if name in arguments}).text
+    options = dict(call.options)
+    given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
+    given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given
+    schema = {"type": "object", "properties": tool.args}
+    stand_in = _substitute(tool.name, tool.description or tool.name, schema, call.episode, tool)
+    return getattr(stand_in, plain)(given, *others, **options)
 
 
 def _substitute(name: str, description: str, schema: dict[str, Any], episode: Episode, tool: Any = None) -> Any:
@@ -180,7 +181,6 @@ def _substitute(name: str, description: str, schema: dict[str, Any], episode: Ep
         args_schema=schema,
         func=call,
         handle_tool_error=True,
-        tags=["mapsat"],
         return_direct=getattr(tool, "return_direct", False),
     )
 

@@ -13,6 +13,9 @@ def meet(call: Call) -> Any:
     """Have the sandbox answer a call of a tool of a server, or refuse it."""
     given = [*call.given, None, None]
     name = str(call.options.get("name", call.options.get("tool_name", given[0])))
+    session = getattr(call.thing, "session", None) or call.thing
+    if getattr(getattr(session, "server_info", None), "name", "") == "mapsat":  # the sandbox, over MCP
+        return call.real()
     if not call.is_answered():
         call.refuse(name)
     return _answered(call, name, call.options.get("arguments", given[1] if call.given else None))
