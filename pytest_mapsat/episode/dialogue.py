@@ -281,6 +281,8 @@ class _Dialogue:
         self._channel.close()
         slow = self._channel.slow_tool()
         conversation.cancel()
+        if conversation.refused:
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=conversation.refused))
         if slow:
             message = (
                 f"the sandbox was not done with {slow} when the {self._limits.timeout:g} s of the episode were over"
