@@ -99,17 +99,17 @@ class Condition:
             return choice.mode == self.value
         if self.sort == "shown":
             return any(place is first for first in choice.offer[: int(self.value or 0)])
-        if self.sort == "has":
-            return isinstance(value, list) and self.value in value
-        if self.sort == "is":
-            return type(value) is type(self.value) and value == self.value
-        return self._bounds(value)
+        return self._value_fits(value)
 
     def concerns(self, choice: Choice) -> bool:
         """Return whether a choice can tell anything of it: the way there must be known, or the list that was shown."""
         return bool(choice.mode) if self.sort == "mode" else choice.of is None if self.sort == "shown" else True
 
-    def _bounds(self, value: Json) -> bool:
+    def _value_fits(self, value: Json) -> bool:
+        if self.sort == "has":
+            return isinstance(value, list) and self.value in value
+        if self.sort == "is":
+            return type(value) is type(self.value) and value == self.value
         if not is_figure(value):
             return False
         return bool(value >= self.value if self.sort == "least" else value <= self.value)
