@@ -160,6 +160,12 @@ _OBJECTS = re.compile(
     r"|actually|wait|without|problem|any(?:thing|where) \w+er|is there (?:any|one)|still)\b|n't\b|不|没|无法|太|但是?|可是|换|别的|另外?|其他|其它|更|错|贵了?|远了?|关门|满了|还是|有没有|能不能",
     re.IGNORECASE,
 )
+#: Words that turn to another matter, whatever stands before them.
+_TURNS = re.compile(
+    r"\b(?:different|another|other|new|separate|next|unrelated|further|one more|one other|quick|last) (?:question|thing|topic|matter|subject|request)\b|\b(?:by the way|changing the subject|on another note)\b"
+    r"|换个(?:问题|话题)|(?:另|再问|还有)一?个?(?:问题|事)|另外(?:问|请|想|还)|顺便问|对了[,，]",
+    re.IGNORECASE,
+)
 _NAME_KEYS = ("shop", "station", "hotel", "restaurant")
 #: A question with which a reply closes, and that asks for nothing.
 _CLOSES = re.compile(
@@ -270,6 +276,8 @@ def _next_step(
     asks = bool(questions_in(asked[-20_000:], _language(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
+    if _TURNS.search(folded) and (accepts or not any(name in folded for name in named)):
+        return "other"
     if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
         return "accepts" if agrees(text) else "objects"
     if asks and not named:
