@@ -296,11 +296,10 @@ def _next_step(
     if taken or (accepts and not objects and not moved and "?" not in folded):
         return "accepts"
     picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
-    if asks and picks and not objects and not moved:
-        return "answers"
+    answers = asks and picks and not objects and not moved
     # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
     again = others or any(step.tool in tools for step in calls)
-    return "objects" if objects or again else "other"
+    return "answers" if answers else "objects" if objects or again else "other"
 
 
 def questions_in(reply: str, language: str) -> list[str]:
