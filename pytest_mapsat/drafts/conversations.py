@@ -207,10 +207,12 @@ def conversation_of(log: Log) -> Conversation:
     accepted: int | None = None
     last = replies[0]
     notes: list[str] = []
+    named = [frozenset(fold_phrase(name) for step in line.calls for name in _names(step.result)) for line in lines]
     for number, reply in enumerate(replies):
         user = next((place for place in range(reply + 1, len(lines)) if lines[place].role == "user"), None)
         following = replies[number + 1] if number + 1 < len(replies) else None
-        step = None if user is None else _next_step(lines, start, reply, user, following)
+        listed = frozenset[str]().union(*named[start : reply + 1])
+        step = None if user is None else _next_step(lines, start, reply, user, following, names=listed)
         if step is None:
             if refused is not None and accepted is None and reply > refused:
                 accepted = reply
@@ -261,17 +263,14 @@ def _tidied(log: Log) -> Log:
 
 
 def _next_step(
-    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None
+    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
 ) -> Literal["answers", "objects", "accepts", "other"]:
-    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none.
+    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none; ``names``: the things listed so far.
 
     It answers a question, objects (or tells a wish that was missed), accepts, or is another matter.
     """
     asked, text = lines[reply].text, lines[user].text
     folded = fold_phrase(text)
-    names = {
-        fold_phrase(name) for line in lines[start : reply + 1] for step in line.calls for name in _names(step.result)
-    }
     named = {name for name in names if name in fold_phrase(asked)}
     asks = bool(questions_in(asked[-20_000:], _language(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
@@ -332,6 +331,13 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
     instructions = "\n\n".join(line.text for line in lines if line.role == "system")
+    for what, place, text in (
+        ("query", lines[query].place, lines[query].text),
+        ("system message", log.place, instructions),
+    ):
+        if len(text) > limits.TEXT_CHARS:
+            message = f"the {what} has {len(text)} characters, more than the {limits.TEXT_CHARS} of a case"
+            raise SuiteError(Problem(place, 0, message, "shorten it in the log"))
     return Conversation(
         id=log.id,
         lines=lines,

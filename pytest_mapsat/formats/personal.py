@@ -422,10 +422,10 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
             if hit.text[0] not in "(0" or len(_digits(hit.text)) >= _NATIONAL
         ]
     hits += filter(_is_phone, phones)
-    taken: list[_Hit] = []
+    taken = bytearray(len(flat))
     for hit in sorted(hits, key=lambda hit: hit.start - hit.end):
-        if all(hit.end <= other.start or hit.start >= other.end for other in taken):
-            taken.append(hit)
+        if taken.find(1, hit.start, hit.end) < 0:
+            taken[hit.start : hit.end] = b"\1" * (hit.end - hit.start)
             yield hit
 
 
