@@ -169,6 +169,11 @@ class Conversation:
 
     builds: frozenset[str] = frozenset()
 
+    @property
+    def refused(self) -> str:
+        """Why a tool of the agent was kept from running for real, which is no fault of the agent; empty where none was."""
+        return ""
+
     def reply(self, message: str, *, form: bool = False) -> Reply | None:
         """Return the agent's answer to the user's message.
 
