@@ -161,7 +161,13 @@ def with_earlier(message: str, session: Session) -> str:
 
 
 class Conversation:
-    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled."""
+    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled.
+
+    Attributes:
+        builds: what its answers so far name as its build; an empty text stands for an answer that names none.
+    """
+
+    builds: frozenset[str] = frozenset()
 
     @property
     def refused(self) -> str:

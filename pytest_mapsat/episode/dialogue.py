@@ -166,6 +166,7 @@ class _Dialogue:
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
+    _conversation: Conversation | None = None
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
@@ -191,6 +192,7 @@ class _Dialogue:
             setup=self._sandbox.setup,
             form=self._form,
             memory=self._retrieved,
+            builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -226,7 +228,7 @@ class _Dialogue:
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
             session = Session(self._identity, think, self._trial, self._kept)
-            conversation = self._source.open(self._case, toolbox, context, session)
+            conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
