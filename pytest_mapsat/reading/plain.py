@@ -1,0 +1,157 @@
+"""Whether words stand in a sentence that plainly affirms or denies them: one of few closed shapes, with no word near that could turn it.
+
+Whatever else a language can do (irony, comparison, what was or will be, what is so elsewhere) has another shape, and leaves open what is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+from .document import is_han
+from .pack import Cue, Pack
+from .page import Clause, Scan
+from .sides import Name
+
+Plainly = Literal["", "affirmed", "denied"]
+#: What a word does that may turn what a sentence says.
+_TURNING = (
+    "not",
+    "lack",
+    "no",
+    "than",
+    "instead",
+    "reject",
+    "modal",
+    "if",
+    "although",
+    "but",
+    "too",
+    "worse",
+    "other",
+    "alternative",
+    "whereas",
+    "unfit",
+)
+_DENYING = ("not", "lack", "no")
+_MARKS = " \n\t\"'()[]{}|:,.;!~-—•·。；！…、✅✔✓☑👍🟢"
+_WORD = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
+#: So many words or Chinese characters name what a statement is about.
+_SUBJECT = 9
+_BETWEEN = 3
+#: So many words, or Chinese characters, may follow what is affirmed by a verb: "has a quiet room", 有咖啡馆和卫生间.
+_TAIL = {False: 2, True: 5}
+#: What a word does that makes a phrase a statement by itself: "no tram", "last train left", 闭馆, 两辆.
+_STATING = ("not", "lack", "unfit", "past", "numeral", "closing", "tomorrow")
+
+
+def plainly(scan: Scan, name: Name) -> Plainly:
+    """Return whether a sentence plainly affirms words, plainly denies them, or does neither.
+
+    Args:
+        scan: the text.
+        name: the words, where they stand.
+    """
+    sentence = scan.sentences[name.sentence]
+    if sentence.asks or sentence.marked:
+        return ""
+    place = scan.clause_at(name.hit.start)
+    clause, last = scan.clauses[place], scan.clauses[scan.clause_at(max(name.hit.end - 1, name.hit.start))]
+    shape = _Shape(scan, clause, last, name)
+    if shape.states and not any(cue.has(*_TURNING[:-1]) for cue in shape.turning(clause.start, last.end)):
+        return "" if shape.doubted(clause.start) else "affirmed"
+    turning = shape.turning(sentence.start, sentence.end)
+    if shape.doubted(sentence.start, sentence.end) or not shape.answers(sentence.last):
+        return ""
+    if not turning:
+        return "affirmed" if not shape.states and shape.affirms() else ""
+    return "denied" if len(turning) == 1 and shape.denies(turning[0]) else ""
+
+
+@lru_cache(maxsize=64)
+def _pattern(pack: Pack, group: str) -> re.Pattern[str]:
+    """Return what finds the words of a group in a folded text."""
+    words = sorted(pack.groups.get(group, ("\0",)), key=lambda word: (-len(word), word))
+    latin = [re.escape(word) for word in words if word.isascii()]
+    han = [re.escape(word) for word in words if not word.isascii()]
+    return re.compile("|".join([*han, *([rf"(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])"] if latin else [])]))
+
+
+class _Shape:
+    """The clause that words stand in.
+
+    Args:
+        scan: the text.
+        clause: the clause that they begin in.
+        last: the one that they end in.
+        name: the words.
+    """
+
+    def __init__(self, scan: Scan, clause: Clause, last: Clause, name: Name) -> None:
+        self.scan, self.clause, self.last, self.name = scan, clause, last, name
+        self.words = scan.pack.groups
+        self.lead, self.tail = scan.text[clause.start : name.hit.start], scan.text[name.hit.end : last.end]
+        own = scan.text[name.hit.start : name.hit.end]
+        inside = list(scan.pack.find(own))
+        verb = _pattern(scan.pack, "affirms").match(own)
+        self.states = verb is not None or any(cue.has(*_STATING) for cue in inside)
+
+    def turning(self, start: int, end: int) -> list[Cue]:
+        """Return the words around that may turn what is said."""
+        around = self.scan.cues_between(start, end)
+        return [
+            cue
+            for cue in around
+            if cue.has(*_TURNING) and (cue.end <= self.name.hit.start or cue.start >= self.name.hit.end)
+        ]
+
+    def doubted(self, start: int, end: int = 0) -> bool:
+        """Return whether words before these, and up to ``end`` behind them, leave open whether they hold here and now."""
+        around = self.scan.text[start : self.name.hit.start], self.scan.text[self.name.hit.end : end]
+        return any(_pattern(self.scan.pack, "doubt").search(words) for words in around)
+
+    def _ends(self, most: int) -> bool:
+        """Return whether little follows the words in their clause, or what takes nothing back."""
+        rest = self.tail.strip(_MARKS)
+        return len(_WORD.findall(rest)) <= most or rest in self.words.get("plain_tail", ())
+
+    def answers(self, stop: int) -> bool:
+        """Return whether the words are no label, or one whose value is a mere yes: "Lift: yes"."""
+        if not self.scan.text[: self.last.end].rstrip().endswith(":"):
+            return True
+        following = self.scan.clause_at(self.last.end)
+        value = (
+            self.scan.text[self.last.end : self.scan.clauses[following].end].strip(_MARKS) if following < stop else "?"
+        )
+        return value in self.words.get("plain_yes", ())
+
+    def affirms(self) -> bool:
+        """Return whether what stands before the words only names what they are said of, and says that it has them or is so."""
+        if self._fills(self.lead, 0):
+            return self._ends(0)
+        verbs = list(_pattern(self.scan.pack, "affirms").finditer(self.lead))
+        if len(verbs) != 1 or not self._ends(_TAIL[is_han(self.lead[verbs[0].start()])]):
+            return False
+        subject = self.lead[: verbs[0].start()]
+        return self._fills(self.lead[verbs[0].end() :], 1) and len(_WORD.findall(subject)) <= _SUBJECT
+
+    def denies(self, turning: Cue) -> bool:
+        """Return whether the only word that turns the sentence denies these words, and stands right before them."""
+        between = self.scan.text[turning.end : self.name.hit.start]
+        return (
+            turning.has(*_DENYING)
+            and self.clause.start <= turning.start < self.name.hit.start
+            and self._fills(between, 0)
+            and self._ends(0)
+            and len(_WORD.findall(self.scan.text[self.clause.start : turning.start])) <= _SUBJECT
+        )
+
+    def _fills(self, between: str, strange: int) -> bool:
+        """Return whether some words say nothing themselves ("a", "any", 什么), but for so many strange ones."""
+        rest = between.strip(_MARKS)
+        fillers = self.words.get("plain_filler", frozenset())
+        if rest in fillers or not rest:
+            return True
+        words = rest.split(" ")
+        return not is_han(rest[0]) and len(words) <= _BETWEEN and sum(word not in fillers for word in words) <= strange
