@@ -188,7 +188,8 @@ def _unread(unit: str, documents: Sequence[Document]) -> Iterator[tuple[Document
     for document in documents:
         for amount in document.unread:
             units = amount.units | ({CLOCK} if "min" in amount.units else set())
-            if not units or any(is_unit(other, unit) for other in units):
+            aged = unit == "count" and not units.isdisjoint(("year", "min"))
+            if not units or aged or any(is_unit(other, unit) for other in units):
                 yield document, amount
 
 
@@ -326,6 +327,7 @@ def _doubtful(
         and has_any(judgement.document.words(judgement.document.sentences[judgement.figure.sentence]), proposing)
     ]
     for document in context.read(check.turn) if isinstance(check, Number) else ():
+        quotes += [document.quote(bare.span) for bare in document.numbers if not known]
         quotes += [
             document.quote(figure.span)
             for figure in document.quantities

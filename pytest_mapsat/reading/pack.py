@@ -36,7 +36,7 @@ _OF_NAMES = frozenset(
     }
     | {"line_before", "line_after", "platform_before", "platform_after"}
     | {"owned"}
-    | {"affirms", "doubt", "plain_filler", "plain_tail", "plain_yes"}
+    | {"affirms", "doubt", "plain_filler", "plain_tail", "plain_joint", "plain_yes"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})

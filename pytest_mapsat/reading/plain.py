@@ -40,8 +40,8 @@ _WORD = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
 #: So many words or Chinese characters name what a statement is about.
 _SUBJECT = 9
 _BETWEEN = 3
-#: So many words, or Chinese characters, may follow what is affirmed by a verb: "has a quiet room", 有咖啡馆和卫生间.
-_TAIL = {False: 2, True: 5}
+#: So many Chinese characters may go on with what is affirmed by a verb: 有咖啡馆和卫生间.
+_TAIL = 6
 #: What a word does that makes a phrase a statement by itself: "no tram", "last train left", 闭馆, 两辆.
 _STATING = ("not", "lack", "unfit", "past", "numeral", "closing", "tomorrow")
 
@@ -61,6 +61,8 @@ def plainly(scan: Scan, name: Name) -> Plainly:
     shape = _Shape(scan, clause, last, name)
     if shape.states and not any(cue.has(*_TURNING[:-1]) for cue in shape.turning(clause.start, last.end)):
         return "" if shape.doubted(clause.start) else "affirmed"
+    if not shape.alone():
+        return ""
     turning = shape.turning(sentence.start, sentence.end)
     if shape.doubted(sentence.start, sentence.end) or not shape.answers(sentence.last):
         return ""
@@ -94,8 +96,8 @@ class _Shape:
         self.lead, self.tail = scan.text[clause.start : name.hit.start], scan.text[name.hit.end : last.end]
         own = scan.text[name.hit.start : name.hit.end]
         inside = list(scan.pack.find(own))
-        verb = _pattern(scan.pack, "affirms").match(own)
-        self.states = verb is not None or any(cue.has(*_STATING) for cue in inside)
+        stating = any(cue.has(*_STATING) for cue in inside)
+        self.states = stating or (_pattern(scan.pack, "affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:
         """Return the words around that may turn what is said."""
@@ -106,6 +108,36 @@ class _Shape:
             if cue.has(*_TURNING) and (cue.end <= self.name.hit.start or cue.start >= self.name.hit.end)
         ]
 
+    def alone(self) -> bool:
+        """Return whether nothing beside the clause could take it back: other clauses of the sentence tell of something else, and no short sentence follows that turns it."""
+        own = self.scan.sentences[self.clause.sentence]
+        others = [
+            clause
+            for clause in self.scan.clauses[own.first : own.last]
+            if clause.end <= self.clause.start or clause.start >= self.last.end
+        ]
+        if not all(self._tells(clause) for clause in others):
+            return False
+        following = self.scan.sentences[self.clause.sentence + 1 : self.clause.sentence + 2]
+        return not any(
+            sentence.block == own.block
+            and len(_WORD.findall(self.scan.text[sentence.start : sentence.end])) <= _SUBJECT
+            and (self.turning(sentence.start, sentence.end) or self.doubted(self.name.hit.start, sentence.end))
+            for sentence in following
+        )
+
+    def _tells(self, clause: Clause) -> bool:
+        """Return whether a clause is empty, or has a figure, a verb that affirms, or a word for how one gets about."""
+        words = self.scan.text[clause.start : clause.end]
+        plain = self.words.get("plain_yes", frozenset()) | self.words.get("plain_tail", frozenset())
+        told = clause.has("unit", "numeral", "mode", "choose", "toward", "clock_word", "fit", "and")
+        return (
+            told
+            or words.strip(_MARKS) in {"", *plain}
+            or any(map(str.isdigit, words))
+            or _pattern(self.scan.pack, "affirms").search(words) is not None
+        )
+
     def doubted(self, start: int, end: int = 0) -> bool:
         """Return whether words before these, and up to ``end`` behind them, leave open whether they hold here and now."""
         around = self.scan.text[start : self.name.hit.start], self.scan.text[self.name.hit.end : end]
@@ -114,7 +146,8 @@ class _Shape:
     def _ends(self, most: int) -> bool:
         """Return whether little follows the words in their clause, or what takes nothing back."""
         rest = self.tail.strip(_MARKS)
-        return len(_WORD.findall(rest)) <= most or rest in self.words.get("plain_tail", ())
+        goes_on = rest[:1] in self.words.get("plain_joint", ()) and len(rest) <= most
+        return not rest or rest in self.words.get("plain_tail", ()) or goes_on
 
     def answers(self, stop: int) -> bool:
         """Return whether the words are no label, or one whose value is a mere yes: "Lift: yes"."""
@@ -131,7 +164,7 @@ class _Shape:
         if self._fills(self.lead, 0):
             return self._ends(0)
         verbs = list(_pattern(self.scan.pack, "affirms").finditer(self.lead))
-        if len(verbs) != 1 or not self._ends(_TAIL[is_han(self.lead[verbs[0].start()])]):
+        if len(verbs) != 1 or not self._ends(_TAIL):
             return False
         subject = self.lead[: verbs[0].start()]
         return self._fills(self.lead[verbs[0].end() :], 1) and len(_WORD.findall(subject)) <= _SUBJECT

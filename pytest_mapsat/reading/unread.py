@@ -25,12 +25,15 @@ CLOCK = "clock"
 _SIGNS = frozenset("%‰°℃℉½¼¾×÷±^′″")
 _DIGITS = re.compile(r"[0-9]+")
 #: What may stand between two parts of one amount.
-_GAP = re.compile(r"(?: ?[-/+×x*@⁄] ?| | of | by | to |[ -](?:and|&)(?:[ -]an?)?[ -])?")
+_GAP = re.compile(r"(?: ?[-/+×x*@⁄] ?| |点| of | by | to |[ -](?:and|&)(?:[ -]an?)?[ -])?")
 #: What is read in two ways: three digits behind a full stop (thousandths in one country, thousands in the next), 0715, 0:45, 5k, 1h20.
 _TWO_WAYS = re.compile(
     r"(?<![0-9.,:])(?:[1-9][0-9]{0,2}\.[0-9]{3}|0[0-9]+|0:[0-5][0-9])(?![0-9]|[.,:][0-9])|[0-9](?:k(?![a-z0-9])|h[0-9])"
 )
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
+#: Chinese characters that make a number a vague one: 十来, 十几, 百余.
+_VAGUE = frozenset("来几余")
+_ROMAN = re.compile(r"\b[IVXLC]{2,}\b")
 _THOUSANDS = re.compile(r"[0-9]k")
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)\b")
 #: A letter or two and a number: a line, an exit, a model.
@@ -192,6 +195,8 @@ class _Finder:
             if not self.text[cue.start].isdigit() and (cue.has(*_PARTS) or self._measures(cue))
         ]
         parts += [_Part(cue.start, cue.end) for cue in self._foreign()]
+        places = (map(self.scan.folded.at, match.span()) for match in _ROMAN.finditer(self.scan.folded.original))
+        parts += [_Part(start, end) for start, end in places]
         parts.sort(key=lambda part: (part.start, -part.end))
         kept: list[_Part] = []
         bounds = iter(self.scan.bounds)
@@ -222,7 +227,10 @@ class _Finder:
     def _is_pronoun(self, number: Number) -> bool:
         """Return whether a numeral is a mere "one", or a multiplier that begins a word as in 百货."""
         words = self.text[number.start : number.end]
-        return (number.value == number.high == 1) or (is_han(words[0]) and len(words) == 1 and number.value > _TEN)
+        ends = not self.text[number.end : number.end + 1].isalpha() and number.start in self.ends  # 两米一
+        return (number.value == number.high == 1 and not ends) or (
+            is_han(words[0]) and len(words) == 1 and number.value > _TEN
+        )
 
     def _measures(self, cue: Cue) -> bool:
         """Return whether a word of a unit tells of an amount by itself."""
@@ -277,10 +285,13 @@ class _Finder:
         units = frozenset(reading.unit for reading in held if reading.unit and reading.unit != "count")
         units |= said - {"any", "after"}
         units |= {cue.tags["unit"][0] for cue in self.scan.cues_between(start, end) if "unit" in cue.tags}
+        units -= {"other"}
         if _HALF_HOUR.fullmatch(self.text, start, end):
             units |= {CLOCK}
         if _THOUSANDS.search(self.text, start, end) or any(self.text[part.start] in "$£€¥" for part in cluster):
             units = frozenset()  # 2.3k of anything
+        if CLOCK in units and not plain:
+            units |= {"min"}  # 2h15
         bare = plain and cluster[0].number and len(cluster) == 1 and not held
         yield Unread(start, end, units, bare)
 
@@ -331,7 +342,11 @@ class _Finder:
         glued = _is_latin(before[-1:]) and (not is_han(first)) and first != "~"
         glued = glued or (not is_han(last) and _is_latin(after[:1]))
         behind = (after[:1] in _BEHIND and last.isdigit()) or (after[:1] in (".", ",") and after[1:] == "-")
-        return not (clinging or glued or behind) and _TWO_WAYS.search(self.text, start, end + 1) is None
+        return (
+            not (clinging or glued or behind)
+            and _TWO_WAYS.search(self.text, start, end + 1) is None
+            and not _VAGUE.intersection(self.text[start:end])
+        )
 
     def _in_zone(self, time: Reading) -> bool:
         """Return whether a time of day is one of a zone that is named, or a part of a longer stamp."""
