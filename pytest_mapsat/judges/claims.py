@@ -47,7 +47,6 @@ _SHOWN = 3
 _FEWEST_DIGITS = 7
 _DIGITS = re.compile(r"\d+")
 _SAME_STREET = 0.6
-_PARTLY_READ = "it is only a part of what is written there"
 #: What a line is, by its words.
 _RAILS = re.compile(r"号线|地铁|(?i:\bline\b|metro|tram|train)")
 _ROAD = re.compile(r"路|公交|巴士|(?i:\bbus\b)")
@@ -218,6 +217,8 @@ class _Scale:
         match statement:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
+            case Quantity() | ClockTime() if statement.unread:
+                return "undecided", "it is only a part of what is written there", ()
             case Quantity():
                 return self._figure(statement)
             case ClockTime():
@@ -231,8 +232,6 @@ class _Scale:
         return "undecided", "the evidence has no thing of this name", ()
 
     def _figure(self, figure: Quantity) -> Answer:  # noqa: PLR0911  the cases, one after the other
-        if figure.unread:
-            return "undecided", _PARTLY_READ, ()
         if figure.unit == FOREIGN:
             return "undecided", "it is not in the suite's currency", ()
         meeting = [
@@ -260,8 +259,6 @@ class _Scale:
         return any(key in self._standings for key in piece.subject)
 
     def _time(self, time: ClockTime) -> Answer:
-        if time.unread:
-            return "undecided", _PARTLY_READ, ()
         meeting = [piece for piece in self._evidence.times if _at(time, piece)]
         if any(piece.source.origin != "tool" for piece in meeting):
             return "supported", "the user or the context says it", ()

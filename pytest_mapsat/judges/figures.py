@@ -51,7 +51,14 @@ from .findings import (
 from .known_values import DAY, ROUNDING, Value, clock_times, is_far, is_reckoned, plain_numbers, relevant, written
 from .words import has_any
 
-_NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
+_NOUNS = {
+    "min": "duration",
+    "m": "length",
+    "yuan": "sum of money",
+    "percent": "percentage",
+    "celsius": "temperature",
+    CLOCK: "clock time",
+}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
 #: Roles of figures that are plans, and claim nothing.
@@ -131,7 +138,7 @@ def number(check: Number, context: Context) -> Finding:
         bare = _bare(check, values, context)
         if bare:
             return unclear(bare, f"which may be a {noun}", wanted)
-    return _judged(check, judgements, wanted, noun, context, unit)
+    return _judged(check, judgements, wanted, unit, context)
 
 
 def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Quote, ...]:
@@ -174,7 +181,7 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
             judged = _time_judged(check, document, time, values, nearby=nearby, context=context)
             judgements.append(_weighed(time, judged, check, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in values or ()])}"
-    return _judged(check, judgements, wanted, "clock time", context, CLOCK)
+    return _judged(check, judgements, wanted, CLOCK, context)
 
 
 def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
@@ -245,30 +252,21 @@ def _is_claimed(figure: Quantity | Clock) -> bool:
 
 
 def _judged(  # noqa: PLR0911  the cases, one after the other
-    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, noun: str, context: Context, unit: str
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
 ) -> Finding:
-    unread = list(_unread(unit, context.read(check.turn)))
     clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
     fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
     deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
+    if not deciding and not fits and _answer_alone(check, turning):
+        deciding = turning
     if deciding:
-        places = {(judgement.document.turn, judgement.figure.sentence) for judgement in deciding}
-        near = [
-            document.quote(amount.span)
-            for document, amount in unread
-            if not amount.bare and (document.turn, amount.sentence) in places
-        ]
-        if near and deciding[0].outcome != "fits":
-            return unclear(near, f"which may be the {noun}, and is not read", wanted)
-        return _decided(check, deciding, wanted, context)
-    if turning and not fits and _answers_alone(check, turning):
-        return _decided(check, turning, wanted, context)
+        return _decided(check, deciding, wanted, unit, context)
     if turning:
         return unclear(_quotes(turning), "unclear which thing this figure belongs to", wanted)
     if fits:
-        return _decided(check, fits, wanted, context)
+        return _decided(check, fits, wanted, unit, context)
     if check.quantifier == "any" and wrong:
-        return _decided(check, wrong, wanted, context)
+        return _decided(check, wrong, wanted, unit, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "unclear which thing this figure belongs to", wanted)
     explained = [judgement for judgement in clear if judgement.outcome == "explained" or check.if_absent == "fail"]
@@ -277,6 +275,13 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
     fits = [judgement for judgement in maybe if judgement.outcome == "fits"]
     if fits and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
+    return _unsaid(check, judgements, wanted, unit, context)
+
+
+def _unsaid(
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
+) -> Finding:
+    """Return what it means that no reply surely says such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
@@ -287,28 +292,32 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
     ]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which matches nothing known, and may be the one that is meant", wanted)
-    doubtful = _doubtful(check, judgements, unread, unit, context)
+    noun = _NOUNS.get(unit, "number")
+    doubtful = _doubtful(check, judgements, unit, context)
     if doubtful:
         return unclear(doubtful, f"which may be a {noun}, and is not surely read", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
 
 
-def _answers_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
+def _answer_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
     """Return whether figures that something else explains fail all the same: the check names no thing, and words call them what it asks for."""
     named = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
-    return not named and all(
-        judgement.outcome == "beside"
-        and judgement.belongs is True
-        and judgement.figure.role in check.role
-        and (isinstance(judgement.figure, Clock) or judgement.figure.cued)
-        for judgement in turning
+    return (
+        bool(turning)
+        and not named
+        and all(
+            judgement.outcome == "beside"
+            and judgement.belongs is True
+            and judgement.figure.role in check.role
+            and (isinstance(judgement.figure, Clock) or judgement.figure.cued)
+            for judgement in turning
+        )
     )
 
 
 def _doubtful(
     check: Number | ClockTime,
     judgements: Sequence[_Judgement],
-    unread: Sequence[tuple[Document, Amount]],
     unit: str,
     context: Context,
 ) -> list[Quote]:
@@ -317,7 +326,11 @@ def _doubtful(
     A bare number leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
     """
     known = check.if_absent != "fail" or (bool(check.bounds) and isinstance(check, Number))
-    quotes = [document.quote(amount.span) for document, amount in unread if not (amount.bare and known)]
+    quotes = [
+        document.quote(amount.span)
+        for document, amount in _unread(unit, context.read(check.turn))
+        if not (amount.bare and known)
+    ]
     words = pack_of(context.language, context.vocabulary).groups
     proposing = {*words.get("choose", ()), *words.get("suggest", ())}
     quotes += [
@@ -395,10 +408,21 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequ
     return [*open_, *unsure]
 
 
-def _decided(check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, context: Context) -> Finding:
+def _decided(
+    check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: Context
+) -> Finding:
+    """Return the finding of figures that decide; one that does not fit fails nothing where another beside it, or, if any may fit, anywhere, is not read."""
     first = deciding[0]
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
+    places = {(judgement.document.turn, judgement.figure.sentence) for judgement in deciding}
+    beside = [
+        document.quote(amount.span)
+        for document, amount in _unread(unit, context.read(check.turn))
+        if not amount.bare and (check.quantifier == "any" or (document.turn, amount.sentence) in places)
+    ]
+    if beside:
+        return unclear(beside, f"which may be the {_NOUNS.get(unit, 'number')}, and is not read", wanted)
     more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
     missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
     return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
