@@ -190,13 +190,14 @@ def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
     return is_unit(figure.unit, unit) or (rated and {figure.unit, unit} == {"count", "star"})
 
 
-def _unread(unit: str, documents: Sequence[Document]) -> Iterator[tuple[Document, Amount]]:
-    """Yield the amounts in some replies that are not read, and may be of a unit. What is said in hours may be a time of day."""
-    for document in documents:
+def _unread(check: Number | ClockTime, unit: str, context: Context) -> Iterator[tuple[Document, Amount]]:
+    """Yield the amounts in the replies that are not read, and may be of a unit; nights and months are days, or an age."""
+    long = isinstance(check, Number) and check.unit in ("d", "count")
+    for document in context.read(check.turn):
         for amount in document.unread:
-            units = amount.units | ({CLOCK} if "min" in amount.units else set())
-            aged = unit == "count" and not units.isdisjoint(("year", "min"))
-            if not units or aged or any(is_unit(other, unit) for other in units):
+            units = amount.units
+            fits = any(is_unit(other, unit) or (long and other in ("d", "year")) for other in units)
+            if fits or not units:
                 yield document, amount
 
 
@@ -327,9 +328,7 @@ def _doubtful(
     """
     known = check.if_absent != "fail" or (bool(check.bounds) and isinstance(check, Number))
     quotes = [
-        document.quote(amount.span)
-        for document, amount in _unread(unit, context.read(check.turn))
-        if not (amount.bare and known)
+        document.quote(amount.span) for document, amount in _unread(check, unit, context) if not (amount.bare and known)
     ]
     words = pack_of(context.language, context.vocabulary).groups
     proposing = {*words.get("choose", ()), *words.get("suggest", ())}
@@ -418,7 +417,7 @@ def _decided(
     places = {(judgement.document.turn, judgement.figure.sentence) for judgement in deciding}
     beside = [
         document.quote(amount.span)
-        for document, amount in _unread(unit, context.read(check.turn))
+        for document, amount in _unread(check, unit, context)
         if not amount.bare and (check.quantifier == "any" or (document.turn, amount.sentence) in places)
     ]
     if beside:

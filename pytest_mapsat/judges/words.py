@@ -213,7 +213,9 @@ def _meant(document: Document, mention: Mention) -> bool | None:
 
 def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: Context) -> bool:
     """Return whether words stand in a sentence that plainly affirms, or denies, them; those of names, addresses and numbers need none."""
-    if mention.plainly == how or any(char.isdigit() or char.isupper() for char in mention.keys[0]):
+    phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
+    named = phrase.endswith(tuple(streets)) or any(char.isdigit() or char.isupper() for char in phrase)
+    if named or mention.plainly == how:
         return True
     read = next(reply for reply in context.replies if reply.turn == document.turn)
     spans = [*(named.span for named in read.mentions), *(named.span for named in read.identifiers)]

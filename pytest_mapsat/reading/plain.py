@@ -16,25 +16,11 @@ from .sides import Name
 
 Plainly = Literal["", "affirmed", "denied"]
 #: What a word does that may turn what a sentence says.
-_TURNING = (
-    "not",
-    "lack",
-    "no",
-    "than",
-    "instead",
-    "reject",
-    "modal",
-    "if",
-    "although",
-    "but",
-    "too",
-    "worse",
-    "other",
-    "alternative",
-    "whereas",
-    "unfit",
-)
-_DENYING = ("not", "lack", "no")
+_TURNING = ("not", "lack", "no", "than", "instead", "modal", "if", "reject", "although", "but", "too", "worse", "other")
+_TURNING += ("alternative", "whereas", "unfit")
+#: What of these turns even a statement: "if no tram runs".
+_REVERSING = ("not", "lack", "no", "than", "instead", "modal", "if")
+_DENYING = _REVERSING[:3]
 _MARKS = " \n\t\"'()[]{}|:,.;!~-—•·。；！…、✅✔✓☑👍🟢"
 _WORD = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
 #: So many words or Chinese characters name what a statement is about.
@@ -43,7 +29,7 @@ _BETWEEN = 3
 #: So many Chinese characters may go on with what is affirmed by a verb: 有咖啡馆和卫生间.
 _TAIL = 6
 #: What a word does that makes a phrase a statement by itself: "no tram", "last train left", 闭馆, 两辆.
-_STATING = ("not", "lack", "unfit", "past", "numeral", "closing", "tomorrow")
+_STATING = ("not", "lack", "unfit", "past", "numeral", "tomorrow")
 
 
 def plainly(scan: Scan, name: Name) -> Plainly:
@@ -59,16 +45,16 @@ def plainly(scan: Scan, name: Name) -> Plainly:
     place = scan.clause_at(name.hit.start)
     clause, last = scan.clauses[place], scan.clauses[scan.clause_at(max(name.hit.end - 1, name.hit.start))]
     shape = _Shape(scan, clause, last, name)
-    if shape.states and not any(cue.has(*_TURNING[:-1]) for cue in shape.turning(clause.start, last.end)):
+    if shape.states and not any(cue.has(*_REVERSING) for cue in shape.turning(clause.start, last.end)):
         return "" if shape.doubted(clause.start) else "affirmed"
-    if not shape.alone():
-        return ""
     turning = shape.turning(sentence.start, sentence.end)
-    if shape.doubted(sentence.start, sentence.end) or not shape.answers(sentence.last):
+    if len(turning) > 1 or shape.doubted(sentence.start, sentence.end):
+        return ""
+    if not shape.answers(sentence.last) or not shape.alone():
         return ""
     if not turning:
         return "affirmed" if not shape.states and shape.affirms() else ""
-    return "denied" if len(turning) == 1 and shape.denies(turning[0]) else ""
+    return "denied" if shape.denies(turning[0]) else ""
 
 
 @lru_cache(maxsize=64)
@@ -96,7 +82,7 @@ class _Shape:
         self.lead, self.tail = scan.text[clause.start : name.hit.start], scan.text[name.hit.end : last.end]
         own = scan.text[name.hit.start : name.hit.end]
         inside = list(scan.pack.find(own))
-        stating = any(cue.has(*_STATING) for cue in inside)
+        stating = any(cue.has(*_STATING) or cue.tags.get("time_role") == "closing" for cue in inside)
         self.states = stating or (_pattern(scan.pack, "affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:

@@ -32,8 +32,9 @@ _TWO_WAYS = re.compile(
 )
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
 #: Chinese characters that make a number a vague one: 十来, 十几, 百余.
-_VAGUE = frozenset("来几余")
+_VAGUE = frozenset("来几")
 _ROMAN = re.compile(r"\b[IVXLC]{2,}\b")
+_HOURS = re.compile(r"[0-9] ?h ?[0-9]")
 _THOUSANDS = re.compile(r"[0-9]k")
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)\b")
 #: A letter or two and a number: a line, an exit, a model.
@@ -55,7 +56,7 @@ _NOT_ZONES = frozenset({"ETA", "ETD"})
 #: What makes an amount of the word beside it, or a part of one.
 _PARTS = ("fraction", "couple", "hour_quarter", "amount")
 #: Units whose words tell of an amount even without a number: "a matter of minutes".
-_MEASURED = frozenset({"min", "m", "percent", "celsius"})
+_MEASURED = frozenset({"min", "percent", "celsius"})
 _KEYCAP = "\u20e3"
 _LOOK = 24
 _TEN = 10
@@ -204,7 +205,9 @@ class _Finder:
         for part in parts:
             while part.start >= high and (following := next(bounds, None)):
                 low, high = following
+            lead = self.text[max(part.start - 3, 0) : part.start].rstrip(" *")
             listed = not low <= part.start < high or self.text.startswith(_KEYCAP, part.end)
+            listed = listed or (lead.endswith("|") and self.text.startswith(". ", part.end))
             if not listed and not self._inside(part, self.taken):
                 if not kept or part.start >= kept[-1].end:
                     kept.append(part)
@@ -290,10 +293,21 @@ class _Finder:
             units |= {CLOCK}
         if _THOUSANDS.search(self.text, start, end) or any(self.text[part.start] in "$£€¥" for part in cluster):
             units = frozenset()  # 2.3k of anything
-        if CLOCK in units and not plain:
-            units |= {"min"}  # 2h15
-        bare = plain and cluster[0].number and len(cluster) == 1 and not held
+        if _HOURS.search(self.text, start, end) or (CLOCK in units and not plain):
+            units |= {"min", CLOCK}  # 2h15
+        bare = plain and not held and all(part.number for part in cluster) and all(map(self._listed, pairwise(cluster)))
+        if bare and len(cluster) > 1 and all(self._is_digit(part) for part in cluster):
+            return  # a telephone number in words
         yield Unread(start, end, units, bare)
+
+    def _listed(self, parts: tuple[_Part, _Part]) -> bool:
+        """Return whether a word joins two numbers: "6 and 8"."""
+        return any(map(str.isalpha, self.text[parts[0].end : parts[1].start])) or all(map(self._is_digit, parts))
+
+    def _is_digit(self, part: _Part) -> bool:
+        """Return whether a part is a figure from zero to nine in words."""
+        cue = self.starts.get(part.start)
+        return cue is not None and cue.end == part.end and cue.tags.get("numeral", _TEN) < _TEN
 
     def _held(self, start: int, end: int) -> list[Reading]:
         """Return the readings that touch a place."""
