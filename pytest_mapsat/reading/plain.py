@@ -6,21 +6,18 @@ Whatever else a language can do (irony, comparison, what was or will be, what is
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Literal
 
 from .document import is_han
-from .pack import Cue, Pack
+from .pack import Cue
 from .page import Clause, Scan
 from .sides import Name
 
 Plainly = Literal["", "affirmed", "denied"]
-#: What a word does that may turn what a sentence says.
-_TURNING = ("not", "lack", "no", "than", "instead", "modal", "if", "reject", "although", "but", "too", "worse", "other")
-_TURNING += ("alternative", "whereas", "unfit")
-#: What of these turns even a statement: "if no tram runs".
-_REVERSING = ("not", "lack", "no", "than", "instead", "modal", "if")
-_DENYING = _REVERSING[:3]
+#: What a word does that denies; that turns even a statement ("if no tram runs"); that may turn what a sentence says.
+_DENYING = ("not", "lack", "no")
+_REVERSING = (*_DENYING, "than", "instead", "modal", "if")
+_TURNING = (*_REVERSING, "reject", "although", "but", "too", "worse", "other", "alternative", "whereas", "unfit")
 _MARKS = " \n\t\"'()[]{}|:,.;!~-—•·。；！…、✅✔✓☑👍🟢"
 _WORD = re.compile(r"[a-z0-9'-]+|[\u3400-\u9fff]")
 #: So many words or Chinese characters name what a statement is about.
@@ -57,15 +54,6 @@ def plainly(scan: Scan, name: Name) -> Plainly:
     return "denied" if shape.denies(turning[0]) else ""
 
 
-@lru_cache(maxsize=64)
-def _pattern(pack: Pack, group: str) -> re.Pattern[str]:
-    """Return what finds the words of a group in a folded text."""
-    words = sorted(pack.groups.get(group, ("\0",)), key=lambda word: (-len(word), word))
-    latin = [re.escape(word) for word in words if word.isascii()]
-    han = [re.escape(word) for word in words if not word.isascii()]
-    return re.compile("|".join([*han, *([rf"(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])"] if latin else [])]))
-
-
 class _Shape:
     """The clause that words stand in.
 
@@ -83,7 +71,7 @@ class _Shape:
         own = scan.text[name.hit.start : name.hit.end]
         inside = list(scan.pack.find(own))
         stating = any(cue.has(*_STATING) or cue.tags.get("time_role") == "closing" for cue in inside)
-        self.states = stating or (_pattern(scan.pack, "affirms").match(own) is not None and self._ends(_TAIL))
+        self.states = stating or (scan.pack.pattern("affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:
         """Return the words around that may turn what is said."""
@@ -121,13 +109,13 @@ class _Shape:
             told
             or words.strip(_MARKS) in {"", *plain}
             or any(map(str.isdigit, words))
-            or _pattern(self.scan.pack, "affirms").search(words) is not None
+            or self.scan.pack.pattern("affirms").search(words) is not None
         )
 
     def doubted(self, start: int, end: int = 0) -> bool:
         """Return whether words before these, and up to ``end`` behind them, leave open whether they hold here and now."""
         around = self.scan.text[start : self.name.hit.start], self.scan.text[self.name.hit.end : end]
-        return any(_pattern(self.scan.pack, "doubt").search(words) for words in around)
+        return any(self.scan.pack.pattern("doubt").search(words) for words in around)
 
     def _ends(self, most: int) -> bool:
         """Return whether little follows the words in their clause, or what takes nothing back."""
@@ -149,7 +137,7 @@ class _Shape:
         """Return whether what stands before the words only names what they are said of, and says that it has them or is so."""
         if self._fills(self.lead, 0):
             return self._ends(0)
-        verbs = list(_pattern(self.scan.pack, "affirms").finditer(self.lead))
+        verbs = list(self.scan.pack.pattern("affirms").finditer(self.lead))
         if len(verbs) != 1 or not self._ends(_TAIL):
             return False
         subject = self.lead[: verbs[0].start()]

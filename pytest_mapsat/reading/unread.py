@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, dropwhile, pairwise, starmap
+from operator import attrgetter
 from typing import NamedTuple
 
 from .clock import Number, Spoken
@@ -54,7 +55,7 @@ _ALSO_OTHER = frozenset(
 _OFFSET = re.compile(r"\b(?:utc|gmt)\b|[+][01][0-9]:?[0-9]{2}|(?<=:[0-9]{2}:[0-9]{2})-[01][0-9]:[0-9]{2}")
 _NOT_ZONES = frozenset({"ETA", "ETD"})
 #: What makes an amount of the word beside it, or a part of one.
-_PARTS = ("fraction", "couple", "hour_quarter", "amount")
+_PARTS = ("fraction", "couple", "hour_quarter")
 #: Units whose words tell of an amount even without a number: "a matter of minutes".
 _MEASURED = frozenset({"min", "percent", "celsius"})
 _KEYCAP = "\u20e3"
@@ -126,6 +127,13 @@ class _Finder:
         self.scan, self.text = scan, scan.text
         self.ends = {cue.end: cue for cue in scan.cues}
         self.starts = {cue.start: cue for cue in scan.cues}
+        words = (
+            (match, scan.pack.words[match.group()]["amount"])
+            for match in scan.pack.pattern("amount").finditer(scan.text)
+        )
+        self.amounts = [Cue(match.start(), match.end(), {"amount": sort}) for match, sort in words]
+        self.strange = {cue.end for cue in self.amounts}
+        self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] == "after"}
         read = [Reading(*self._whole(figure), figure.unit) for figure in figures[0] if self._tells(figure)]
         read += [Reading(figure.start, figure.end) for figure in figures[1] if self._tells(figure)]
         read += [Reading(time.start, time.end, CLOCK) for time in times]
@@ -139,8 +147,7 @@ class _Finder:
         following = self.starts.get(figure.end)
         if figure.bare:
             return following is not None and following.has("classifier")
-        unit = self.ends.get(figure.end)
-        return unit is None or not unit.has("amount")
+        return figure.end not in self.strange
 
     def _whole(self, figure: ReadFigure) -> tuple[int, int]:
         """Return the place of a figure with the unit before it."""
@@ -192,8 +199,8 @@ class _Finder:
         ]
         parts += [
             _Part(cue.start, cue.end, weak=self._is_weak(cue))
-            for cue in self.scan.cues
-            if not self.text[cue.start].isdigit() and (cue.has(*_PARTS) or self._measures(cue))
+            for cue in chain(self.scan.cues, self.amounts)
+            if not self.text[cue.start].isdigit() and (cue.has("amount", *_PARTS) or self._measures(cue))
         ]
         parts += [_Part(cue.start, cue.end) for cue in self._foreign()]
         places = (map(self.scan.folded.at, match.span()) for match in _ROMAN.finditer(self.scan.folded.original))
@@ -247,7 +254,7 @@ class _Finder:
         """Return whether a word is a part of an amount only beside another one."""
         words = self.text[cue.start : cue.end]
         if "amount" in cue.tags:
-            return cue.tags["amount"] != "any" or words[0] == "-" or (is_han(words[0]) and len(words) == 1)
+            return cue.tags["amount"] != "any" or (is_han(words[0]) and len(words) == 1)
         if "unit" in cue.tags and not cue.has(*_PARTS):
             return cue.tags["unit"][0] not in _MEASURED or words in _ALSO_OTHER
         return len(words) == 1 and is_han(words)
@@ -263,7 +270,7 @@ class _Finder:
                     cue
                     for cue in pack.find(self.text)
                     if is_han(self.text[cue.start]) == han
-                    and cue.has("numeral", "multiplier", "amount", "unit")
+                    and cue.has("numeral", "multiplier", "unit")
                     and not cue.has("one")
                     and self.text[cue.start : cue.end] not in ("one", "一")
                 )
@@ -284,11 +291,12 @@ class _Finder:
         plain = self._is_plain(start, end) and not any(self._in_zone(r) for r in held if r.unit == CLOCK)
         if covered and plain and not any(starmap(self._clings, pairwise(held))):
             return
-        said = {cue.tags["amount"] for cue in self.scan.cues_between(start, end) if "amount" in cue.tags}
+        first, last = (bisect_left(self.amounts, place, key=attrgetter("start")) for place in (start, end))
+        said = {cue.tags["amount"] for cue in self.amounts[first:last]}
         units = frozenset(reading.unit for reading in held if reading.unit and reading.unit != "count")
         units |= said - {"any", "after"}
         units |= {cue.tags["unit"][0] for cue in self.scan.cues_between(start, end) if "unit" in cue.tags}
-        units -= {"other"}
+        units = frozenset() if said == {"any"} and len(cluster) == 1 else units - {"other"}
         if _HALF_HOUR.fullmatch(self.text, start, end):
             units |= {CLOCK}
         if _THOUSANDS.search(self.text, start, end) or any(self.text[part.start] in "$£€¥" for part in cluster):
@@ -333,7 +341,7 @@ class _Finder:
         """Return whether a word belongs to an amount only behind it: 来 of 十来分钟."""
         cue = self.starts.get(part.start)
         unit = cue is not None and "unit" in cue.tags and "unit_name" not in cue.tags
-        return part.weak and cue is not None and (unit or cue.tags.get("amount") == "after")
+        return part.weak and (unit or part.start in self.behind)
 
     def _clings(self, first: Reading, other: Reading) -> bool:
         """Return whether two readings that stand together may be one amount: 差五分七点, "1h 20m", "from 30 to 24 euros"."""
