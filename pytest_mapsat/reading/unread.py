@@ -131,9 +131,10 @@ class _Finder:
             (match, scan.pack.words[match.group()]["amount"])
             for match in scan.pack.pattern("amount").finditer(scan.text)
         )
-        self.amounts = [Cue(match.start(), match.end(), {"amount": sort}) for match, sort in words]
+        amounts = [Cue(match.start(), match.end(), {"amount": sort}) for match, sort in words]
+        self.amounts = [cue for cue in amounts if not self._within_word(cue)]
         self.strange = {cue.end for cue in self.amounts}
-        self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] == "after"}
+        self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] != "any"}
         read = [Reading(*self._whole(figure), figure.unit) for figure in figures[0] if self._tells(figure)]
         read += [Reading(figure.start, figure.end) for figure in figures[1] if self._tells(figure)]
         read += [Reading(time.start, time.end, CLOCK) for time in times]
@@ -141,6 +142,12 @@ class _Finder:
         self.taken = sorted([*(Reading(start, end) for start, end in taken), *self._named()])
         self.numbers = numbers
         self.short = [number.start for number in numbers if self._is_short(number)]
+
+    def _within_word(self, cue: Cue) -> bool:
+        """Return whether a word of quantity is only a part of another word: 今晚, 差不多, "at night"."""
+        place = bisect_right(self.scan.cue_starts, cue.start) - 1
+        outer = self.scan.cues[place] if place >= 0 else cue
+        return outer.end >= cue.end and outer.end - outer.start > cue.end - cue.start
 
     def _tells(self, figure: ReadFigure) -> bool:
         """Return whether it is known what a figure counts."""
