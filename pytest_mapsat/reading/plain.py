@@ -70,7 +70,7 @@ class _Shape:
         self.lead, self.tail = scan.text[clause.start : name.hit.start], scan.text[name.hit.end : last.end]
         own = scan.text[name.hit.start : name.hit.end]
         inside = list(scan.pack.find(own))
-        stating = any(cue.has(*_STATING) or cue.tags.get("time_role") == "closing" for cue in inside)
+        stating = any(cue.has(*_STATING) or cue.tags.get("time_role") in ("closing", "last_service") for cue in inside)
         self.states = stating or (scan.pack.pattern("affirms").match(own) is not None and self._ends(_TAIL))
 
     def turning(self, start: int, end: int) -> list[Cue]:

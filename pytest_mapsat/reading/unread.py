@@ -244,6 +244,8 @@ class _Finder:
     def _is_pronoun(self, number: Number) -> bool:
         """Return whether a numeral is a mere "one", or a multiplier that begins a word as in 百货."""
         words = self.text[number.start : number.end]
+        if not number.spelled:
+            return False
         ends = not self.text[number.end : number.end + 1].isalpha() and number.start in self.ends  # 两米一
         return (number.value == number.high == 1 and not ends) or (
             is_han(words[0]) and len(words) == 1 and number.value > _TEN
