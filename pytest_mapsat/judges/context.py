@@ -428,6 +428,13 @@ class Context:
         missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
         return tuple(sorted(missed)) if not answered & named else ()
 
+    def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some tools whose missed calls are no fault of the agent's: all, unless the suite says so and a recording of the tool differs."""
+        if self.suite is None or self.suite.manifest.misses != "agent":
+            return tuple(missed)
+        other = {call.tool for call in self.calls if call.provenance is not None and call.provenance.differences}
+        return tuple(tool for tool in missed if tool not in other)
+
     @cached
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""

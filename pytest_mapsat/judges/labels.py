@@ -152,6 +152,7 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
 
 
 def _label(requirement: Requirement, value: float | None, finding: Finding, context: Context) -> Label:
+    finding = finding._replace(missed=context.excused(finding.missed))
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)
