@@ -231,8 +231,11 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker tells at its end; one that died tells nothing."""
-        output = getattr(node, "workeroutput", {}).get("mapsat")
+        """Take over what a worker tells at its end; one that died tells nothing. One that was used wrongly ends the run likewise."""
+        told = getattr(node, "workeroutput", {})
+        if told.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
+            raise pytest.UsageError(f"the worker {node.gateway.id} could not be used, as it says itself")
+        output = told.get("mapsat")
         if error or output is None:
             return
         self._ledger.leave_out(output)

@@ -190,6 +190,16 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
                 yield _error("never-matches", (*place, "entry", name, *wrong.place[1:]), wrong.message, wrong.hint)
 
 
+def deciding_nothing(case: Case) -> Iterator[Remark]:
+    """Give the checks in Python of a case in which nothing can fail: errors for lint; a run leaves their labels open."""
+    checks = added_checks()
+    for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
+        added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
+        if added is not None and added.shape.forgets:
+            message = f"the check {added.name} decides nothing: {added.shape.forgets}"
+            yield _error("no-assertion", (*place, "kind"), message)
+
+
 def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:
     """Give the columns that the beginning of a case sets in a table, and that none of its rows has: no error, as a tool may look for a column that few rows have."""
     for index, patch in enumerate(case.world.rows):
