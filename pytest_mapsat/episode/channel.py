@@ -7,6 +7,7 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 
 from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.model import (
+    CallPart,
     InfrastructureError,
     Json,
     JsonObject,
@@ -98,6 +100,8 @@ class Channel:
     def __init__(self, sandbox: Sandbox, limits: Limits, memory: Remembering | None = None) -> None:
         self.broken: Exception | None = None
         self.overrun = ""
+        self._late: list[Step] = []
+        self._told = 0
         self._sandbox = sandbox
         self._memory = memory
         self._tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
@@ -133,6 +137,18 @@ class Channel:
         self._open = False
         return tuple(self._steps)
 
+    def retire(self) -> None:
+        """Refuse calls from now on, and let go of the sandbox."""
+        self._open = self._ended = False
+        del self._sandbox
+        self._memory, self._steps = None, []
+
+    def late(self) -> tuple[Step, ...]:
+        """Return the calls that came when no reply was under way, each once."""
+        steps = tuple(self._late[self._told :])
+        self._told += len(steps)
+        return steps
+
     def end(self) -> None:
         """Refuse calls for good, and keep no more thoughts: the agent is only asked for its form."""
         self._ended = True
@@ -151,15 +167,28 @@ class Channel:
             if self._ended:
                 return None, f"{name[:_LONGEST_NAME]}: the dialogue has ended: no tool can be called"
             if refusal := self._refusal():
+                if not self._open:
+                    self._keep_late(name, arguments)
                 return None, refusal
             steps = self._steps
             name = name[:_LONGEST_NAME]
             step = self._remembered(name, arguments) or self._answered(name, arguments, self._tools)
             # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
+                if step is not None:
+                    self._late.append(step)
                 return None, "the sandbox of tools broke" if step is None else _OVER
             steps.append(step)
             return as_json(step.result), ""
+
+    def _keep_late(self, name: str, arguments: JsonObject) -> None:
+        """Keep a call that is refused as no reply is under way: the world outside would have been changed by it."""
+        if len(self._late) < _MOST_LATE:
+            fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
+            named = tool_name(self._tools, name[:_LONGEST_NAME])
+            untold: tuple[CallPart, ...] = ("result", "changed") if fits else ("arguments", "result", "changed")
+            step = Step(kind="call", tool=named, arguments=arguments if fits else {}, status="unknown", unknown=untold)
+            self._late.append(step)
 
     def act(self, call: tuple[str, JsonObject]) -> Step | None:
         """Answer a call that the user makes with a tool of its own; None where the sandbox broke."""
@@ -281,15 +310,25 @@ _SLOW = 1.0
 _MOST_THOUGHTS = 10_000
 #: No tool has a longer name: what is longer is cut, and unknown.
 _LONGEST_NAME = 200
+#: So many late calls of an episode are kept, and so many episodes that are over are heard.
+_MOST_LATE, _MOST_HEARD = 100, 10_000
 _channels: dict[int, Channel] = {}
 _numbers = itertools.count(1)
+#: The numbers of the last episodes that are over, each with its case and trial: their late calls are still heard.
+_over: deque[tuple[int, str, int]] = deque()
+
+
+def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
+    """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
+    late = [(case, trial, _channels[number].late()) for number, case, trial in _over if number in _channels]
+    return [(case, trial, steps) for case, trial, steps in late if steps]
 
 
 @contextmanager
 def port(
-    channel: Channel, kept: KeptAgent | None = None
+    channel: Channel, case: str, trial: int, kept: KeptAgent | None = None
 ) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere, until a kept agent has its next episode."""
+    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they are refused, until a kept agent has its next episode."""
     number = next(_numbers) if kept is None or kept.port is None else kept.port
     if kept is not None:
         kept.port = number
@@ -310,8 +349,10 @@ def port(
     try:
         yield call, think
     finally:
-        channel.close()
-        del _channels[number]
+        channel.retire()
+        _over.append((number, case, trial))
+        if len(_over) > _MOST_HEARD:
+            _channels.pop(_over.popleft()[0], None)
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:

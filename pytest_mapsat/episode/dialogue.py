@@ -161,6 +161,7 @@ class _Dialogue:
             setup=self._sandbox.setup,
             form=self._form,
             memory=self._retrieved,
+            after_end=self._channel.late(),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -191,7 +192,7 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel, self._kept) as (call, think):
+        with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)

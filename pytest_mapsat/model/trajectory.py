@@ -223,6 +223,8 @@ class Trajectory(Noun):
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
     recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
     changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
+    ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
+    When they come depends on the clock, so that such an episode equals no other.
     """
 
     case: str
@@ -236,6 +238,7 @@ class Trajectory(Noun):
     reference: ReferenceEnd | None = None
     form: Form | None = None
     memory: Retrieval | None = None
+    after_end: tuple[Step, ...] = ()
 
     @property
     def replies(self) -> tuple[Turn, ...]:

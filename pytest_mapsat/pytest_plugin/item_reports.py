@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, Place, with_attempt
+from pytest_mapsat.formats import Journal, Place, scorecard_line, with_attempt, without_secrets
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import (
     Case,
@@ -23,6 +23,9 @@ from pytest_mapsat.model import (
     RunOptions,
     RunRequest,
     Scorecard,
+    Step,
+    Tool,
+    listed,
 )
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.reports import again_command, failure_text, harmless, printable
@@ -267,6 +270,21 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
         if line is None:
             raise MapsatError(f"the dialogue of case {episode.card.id} is lost: there was no journal to keep it")
         yield with_attempt(line, episode.card.attempt)
+
+
+def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
+    """Return an episode with the calls that came once it had been judged: where one is of a tool that writes, what it has passed is not known."""
+    (line,) = lines_of([episode], journal)
+    card = Scorecard.model_validate_json(line)
+    late = (*card.trajectory.after_end, *steps)
+    trajectory = without_secrets(card.trajectory.model_copy(update={"after_end": late}))
+    changes: JsonObject = {"trajectory": trajectory}
+    writing = sorted({step.tool for step in steps if step.tool in tools and tools[step.tool].effect == "write"})
+    if writing and card.outcome == "passed":
+        reason = f"{listed(writing)} was called once the episode had been judged: mapsat regrade counts it"
+        changes |= {"outcome": "unevaluated", "blame": "agent", "reason": reason}
+    card = card.model_copy(update=changes)
+    return Ended(without_turns(card), line=scorecard_line(card))
 
 
 def why_none(report: pytest.TestReport) -> str | None:

@@ -18,7 +18,7 @@ import pytest
 
 from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, open_memory, resolve_source, source_of
-from pytest_mapsat.episode import leave_behind, shutdown
+from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
@@ -398,6 +398,7 @@ class MapsatSession:
                 "fault": fault,
                 "told": told,
                 "unasked": self.unasked(),
+                "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
             }
 
     def pytest_unconfigure(self) -> None:

@@ -27,7 +27,7 @@ from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
-from .crosscheck import deciding_nothing, nouns_in, tools_named, unfulfillable, unknown_columns
+from .crosscheck import deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
@@ -134,7 +134,7 @@ class _Linter:
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
         remarks = [*unfulfillable(case, self._suite.tools), *unknown_columns(case, self._suite.state)]
-        remarks += deciding_nothing(case)
+        remarks += [*deciding_nothing(case), *never_failing(case, self._suite.tables)]
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"
