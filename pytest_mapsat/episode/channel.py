@@ -7,14 +7,17 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import select
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from threading import TIMEOUT_MAX, Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.model import (
@@ -168,7 +171,7 @@ class Channel:
                 return None, f"{name[:_LONGEST_NAME]}: the dialogue has ended: no tool can be called"
             if refusal := self._refusal():
                 if not self._open:
-                    self._keep_late(name, arguments)
+                    self.keep_late(name, arguments)
                 return None, refusal
             steps = self._steps
             name = name[:_LONGEST_NAME]
@@ -181,7 +184,7 @@ class Channel:
             steps.append(step)
             return as_json(step.result), ""
 
-    def _keep_late(self, name: str, arguments: JsonObject) -> None:
+    def keep_late(self, name: str, arguments: JsonObject) -> None:
         """Keep a call that is refused as no reply is under way: the world outside would have been changed by it."""
         if len(self._late) < _MOST_LATE:
             fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
@@ -304,6 +307,9 @@ class Hands:
 
 
 _OVER = str(ToolsClosed())
+_FORKED = "tools are called, and thoughts kept, in the process that the agent is asked in, and not in a copy of it"
+#: More than a pipe holds.
+_PIPE_BYTES = 1 << 20
 #: A sandbox that needs longer for a call is to blame for an episode that is not over in time, seconds.
 _SLOW = 1.0
 #: As many as a reply may return.
@@ -318,8 +324,51 @@ _numbers = itertools.count(1)
 _over: deque[tuple[int, str, int]] = deque()
 
 
+class _Line(NamedTuple):
+    """What copies of this process, which an agent has forked, tell it by: the process, and the two ends of a pipe."""
+
+    process: int
+    reading: int
+    writing: int
+
+
+_line: _Line | None = None
+
+
+def _listen_to_forks() -> None:
+    """Open the line that copies of this process inherit."""
+    global _line  # noqa: PLW0603  # one for a process
+    if hasattr(os, "fork") and (_line is None or _line.process != os.getpid()):
+        _line = _Line(os.getpid(), *os.pipe())
+        os.set_blocking(_line.reading, False)
+        os.set_blocking(_line.writing, False)
+
+
+def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
+    """Tell the process that this one is a copy of that a call was refused here; in one piece, or without its arguments."""
+    whole, short = (json.dumps(told).encode() + b"\n" for told in ([number, name, arguments], [number, name, None]))
+    with suppress(OSError):
+        os.write(line.writing, whole if len(whole) <= select.PIPE_BUF else short)
+
+
+def _hear_forks() -> None:
+    """Keep the calls that copies of this process have refused."""
+    with suppress(BlockingIOError):
+        told = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
+        for number, name, arguments in map(json.loads, told.splitlines()):
+            if number in _channels:
+                _channels[number].keep_late(name, arguments)
+
+
+def late_calls(channel: Channel) -> tuple[Step, ...]:
+    """Return the calls of an episode that came when no reply was under way, or in a copy of this process; each once."""
+    _hear_forks()
+    return channel.late()
+
+
 def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
     """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
+    _hear_forks()
     late = [(case, trial, _channels[number].late()) for number, case, trial in _over if number in _channels]
     return [(case, trial, steps) for case, trial, steps in late if steps]
 
@@ -333,6 +382,7 @@ def port(
     if kept is not None:
         kept.port = number
     _channels[number] = channel
+    _listen_to_forks()
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
     def call(name: str, arguments: JsonObject) -> Json:
@@ -356,5 +406,9 @@ def port(
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
+    if _line is not None and _line.process != os.getpid():
+        if method is Channel.call:
+            _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])
+        return None, _FORKED
     channel = _channels.get(number)
     return (None, _OVER) if channel is None else method(channel, *given)

@@ -44,7 +44,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import User
 
-from .channel import Channel, Hands, Limits, Remembering, port
+from .channel import Channel, Hands, Limits, Remembering, late_calls, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class _Dialogue:
             setup=self._sandbox.setup,
             form=self._form,
             memory=self._retrieved,
-            after_end=self._channel.late(),
+            after_end=late_calls(self._channel),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:

@@ -1,4 +1,5 @@
 import asyncio
+import os
 import threading
 import time
 from collections import Counter
@@ -427,6 +428,37 @@ class TestThreads:
         assert (case, trial, len(steps), steps[0].arguments) == (CASE.id, 1, 96, {"query": "later"})
         assert calls_after_end() == []
 
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no system that forks")
+    @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+    def test_a_call_in_a_copy_of_the_process_is_refused_there_and_kept_here(self):
+        def in_a_copy(tools, *queries):
+            if (copy := os.fork()) == 0:
+                refused = 0
+                for query in queries:
+                    try:
+                        tools.find(query=query)
+                    except RuntimeError as error:
+                        refused += "in the process that the agent is asked in" in str(error)
+                os._exit(refused)
+            return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+
+        kept = []
+
+        def agent(message, tools):
+            kept.append(tools)
+            assert in_a_copy(tools, "cafe", "x" * 100_000) == 2
+            return "Here." if tools.find(query="cafe") else ""
+
+        calls_after_end()
+        trajectory = play(agent, user="silent")
+        assert [step.arguments for step in trajectory.calls] == [{"query": "cafe"}]
+        assert [(step.tool, step.arguments, step.unknown) for step in trajectory.after_end] == [
+            ("find", {"query": "cafe"}, ("result", "changed")),
+            ("find", {}, ("arguments", "result", "changed")),
+        ]
+        assert in_a_copy(kept[0], "later") == 1
+        assert [steps[0].arguments for _, _, steps in calls_after_end()] == [{"query": "later"}]
+
     def test_a_call_that_is_answered_once_the_reply_is_over_is_kept_with_its_answer(self):
         begun, over = threading.Event(), threading.Event()
 
@@ -437,7 +469,11 @@ class TestThreads:
                 return super().call(name, arguments)
 
         def agent(message, tools):
-            threading.Thread(target=lambda: pytest.raises(RuntimeError, tools.find, query="cafe"), daemon=True).start()
+            def ask():
+                with pytest.raises(RuntimeError, match="no reply is under way"):
+                    tools.find(query="cafe")
+
+            threading.Thread(target=ask, daemon=True).start()
             begun.wait(10)
             return "Here."
 
