@@ -51,7 +51,9 @@ def test_asserting_none_passes_as_asked_and_asserting_what_no_case_has_passes_no
     result = soft.runpytest(GOOD, "--mapsat-assert=policies")
     result.assert_outcomes(skipped=4)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["error  no case could fail: none that ran has a requirement of policies; assert: in *"])
+    result.stdout.fnmatch_lines(
+        ["error  no case could fail: none that ran has a requirement of policies; assert: in *"]
+    )
     one_of_four = soft.runpytest(GOOD)
     one_of_four.assert_outcomes(passed=3, skipped=1)
     assert one_of_four.ret == 0
