@@ -80,7 +80,7 @@ def _shape_of(function: Any) -> Shape:
     if not isinstance(definition, ast.FunctionDef):
         return Shape(returns=function.__name__ == "<lambda>")
     nodes = list(_own_nodes(definition.body))
-    returned = [node.value for node in nodes if isinstance(node, ast.Return) and not _is_constant(node.value, None)]
+    values = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Return) and node.value} - {"None"}
     dropped = [node for node in nodes if isinstance(node, ast.Expr) and _only_tells(node.value)]
     may_fail = any(isinstance(node, ast.Raise | ast.Call) for node in nodes)
     may_fail |= any(isinstance(node, ast.Assert) and not _always_holds(node.test) for node in nodes)
@@ -88,9 +88,9 @@ def _shape_of(function: Any) -> Shape:
     if dropped:
         line = function.__code__.co_firstlineno + min(node.lineno for node in dropped) - 1
         forgets = f"line {line} compares, and what comes of it is lost: write assert"
-    elif not may_fail and all(_is_constant(value, True) for value in returned):
+    elif not may_fail and values <= {"True"}:
         forgets = "it neither asserts, raises nor calls anything, and returns nothing that could be False"
-    return Shape(bool(returned), forgets)
+    return Shape(bool(values), forgets)
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
@@ -103,12 +103,6 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             waiting += ast.iter_child_nodes(node)
-
-
-def _is_constant(node: ast.expr | None, value: object) -> bool:
-    import ast  # noqa: PLC0415
-
-    return node.value is value if isinstance(node, ast.Constant) else node is value
 
 
 def _always_holds(test: ast.expr) -> bool:

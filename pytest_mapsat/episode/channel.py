@@ -320,8 +320,8 @@ _LONGEST_NAME = 200
 _MOST_LATE, _MOST_HEARD = 100, 10_000
 _channels: dict[int, Channel] = {}
 _numbers = itertools.count(1)
-#: The numbers of the last episodes that are over, each with its case and trial: their late calls are still heard.
-_over: deque[tuple[int, str, int]] = deque()
+#: The last episodes that are over, each with its case, trial and number: their late calls are still heard.
+_over: deque[tuple[str, int, int, Channel]] = deque()
 
 
 class _Line(NamedTuple):
@@ -369,7 +369,7 @@ def late_calls(channel: Channel) -> tuple[Step, ...]:
 def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
     """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
     _hear_forks()
-    late = [(case, trial, _channels[number].late()) for number, case, trial in _over if number in _channels]
+    late = [(case, trial, channel.late()) for case, trial, _, channel in _over]
     return [(case, trial, steps) for case, trial, steps in late if steps]
 
 
@@ -400,9 +400,11 @@ def port(
         yield call, think
     finally:
         channel.retire()
-        _over.append((number, case, trial))
+        _over.append((case, trial, number, channel))
         if len(_over) > _MOST_HEARD:
-            _channels.pop(_over.popleft()[0], None)
+            _, _, first, gone = _over.popleft()
+            if _channels.get(first) is gone:
+                del _channels[first]
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:

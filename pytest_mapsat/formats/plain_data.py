@@ -140,7 +140,10 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
 
 
 #: A block of code: the fence, the tag, and what stands in it; one without an end reaches to that of the text.
-_BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`{\[]*)(.*?)(?:\1[`~]*[ \t\r]*$|\Z)", re.MULTILINE | re.DOTALL)
+#: Bounded, so that hostile texts are read in a time in proportion to their length.
+_BLOCK = re.compile(
+    r"^[ \t]{0,40}(`{3,20}|~{3,20})([^\n`{\[]{0,100})(.*?)(?:\1[`~]{0,20}[ \t\r]{0,40}$|\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 class ObjectInText(NamedTuple):

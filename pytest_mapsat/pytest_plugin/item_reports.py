@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -274,8 +275,9 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
 
 def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
     """Return an episode with the calls that came once it had been judged: where one is of a tool that writes, what it has passed is not known."""
-    (line,) = lines_of([episode], journal)
-    card = Scorecard.model_validate_json(line)
+    card = episode.card
+    with suppress(MapsatError):  # there may be no journal to keep its dialogue
+        card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
     late = (*card.trajectory.after_end, *steps)
     trajectory = without_secrets(card.trajectory.model_copy(update={"after_end": late}))
     changes: JsonObject = {"trajectory": trajectory}

@@ -244,7 +244,8 @@ def test_an_assertion_that_always_holds_is_none(tmp_path, body, told):
     path, made = tmp_path / "rules.py", {}
     path.write_text(f"def judged(episode):\n    {body}\n")
     exec(compile(path.read_text(), str(path), "exec"), made)
-    assert (told in forgets(made["judged"])) and (bool(told) == bool(forgets(made["judged"])))
+    assert told in forgets(made["judged"])
+    assert bool(told) == bool(forgets(made["judged"]))
 
 
 def test_the_line_of_a_forgotten_assertion_is_that_of_the_file():

@@ -79,6 +79,13 @@ def test_a_write_after_the_item_was_judged_leaves_no_green_run_and_regrade_fails
     ]
 
 
+def test_a_write_that_comes_too_late_leaves_no_green_run_where_nothing_is_saved(project):
+    result = project(CANCEL, UNCHANGED).runpytest("--mapsat-agent=mine:quiet")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["gate*INVALID: 1 case lost (agent 1: stays)*"])
+    result.stdout.no_fnmatch_line("error*")
+
+
 def test_a_look_after_the_end_is_kept_and_turns_nothing_that_it_does_not_touch(project):
     pytester = project('.find_order(number="o1")', UNCHANGED, NEVER)
     result = pytester.runpytest("--mapsat-agent=mine:looks", "--mapsat-save=run.json")
