@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, getsource, unwrap
@@ -73,10 +74,9 @@ def _shape_of(function: Any) -> Shape:
     """Return the shape of a function; a lambda returns what it computes."""
     import ast  # noqa: PLC0415 (only where a check is looked at)
 
-    try:
+    definition: ast.stmt | None = None
+    with suppress(OSError, SyntaxError, TypeError, ValueError):
         (definition,) = ast.parse(dedent(getsource(function))).body
-    except (OSError, SyntaxError, TypeError, ValueError):
-        definition = None
     if not isinstance(definition, ast.FunctionDef):
         return Shape(returns=function.__name__ == "<lambda>")
     nodes = list(_own_nodes(definition.body))

@@ -231,14 +231,14 @@ def _finding(added: AddedCheck, result: object) -> Finding:
     name, kind = added.name, type(result)
     if isinstance(result, bool):
         return Finding(result, f"the check {name} {'passes' if result else 'returned False'}")
-    if kind is Finding and (result.passed is None or isinstance(result.passed, bool)):
+    if type(result) is Finding and (result.passed is None or isinstance(result.passed, bool)):
         return result
     if result is None and not added.shape.returns:
         if added.shape.forgets:
             return Finding(None, f"the check {name} decides nothing: {added.shape.forgets}", broken=True)
         return Finding(True, f"the check {name} passes")
     told = "None" if result is None else f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    told = f"a Finding with {type(result.passed).__name__} in passed" if kind is Finding else told
+    told = f"a Finding with {type(result.passed).__name__} in passed" if type(result) is Finding else told
     why = f"the check {name} returned {told}, expected True, False or a Finding: write assert, or return bool(...)"
     return Finding(None, why, broken=True)
 

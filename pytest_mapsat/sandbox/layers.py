@@ -230,7 +230,7 @@ class RecordedSandbox:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
         self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed, self._unmade = computed, unmade
-        self._asked = Counter() if asked is None else asked
+        self._asked: Counter[str] = Counter() if asked is None else asked
         self._recordings: dict[str, list[Recording]] = {}
         for recording in recordings:
             self._recordings.setdefault(recording.tool, []).append(recording)

@@ -241,7 +241,7 @@ class Resolver:
         self, tool: Tool, recordings: Sequence[Recording], asked: Counter[str] | None = None, more: str = ""
     ) -> None:
         self.spec = spec_of(tool)
-        self._asked = Counter() if asked is None else asked
+        self._asked: Counter[str] = Counter() if asked is None else asked
         self._more = more
         self._same_places = tuple((index, SAME_POINT_M) for index in self.spec.located)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
