@@ -15,6 +15,8 @@ from pytest_mapsat import __version__
 
 EXIT_OK = 0
 EXIT_ERROR = 2
+#: As pytest ends where it is used wrongly.
+EXIT_USAGE = 4
 
 #: What each command is about, as one comes to need them. COMMANDS of its module in ``commands/`` has the rest.
 COMMANDS = {
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
         rare: whether the rarely used commands are known, too.
 
     Returns:
-        The exit status: 0 fine, 1 something was found or does not hold, 2 the command could not do its work.
+        The exit status: 0 fine, 1 something was found or does not hold, 2 the command could not do its work, 4 Python leaves out what checks assert.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -117,13 +119,16 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.model import MapsatError, OptimisedError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.user_code import listening  # noqa: PLC0415
 
     try:
         with listening():
             status: int = options.command(options)
             return status
+    except OptimisedError as error:
+        _fail(str(error))
+        return EXIT_USAGE
     except MapsatError as error:
         return _fail(_without_prefix(str(error), options))
     except BrokenPipeError:

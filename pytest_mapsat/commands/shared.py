@@ -162,6 +162,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
 
     Raises:
         UsageError: a module that was named cannot be loaded or adds nothing, or hooks break.
+        OptimisedError: there are checks, and Python leaves out their assertions.
     """
     from pytest_mapsat.metrics import gather_metric_sets
     from pytest_mapsat.model import UsageError
@@ -183,6 +184,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
         except UsageError as error:
             problem = str(error).removeprefix("-p ")
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
+    added_checks()  # what is wrong with them is told before any of them is asked
     sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
     return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
 

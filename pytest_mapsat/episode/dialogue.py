@@ -44,7 +44,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import ScriptedUser, User
 
-from .channel import Channel, Hands, Limits, Remembering, port
+from .channel import Channel, Hands, Limits, Remembering, late_calls, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ class _Dialogue:
             form=self._form,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
+            after_end=late_calls(self._channel),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -223,7 +224,7 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel, self._kept) as (call, think):
+        with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)

@@ -200,6 +200,15 @@ class UsageError(MapsatError):
     """An option, a spec or an argument cannot be used."""
 
 
+class OptimisedError(UsageError):
+    """Python was started with ``-O``, which leaves out the ``assert`` statements of checks in Python; pytest and all commands end with status 4."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Python leaves out every assert (-O or PYTHONOPTIMIZE), so checks in Python would pass: start it without"
+        )
+
+
 class InfrastructureError(MapsatError):
     """Something outside the agent, the user and the judge broke while a case ran."""
 

@@ -167,6 +167,13 @@ class SuiteManifest(Noun):
             raise ValueError("found 'none' among others, expected it alone")
         return None if asserted is None else tuple(sorted(set(asserted)))
 
+    @field_validator("success")
+    @classmethod
+    def _of_an_episode(cls, success: str | None) -> str | None:
+        if success == "pass_rate":
+            raise ValueError("pass_rate counts the items that pass, and success says which do: name a metric of one")
+        return success
+
     @field_validator("metrics")
     @classmethod
     def _once(cls, metric_sets: tuple[str, ...]) -> tuple[str, ...]:

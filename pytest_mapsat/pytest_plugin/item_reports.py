@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, Place, with_attempt
+from pytest_mapsat.formats import Journal, Place, scorecard_line, with_attempt, without_secrets
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import (
     Case,
@@ -23,6 +24,9 @@ from pytest_mapsat.model import (
     RunOptions,
     RunRequest,
     Scorecard,
+    Step,
+    Tool,
+    listed,
 )
 from pytest_mapsat.options import OPTIONS
 from pytest_mapsat.reports import again_command, failure_text, harmless, printable
@@ -267,6 +271,22 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
         if line is None:
             raise MapsatError(f"the dialogue of case {episode.card.id} is lost: there was no journal to keep it")
         yield with_attempt(line, episode.card.attempt)
+
+
+def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
+    """Return an episode with the calls that came once it had been judged: where one is of a tool that writes, what it has passed is not known."""
+    card = episode.card
+    with suppress(MapsatError):  # there may be no journal to keep its dialogue
+        card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
+    late = (*card.trajectory.after_end, *steps)
+    trajectory = without_secrets(card.trajectory.model_copy(update={"after_end": late}))
+    changes: JsonObject = {"trajectory": trajectory}
+    writing = sorted({step.tool for step in steps if step.tool in tools and tools[step.tool].effect == "write"})
+    if writing and card.outcome == "passed":
+        reason = f"{listed(writing)} was called once the episode had been judged: mapsat regrade counts it"
+        changes |= {"outcome": "unevaluated", "blame": "agent", "reason": reason}
+    card = card.model_copy(update=changes)
+    return Ended(without_turns(card), line=scorecard_line(card))
 
 
 def why_none(report: pytest.TestReport) -> str | None:

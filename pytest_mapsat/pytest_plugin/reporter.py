@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
+from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.formats import printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError, listed
+from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
 from pytest_mapsat.options import agent_spec
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
@@ -27,7 +28,7 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .exit_status import ExitStatus
 from .hooks import call_each
-from .item_reports import Passes, lines_of, unpacked, was_expected, why_none
+from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls
 from .items import is_case
 from .private import user_scheduling
 from .progress import Progress, is_wanted
@@ -80,6 +81,7 @@ class Reporter:
         self._ahead_told: Counter[str] = Counter()
         #: Tasks that were played for later ones alone: by workers, and by this process.
         self._unasked = 0
+        self._late: list[tuple[str, int, tuple[Step, ...]]] = []
         self._unasked_here = session.unasked
         self._nodes = 0
         self._run: Run | None = None
@@ -236,8 +238,11 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker tells at its end; one that died tells nothing."""
-        output = getattr(node, "workeroutput", {}).get("mapsat")
+        """Take over what a worker tells at its end; one that died tells nothing. One that was used wrongly ends the run likewise."""
+        told = getattr(node, "workeroutput", {})
+        if told.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
+            raise pytest.UsageError(f"the worker {node.gateway.id} could not be used, as it says itself")
+        output = told.get("mapsat")
         if error or output is None:
             return
         self._ledger.leave_out(output)
@@ -245,6 +250,7 @@ class Reporter:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
         self._unasked += output["unasked"]
+        self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
         for note, count in output["told"]:
             self._ahead_told[note] += count
 
@@ -278,6 +284,11 @@ class Reporter:
                 lambda: self._faults.extend(self._reports.write(run, lambda: self._lines(self._cards))),
             )
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
+        if self._cards and all(episode.card.outcome == "not_applicable" for episode in self._cards):
+            asserted = ", ".join(self.settings.request.options.asserted)
+            self._faults.append(
+                f"no case could fail: none that ran has a requirement of {asserted}; assert: in suite.yaml, or --mapsat-assert, names kinds that they have"
+            )
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if self._passes is not None and (open_cases := self._passes.undecided()):
@@ -305,6 +316,15 @@ class Reporter:
         excused = tuple(sorted(self._excused - self._our_cases))
         accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
+        suites = self.suites.of_cases() if (late := [*self._late, *calls_after_end()]) else {}
+        for case, trial, steps in late:
+            tools = suites[case].tools if case in suites else {}
+            self._cards = [
+                with_late_calls(episode, steps, tools, self.episodes.journal)
+                if (episode.card.id, episode.card.trial) == (case, trial)
+                else episode
+                for episode in self._cards
+            ]
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         timing = RunTiming(

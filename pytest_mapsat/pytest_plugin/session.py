@@ -16,13 +16,14 @@ from uuid import uuid4
 
 import pytest
 
+from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
-from pytest_mapsat.episode import leave_behind, shutdown
+from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError, UsageError
+from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import properties
@@ -368,9 +369,20 @@ class MapsatSession:
         with resting():
             return (yield)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self) -> None:
-        """Let it come less often while items run."""
+    @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Let it come less often while items run. Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert."""
+        if registry.without_assertions():
+            try:
+                added_checks()
+                if any(
+                    "mapsat_case" in getattr(item, "fixturenames", ())
+                    for item in session.items
+                    if not isinstance(item.parent, CaseFile)
+                ):
+                    raise OptimisedError
+            except MapsatError as error:
+                raise pytest.UsageError(str(error)) from None
         often, *others = self._thresholds
         if often:  # it was not turned off
             gc.set_threshold(max(often, _OBJECTS), *others)
@@ -392,6 +404,7 @@ class MapsatSession:
                 "fault": fault,
                 "told": told,
                 "unasked": self.unasked(),
+                "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
             }
 
     def pytest_unconfigure(self) -> None:

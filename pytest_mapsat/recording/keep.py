@@ -100,7 +100,8 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
-            write_recordings(kept.path, sorted(whole, key=_order))
+            # By request alone: several answers to one request stay in their order.
+            write_recordings(kept.path, sorted(whole, key=lambda recording: _order(recording)[:3]))
     return kept
 
 

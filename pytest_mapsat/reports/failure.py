@@ -199,6 +199,8 @@ class _Text:
                     self._call(step, "" if turn.role == "agent" else "the user ")
             self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
         self._more(calls - _CALLS, "calls")
+        for step in trajectory.after_end[:_CALLS]:
+            self._call(step, "after the end ")
         if trajectory.ending != "done":
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 

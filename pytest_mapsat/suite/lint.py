@@ -27,7 +27,7 @@ from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
-from .crosscheck import nouns_in, tools_named, unfulfillable, unknown_columns
+from .crosscheck import deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
@@ -134,6 +134,7 @@ class _Linter:
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
         remarks = [*unfulfillable(case, self._suite.tools), *unknown_columns(case, self._suite.state)]
+        remarks += [*deciding_nothing(case), *never_failing(case, self._suite.tables)]
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"
@@ -163,7 +164,7 @@ class _Linter:
                 self._findings += errors_of(error, "recording")
 
     def _about_recordings(self) -> None:
-        first: dict[RequestKey, PlacedRecording] = {}
+        of_request: dict[RequestKey, list[PlacedRecording]] = {}
         for placed_recording in self._recordings:
             recording, place = placed_recording.recording, (placed_recording.path, placed_recording.line)
             if recording.case not in self._cases:
@@ -178,14 +179,17 @@ class _Linter:
             for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
                 self._tell("warning", "unknown-parameter", place, message, did_you_mean(name, parameters))
-            earlier = first.setdefault(request_key(recording, tool), placed_recording)
-            where = f"{shown_path(earlier.path)}:{earlier.line}"
-            if earlier is placed_recording:
-                continue
-            if canonical_json(recording.result) == canonical_json(earlier.recording.result):
-                self._tell("warning", "duplicate-recording", place, f"the same recording stands in {where}")
-            else:
-                self._tell("warning", "conflict", place, f"{where} records another result of the same request")
+            of_request.setdefault(request_key(recording, tool), []).append(placed_recording)
+        for several in of_request.values():
+            results = [canonical_json(placed_recording.recording.result) for placed_recording in several]
+            where = f"{shown_path(several[0].path)}:{several[0].line}"
+            for number, placed_recording in enumerate(several[1:], 1):
+                place = placed_recording.path, placed_recording.line
+                if len(set(results[number - 1 :])) == 1:
+                    self._tell("warning", "duplicate-recording", place, f"the same recording stands in {where}")
+                else:
+                    message = f"{where} records another result of the same request: they answer in order, then the last"
+                    self._tell("note", "conflict", place, message)
 
     def _about_overlays(self) -> None:
         state = self._suite.state

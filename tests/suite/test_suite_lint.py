@@ -93,6 +93,9 @@ def test_evidence_may_be_left_out(tmp_path):
     assert findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, "")}) == []
 
 
+MATCHED = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
+
+
 def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):
     timeless = COMPLETE.replace("context: {now: 2026-05-07T12:30:00+08:00}", "context: {location: {lon: 1, lat: 2}}")
     clock = timeless.replace("check: {kind: says, any: [near]}", 'check: {kind: clock_time, before: "20:00"}')
@@ -120,20 +123,34 @@ def test_a_case_without_requirements_of_the_user_is_an_error(tmp_path, truth):
             "the tool find has no parameter 'qurey'",
         ),
         (recording_line("good", "find", {"query": "eat"}, 1), "duplicate-recording", "recordings/r.jsonl:1"),
-        (
-            recording_line("good", "find", {"query": "eat"}, 9),
-            "conflict",
-            "recordings/r.jsonl:1 records another result",
-        ),
-        (recording_line("good", "find", {"query": " EAT ", "city": None}, 9), "conflict", "recordings/r.jsonl:1"),
     ],
 )
 def test_a_doubtful_recording_is_warned_of(tmp_path, line, rule, words):
-    tools = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
-    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": tools, "recordings/s.jsonl": line})
+    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": MATCHED, "recordings/s.jsonl": line})
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", 1)
     assert words in finding.problem.message
     assert finding.problem.path.endswith("recordings/s.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("results", "told"),
+    [
+        ([9], ["conflict"]),
+        ([9, 9], ["conflict", "duplicate-recording"]),
+        ([1, 9], ["conflict", "conflict"]),  # "pending" twice, and then "done"
+        ([1, 1], ["duplicate-recording", "duplicate-recording"]),
+        ([9, 1], ["conflict", "conflict"]),
+    ],
+)
+def test_several_recordings_of_one_request_are_a_note_and_only_what_can_change_no_answer_is_a_warning(
+    tmp_path, results, told
+):
+    spelt = [recording_line("good", "find", {"query": " EAT ", "city": None}, result) for result in results]
+    found = findings(tmp_path, {**GOOD, "tools.yaml": MATCHED, "recordings/s.jsonl": "".join(spelt)})
+    assert [(one.rule, one.severity, one.problem.line) for one in found] == [
+        (rule, "note" if rule == "conflict" else "warning", line) for line, rule in enumerate(told, 1)
+    ]
+    assert all("recordings/r.jsonl:1" in one.problem.message for one in found)
 
 
 def test_tools_without_recordings_are_told_apart_by_whether_a_case_expects_them(tmp_path):
