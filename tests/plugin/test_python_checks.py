@@ -119,7 +119,7 @@ def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester) -> None:
         assert (label["outcome"], label["blame"]) == ("unevaluated", "judge")
         assert label["why"].startswith(f"the check short_{number} {why}")
     result.stdout.fnmatch_lines(["gate*INVALID: 8 cases lost (judge 8: *"])
-    result.assert_outcomes(skipped=8)
+    result.assert_outcomes(errors=8)
 
 
 def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project, monkeypatch) -> None:
