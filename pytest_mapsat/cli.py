@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from pytest_mapsat import __version__
+from pytest_mapsat.printed import printed
 
 EXIT_OK = 0
 EXIT_ERROR = 2
@@ -56,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all the others of this command."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_ERROR, f"{self.prog}: {message}\n{self.prog}: see {self.prog} --help\n")
+        self.exit(EXIT_ERROR, f"{self.prog}: {printed(message)}\n{self.prog}: see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
@@ -146,5 +147,5 @@ def _without_prefix(message: str, options: argparse.Namespace) -> str:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write("".join(f"mapsat: {line}\n" for line in message.splitlines()))
+    sys.stderr.write("".join(f"mapsat: {line}\n" for line in printed(message).splitlines()))
     return EXIT_ERROR

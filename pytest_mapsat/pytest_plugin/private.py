@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_mapsat.model import UsageError
 
 if TYPE_CHECKING:
     from pytest_mapsat.suite import Suite
@@ -73,6 +76,25 @@ def _slim(item: Any) -> None:
 @lru_cache(maxsize=64)
 def _shared_scopes(scopes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return dict(scopes)
+
+
+def ini_lines(path: Path, name: str) -> list[str] | None:
+    """Return the lines of a setting in one of pytest's ini files; None where the file is not there, or holds no settings of pytest.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from _pytest.config.findpaths import load_config_dict_from_file  # noqa: PLC0415  for commands alone
+
+    try:
+        settings = load_config_dict_from_file(path) if path.is_file() else None
+    except (pytest.UsageError, OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: pytest's settings cannot be read: {error}") from None
+    if settings is None:
+        return None
+    value: Any = settings.get(name, "")
+    value = getattr(value, "value", value)  # pytest 9 keeps with a value where it stands
+    return [line for line in (value.splitlines() if isinstance(value, str) else map(str, value)) if line.strip()]
 
 
 def user_scheduling(

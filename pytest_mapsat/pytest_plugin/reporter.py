@@ -18,7 +18,7 @@ from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.formats import printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
-from pytest_mapsat.options import agent_spec
+from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
@@ -32,7 +32,7 @@ from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, wi
 from .items import is_case
 from .private import user_scheduling
 from .progress import Progress, is_wanted
-from .run_files import Beginning, Reports
+from .run_files import Beginning, Reports, write_line
 from .upcoming import worth_a_word
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class Reporter:
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
         self._told = self._saved = self._trials_told = False
+        #: Why there are bounds, and no gate.
+        self._undecided = ""
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
         rule = PassRule.parse(settings.request.options.pass_rule, settings.request.options.trials)
@@ -192,7 +194,7 @@ class Reporter:
         for path, baseline in zip(self.settings.compare, self.beginning.baselines, strict=True):
             if told := too_few_trials(path, baseline, trials):
                 terminal.ensure_newline()
-                terminal.write_line(f"mapsat: {told}", yellow=True)
+                write_line(terminal, f"mapsat: {told}", yellow=True)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -269,6 +271,7 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Decide the gate, write the run file, and set the exit status where the gate does not hold."""
         if not self._decides:
+            self._tell_undecided(session)
             return
         self._why = self._why or str(session.shouldfail or session.shouldstop or "")
         self._guarded("the run could not be assembled", self._conclude)
@@ -301,6 +304,16 @@ class Reporter:
             only_drafts=self._has_only_drafts(),
             may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
         )
+
+    def _tell_undecided(self, session: pytest.Session) -> None:
+        """Say that nothing was decided where bounds are given and pytest only shows what it would do. What looks like a run is not green."""
+        if not (self.settings.request.options.fail_under or self.settings.compare):
+            return
+        self._undecided = "gate     not decided: pytest was told to run no case"
+        planned = self.config.option.setupplan or self.config.option.setuponly
+        by_hand = typed(self.config, "fail-under") or typed(self.config, "compare")
+        if planned and by_hand and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
@@ -401,29 +414,29 @@ class Reporter:
         self._ledger, self._cards, self._run = Ledger(), [], None
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
-        if self._told or not (self._run or self._faults):
+        if self._told or not (self._run or self._faults or self._undecided):
             return
         self._told = True
         if not brief:
             terminal.section("mapsat")
         width = max(self.config.get_terminal_writer().fullwidth, 60)
         if nothing := self._why_nothing_ran():
-            terminal.write_line(nothing, red=True)
+            write_line(terminal, nothing, red=True)
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             saved = "RUN" if self.settings.save is None or not self._saved else shown_path(self.settings.save)
             colour = terminal.hasmarkup
             lines = summary_lines(self._run, width=width, colour=colour, brief=brief, full=full, saved=saved)
             for line in lines:
-                terminal.write_line(line.text, **({line.style: True} if line.style else {}))
+                write_line(terminal, line.text, **({line.style: True} if line.style else {}))
         for note in self._notes():
             for part in wrap(note, width, hang=9):
-                terminal.write_line(part, yellow=True)
+                write_line(terminal, part, yellow=True)
         self._tell_how_to_go_on(terminal)
         for fault in self._faults:
-            terminal.write_line(f"error  {fault}", red=True)
+            write_line(terminal, f"error  {fault}", red=True)
         if self._saved and not self._faults and not brief:
-            terminal.write_line(f"saved    {self.settings.save}")
+            write_line(terminal, f"saved    {self.settings.save}")
         self._reports.tell(terminal, brief=brief)
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
@@ -431,10 +444,12 @@ class Reporter:
         journal, run = self.episodes.journal, self._run
         if self._why and run is not None and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
-            terminal.write_line(f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
+            write_line(terminal, f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
 
     def _notes(self) -> Iterator[str]:
         """Give what else there is to say of the run."""
+        if self._undecided:
+            yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
         for note, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
             yield f"at once  {count} {printable(note)}"

@@ -25,8 +25,9 @@ from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, typed
+from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
-from pytest_mapsat.reports import properties
+from pytest_mapsat.reports import lost_reason, printable, properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.carried import UserTrial
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
@@ -40,15 +41,7 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import (
-    End,
-    Sandbox,
-    SandboxHook,
-    installed_sandboxes,
-    make_sandbox,
-    maybe_writing,
-    tables_of,
-)
+from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, maybe_writing, tables_of
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -56,7 +49,7 @@ from pytest_mapsat.users import check_user_spec
 from .exit_status import ExitStatus
 from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of
-from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
+from .items import CaseFile, CaseParam, agent_of, case_name, is_case, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import IsolationSettings, Settings, read_settings
 from .suites import Suites
@@ -72,6 +65,8 @@ _HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
 _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
+_SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
+LOST = pytest.StashKey[Scorecard | None]()
 #: New objects after which Python's collector of cycles comes while items run. Its own 700 are those of one episode, which leaves next to no cycles.
 _OBJECTS = 20_000
 _BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
@@ -154,6 +149,8 @@ class MapsatSession:
             carries=any(suite.manifest.carry for suite in self.suites.opened.values()),
         )
         self._ahead = self._run_ahead()
+        #: Tests that are to be run again, with the worker of each, where there are workers.
+        self._repeated: set[tuple[str, object]] = set()
         self._thresholds = gc.get_threshold()
         atexit.unregister(_leave)
         atexit.register(_leave)
@@ -196,7 +193,7 @@ class MapsatSession:
         try:
             return self.load(param) if played_case is None else played_case
         except (SuiteError, HookError) as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+            raise pytest.fail.Exception(printed(error), pytrace=False) from None
 
     def load(self, param: CaseParam) -> Case:
         """Load and validate a case, and have plugins look at it. Raises SuiteError, HookError."""
@@ -258,8 +255,9 @@ class MapsatSession:
         except CeilingReachedError as error:
             raise pytest.skip.Exception(str(error)) from error
         except MapsatError as error:  # a recording that cannot be read, a judge without its file
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+            raise pytest.fail.Exception(printed(error), pytrace=False) from error
         item.stash.setdefault(ENDED, []).append(ended)
+        item.stash[LOST] = ended.card if ended.card.lost else None
         return ended.card
 
     def _run_ahead(self) -> Upcoming | None:
@@ -325,19 +323,22 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what could not be judged."""
+        """Run a built-in item: pass, fail with the reasons, or skip what is undecided, and what is lost until its report is made."""
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        pyfuncitem.user_properties += properties(card)
-        if card.outcome == "failed":
+        others = [pair for pair in pyfuncitem.user_properties if not pair[0].startswith("mapsat.")]
+        pyfuncitem.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
+        text = f"{card.outcome}: {card.reason}"
+        if card.outcome == "failed" or card.lost:
             param, request = param_of(pyfuncitem), self.settings.request
             metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
+        if card.outcome == "failed":
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
-            pytest.skip(f"{card.outcome}: {card.reason}")
+            pytest.skip(text)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -346,12 +347,19 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        if lost := self._why_lost(item, report, call):
+            seconds = report.duration
+            call = pytest.CallInfo.from_call(lambda: pytest.fail(lost, pytrace=False), "call")
+            report = pytest.TestReport.from_item_and_call(item, call)
+            report.duration, report.when = seconds, "setup"  # where pytest has what keeps a test from telling anything
         if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
             # We skip a test of others: its place is not in our code.
             report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
-            self._completion.complete(report, item, call, ended[-1].card.reason if ended else "")
+            card = ended[-1].card if ended else None
+            reason = "" if card is None else lost_reason(card) if card.lost else card.reason
+            self._completion.complete(report, item, call, reason)
         if not ended:
             return report
         del item.stash[ENDED]
@@ -359,7 +367,39 @@ class MapsatSession:
             report.__dict__["mapsat"] = [packed(episode) for episode in ended]
         else:
             self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
+            report.__dict__["mapsat"] = ()
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        """Keep the teardown of an attempt that is run again from ending the test in JUnit, which would count the attempt as a pass."""
+        attempt = report.nodeid, getattr(report, "node", None)
+        repeated = self.is_controller and report.when == "teardown" and attempt in self._repeated
+        if repeated:
+            self._repeated.remove(attempt)
+            report.when = "setup"
+        elif str(report.outcome) == "rerun" and (is_case(report.nodeid) or hasattr(report, "mapsat")):
+            self._repeated.add(attempt)
+        try:
+            return (yield)
+        finally:
+            if repeated:
+                report.when = "teardown"
+
+    def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
+        """Return why a test that has run tells nothing of the agent; empty where it does, or where its author skips it."""
+        built_in = isinstance(item.parent, CaseFile)
+        raised = None if call.excinfo is None else call.excinfo.value
+        if report.when == "teardown":
+            item.stash[LOST] = None
+        if report.when != "call" or (not built_in and isinstance(raised, _SKIPS)):
+            return ""
+        if isinstance(raised, pytest.fail.Exception) and isinstance(raised.__cause__, MapsatError):
+            return str(raised)
+        card = item.stash.get(LOST, None)
+        if card is None or (built_in and raised is not None):
+            return "" if card is None else str(raised)
+        return "\n\n".join(filter(None, (printable(lost_reason(card)), report.longreprtext)))
 
     # -- Python's collector of cycles ------------------------------------------------------
 

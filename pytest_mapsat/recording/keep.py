@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     digest,
     hint_at,
 )
+from pytest_mapsat.printed import printed
 from pytest_mapsat.reports import call_text, printable
 from pytest_mapsat.sandbox import RecordedSandbox, Toolbox, recording_key
 from pytest_mapsat.suite import (
@@ -272,7 +273,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
         own.close()
         kept = keep_recordings(root, sandbox.cleaned(), replace=replace)
         for problem in (*sandbox.problems, *kept.problems):
-            warnings.warn(problem, RecordingWarning, stacklevel=1)
+            warnings.warn(printed(problem), RecordingWarning, stacklevel=1)
 
 
 #: What a recording says in place of a missing answer: no JSON, so that no suite is read with it.

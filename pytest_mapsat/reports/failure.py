@@ -89,7 +89,10 @@ def failure_text(
     missed = view.missed(card)
     told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
     broken = f"broken: {', '.join(label.requirement for label in told)}"
-    text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
+    if card.lost:
+        text.lines.append(printable(lost_reason(card)))  # JUnit and the short summary have the first line alone
+    else:
+        text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
     if short:
         for label in told:
             text.head(label)
@@ -102,6 +105,11 @@ def failure_text(
         text.rest([label for label in missed if label not in told])
         text.dialogue()
     return "\n".join([*text.lines, "", f"run it again: {again}"])
+
+
+def lost_reason(card: Scorecard) -> str:
+    """Return why an episode tells nothing of the agent, and whom that is laid to."""
+    return f"lost to the {card.blame}: {card.reason}"
 
 
 class _Text:

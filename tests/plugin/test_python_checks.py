@@ -123,7 +123,7 @@ def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester) -> None:
         assert (label["outcome"], label["blame"]) == ("unevaluated", "judge")
         assert label["why"].startswith(f"the check short_{number} {why}")
     result.stdout.fnmatch_lines(["gate*INVALID: 9 cases lost (judge 9: *"])
-    result.assert_outcomes(skipped=9)
+    result.assert_outcomes(errors=9)
 
 
 def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project, monkeypatch) -> None:
