@@ -22,6 +22,9 @@ from .wire_forms import (
     function_call,
     members_of,
     part_of,
+    require_complete,
+    require_same,
+    state_name,
     summed,
     text_of,
     texts_of,
@@ -62,16 +65,17 @@ class AgUiForm(ToolForm):
             "context": context,
             "forwardedProps": {},
         }
-        answer = self._exchange.post(self._extended(body, message), {"Accept": "text/event-stream"})
+        body = self._extended(body, message)
+        answer = self._exchange.post(body, {"Accept": "text/event-stream"})
         if answer.events is None:
             raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
-        return self._read(answer.events)
+        return self._read(_of_run(answer.events, body))
 
     def _read(self, events: Iterator[JsonObject]) -> Step:
         run = _Run()
         snapshot: list[JsonObject] | None = None
         for event in events:
-            kind = part_of(event, "type", str, "an event")
+            kind = event["type"]
             if kind == "RUN_ERROR":
                 raise told_error(event)
             if kind == "STATE_SNAPSHOT":
@@ -81,6 +85,10 @@ class AgUiForm(ToolForm):
             elif kind in self._THOUGHTS:
                 run.thought += text_of(event, "delta", "an event")
             elif kind == "RUN_FINISHED":
+                outcome = event.get("outcome") or "success"
+                state = outcome.get("type") if isinstance(outcome, Mapping) else outcome
+                require_complete(state, ("success", "interrupt"), "the outcome of the run", event.get("message"))
+                run.require_ended()
                 if run.thought.strip():
                     self._exchange.session.think(run.thought)
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
@@ -92,6 +100,22 @@ class AgUiForm(ToolForm):
         raise ServiceFault("its stream ended before the run did: no RUN_FINISHED came")
 
 
+def _of_run(events: Iterator[JsonObject], asked: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events of the run that was asked for: a stream may tell earlier runs of its thread first. Raises ServiceFault where it tells only of others."""
+    ours, other = True, None
+    for event in events:
+        kind, named = part_of(event, "type", str, "an event"), event.get("runId")
+        is_edge = kind in ("RUN_STARTED", "RUN_FINISHED")
+        if is_edge:
+            require_same(event.get("threadId"), asked["threadId"], "thread")
+        is_other = is_edge and named is not None and named != asked["runId"]
+        other = named if is_other else other
+        ours = not is_other if kind == "RUN_STARTED" else ours
+        if ours and not is_other:
+            yield event
+    require_same(other, asked["runId"], "run")
+
+
 class _Run:
     """The texts, thoughts and calls that the events of one run of AG-UI add up to."""
 
@@ -101,6 +125,8 @@ class _Run:
         self._made: dict[str, Call] = {}
         self._results: dict[str, JsonObject] = {}
         self._open = ""
+        #: What was started and not ended, by the type of its first event.
+        self._unended: dict[str, str] = {}
 
     def take(self, kind: str, event: JsonObject) -> None:
         """Take an event of a message or a tool call; other events add nothing to a reply."""
@@ -109,6 +135,15 @@ class _Run:
             self._results[part_of(event, "toolCallId", str, f"the event {kind}")] = event
         elif group and kind.endswith(("_START", "_CONTENT", "_ARGS", "_CHUNK")):
             self._grow(kind, event, "messageId" if group == "TEXT_MESSAGE" else "toolCallId")
+            if kind.endswith("_START"):
+                self._unended[self._open] = kind
+        elif group and kind.endswith("_END"):
+            self._unended.pop(str(event.get("messageId" if group == "TEXT_MESSAGE" else "toolCallId")), None)
+
+    def require_ended(self) -> None:
+        """Check that no message and no call of the run was left in the middle. Raises ServiceFault."""
+        for key, kind in self._unended.items():
+            raise ServiceFault(f"its run finished within {key!r:.80}: the end of its {kind} did not come")
 
     def _grow(self, kind: str, event: JsonObject, key: str) -> None:
         place = f"the event {kind}"
@@ -169,7 +204,8 @@ class A2AForm(WireForm):
     #: What a service says of a request that it cannot read: it is not the agent that fails.
     _UNREADABLE = (-32700, -32600, -32601, -32602, -32009)
     _AT_WORK = ("submitted", "working")
-    _WAITS = ("input-required", "auth-required")
+    #: A question: the user's answer goes to the same task.
+    _ASKS = "input-required"
     #: Between two looks at a task that is at work, seconds.
     _PAUSE = 0.5
 
@@ -189,7 +225,9 @@ class A2AForm(WireForm):
             error, result = self._send(message)
         while not error and (task := self._task(result)) and self._state(task) in self._AT_WORK:
             self._exchange.pause(self._PAUSE)
-            error, result = self._rpc(1, {"id": part_of(task, "id", str, "a task")})
+            asked = part_of(task, "id", str, "a task")
+            error, result = self._rpc(1, {"id": asked})
+            require_same((self._task(result) or {}).get("id"), asked, "task")
         if error:
             raise self._refused(error)
         return self._read(result)
@@ -218,8 +256,10 @@ class A2AForm(WireForm):
         answer = self._exchange.post(request, {"A2A-Version": self._version})
         if answer.events is not None:
             raise ServiceFault(f"it answers {name} with a stream of events; expected one JSON answer")
-        if isinstance(answer.data, Mapping) and answer.data.get("error"):
-            return part_of(answer.data, "error", dict), {}
+        if isinstance(answer.data, Mapping):
+            require_same(answer.data.get("id"), request["id"], "request")
+            if answer.data.get("error"):
+                return part_of(answer.data, "error", dict), {}
         return {}, part_of(answer.data, "result", dict)
 
     def _refused(self, error: JsonObject) -> ServiceFault:
@@ -235,7 +275,7 @@ class A2AForm(WireForm):
     @staticmethod
     def _state(task: JsonObject) -> str:
         state: str = part_of(part_of(task, "status", dict, "a task"), "state", str, "the status of a task")
-        return state.removeprefix("TASK_STATE_").lower().replace("_", "-")
+        return state_name(state)
 
     def _read(self, result: JsonObject) -> Reply:
         """Return the reply in a message, or in a task that does not work on, and keep what the next message goes on from."""
@@ -243,11 +283,14 @@ class A2AForm(WireForm):
         message = result.get("message", result) if task is None else task
         state = "" if task is None else self._state(task)
         parts = part_of(message, "parts", list, "a message") if task is None else self._parts(task, state)
-        if state in ("failed", "rejected", "canceled"):
-            raise told_error(texts_of(parts) or f"the task ended as {state}")
+        if task is not None:
+            require_complete(state, ("completed", self._ASKS), "the state of the task", texts_of(parts))
+        context, key = message.get("contextId"), message.get("taskId" if task is None else "id")
+        require_same(context, self._ids.get("contextId"), "context")
+        require_same(key, self._ids.get("taskId"), "task")
         ids = {
-            "contextId": message.get("contextId") or self._ids.get("contextId"),
-            "taskId": message.get("id") if state in self._WAITS else None,
+            "contextId": context or self._ids.get("contextId"),
+            "taskId": key if state == self._ASKS else None,
         }
         self._ids = {key: value for key, value in ids.items() if isinstance(value, str)}
         objects = (part.get("data") for part in parts if isinstance(part, dict))
