@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 from uuid import uuid4
 
+from pytest_mapsat.llm import summed, usage_of
 from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.reply import Reply
 
@@ -25,11 +26,9 @@ from .wire_forms import (
     require_complete,
     require_same,
     state_name,
-    summed,
     text_of,
     texts_of,
     told_error,
-    usage_of,
 )
 
 

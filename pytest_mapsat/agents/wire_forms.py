@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from pytest_mapsat.formats import parse_json
+from pytest_mapsat.llm import summed, usage_of
 from pytest_mapsat.model import Blame, Json, JsonObject, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -82,26 +83,7 @@ class Exchange:
 
 # -- reading answers -----------------------------------------------------------------------------------------------------
 
-_SPELLINGS = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens"),
-    "cost": ("cost",),
-}
 _KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
-
-
-def usage_of(data: Json) -> dict[str, float]:
-    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
-    if not isinstance(data, Mapping):
-        return {}
-    amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
-    whole = {name: amount for name, amount in amounts.items() if type(amount) is int or name == "cost"}
-    return {name: amount for name, amount in whole.items() if isinstance(amount, int | float) and amount >= 0}
-
-
-def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
-    return {name: sum(part[name] for part in parts) for name in _SPELLINGS if all(name in part for part in parts)}
 
 
 def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:

@@ -9,22 +9,28 @@ from __future__ import annotations
 import base64
 import importlib
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from json import JSONDecodeError
+from socket import getaddrinfo
+from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pydantic import Field, ValidationError
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json
+from pytest_mapsat.interpreter import cached
+from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json, values_at
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.store import Store, StoreError
 
-from .exchange import ModelCalls, current_calls, forget_stray_calls
+from .exchange import ModelCalls, current_calls, forget_stray_calls, usage_of
 
 if TYPE_CHECKING:
     from .cache import Mode
@@ -41,6 +47,8 @@ _MODEL_PATH = re.compile(
 _KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
 #: Fields of a body in which proxies of models take keys.
 _KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
+#: Where answers, and events of streams, tell what they cost: OpenAI's and others', the first and the last event of a stream, Gemini's.
+_USAGE = ("usage", "message.usage", "response.usage", "usageMetadata")
 _LEAST_ERROR = 400
 _REFUSED = 424
 
@@ -51,12 +59,14 @@ class Asked(Noun):
     Attributes:
         url: its address.
         body: what was asked, JSON.
+        case: the id of the case whose episode asked; empty where that is not known.
         trial: which of several episodes of its case asked.
         occurrence: how many times this episode had asked the same, this time included.
     """
 
     url: str
     body: Json
+    case: str = ""
     trial: int = Field(default=1, ge=1)
     occurrence: int = Field(default=1, ge=1)
 
@@ -91,6 +101,19 @@ class Exchange(Noun):
         """Return the body of the answer, bytes."""
         return base64.b64decode(self.text) if self.binary else self.text.encode()
 
+    def usage(self) -> dict[str, float]:
+        """Return the tokens that the answer tells, or the events of its stream do; a request for embeddings is answered with none."""
+        spent: dict[str, float] = {"output_tokens": 0} if urlsplit(self.asked.url).path.endswith("/embeddings") else {}
+        is_stream = "event-stream" in self.kind
+        parts = re.findall(r"^data: ?(\{.*)$", self.text, re.MULTILINE) if is_stream else [self.text]
+        for part in () if self.binary else parts:
+            with suppress(ValueError):
+                data = parse_json(part)
+                for place in _USAGE:
+                    for value in values_at(data, place):
+                        spent |= usage_of(value)
+        return spent
+
 
 class Replay:
     """Answers requests to models from a store, and keeps what services answer.
@@ -98,12 +121,19 @@ class Replay:
     Args:
         mode: ``auto``: use what is kept, and keep what is new; ``only``: send nothing; ``refresh``: send, and keep the new answer.
         store: where answers are kept.
+        allowed: hosts, as ``HOST`` or ``HOST:PORT``, that are asked in the mode ``only``, too.
+
+    Attributes:
+        strays: how many calls were made of which the episode is not known.
     """
 
-    def __init__(self, mode: Mode, store: Store) -> None:
+    def __init__(self, mode: Mode, store: Store, allowed: frozenset[str] = frozenset()) -> None:
+        self.strays = 0
         self._mode = mode
         self._store = store
+        self._allowed = allowed
         self._renewed: set[str] = set()
+        self._lock = Lock()
 
     def install(self) -> Callable[[], None]:
         """Listen to the clients of httpx from now on; return the function that ends it.
@@ -120,9 +150,13 @@ class Replay:
         for module, send, send_async in originals:
             module.Client.send = self._listening(module, send)
             module.AsyncClient.send = self._listening_async(module, send_async)
+        if self._mode == "only":
+            _listen_to_sockets()
+            _watching.append(self._refuse_connection)
 
         def end() -> None:
             forget_stray_calls()
+            _watching[:] = [watch for watch in _watching if watch != self._refuse_connection]
             for module, send, send_async in originals:
                 module.Client.send, module.AsyncClient.send = send, send_async
 
@@ -137,10 +171,12 @@ class Replay:
                 return original(client, request, **options)
             kept = self._kept(call)
             if kept is None:
-                response = original(client, request, **options)
-                response.read()
-                self._keep(call, response)
-                return response
+                with _giving_back(call):
+                    response = original(client, request, **options)
+                    response.read()
+                kept = self._keep(call, response)
+                if kept is None:
+                    return response
             return _response(module, request, kept)
 
         return send
@@ -154,50 +190,99 @@ class Replay:
                 return await original(client, request, **options)
             kept = self._kept(call)
             if kept is None:
-                response = await original(client, request, **options)
-                await response.aread()
-                self._keep(call, response)
-                return response
+                with _giving_back(call):
+                    response = await original(client, request, **options)
+                    await response.aread()
+                kept = self._keep(call, response)
+                if kept is None:
+                    return response
             return _response(module, request, kept)
 
         return send
 
-    def _call(self, request: Any) -> tuple[ModelCalls, Asked] | None:
-        """Return a request to a model with the episode that it belongs to; None for any other request."""
+    def _call(self, request: Any) -> tuple[ModelCalls, Asked | str] | None:
+        """Return a request of an agent with the episode that it belongs to, or why it may not be sent; None for one that goes out as it is."""
         calls = current_calls()
-        asked = None if calls is None else asked_by(request)
-        if calls is None or asked is None:
+        if calls is None:
             return None
-        asked = asked.model_copy(update={"trial": calls.trial})
+        asked = asked_by(request)
+        if asked is None:
+            # What asks on the main thread without an episode is a fixture or a plugin: agents run on threads of their own.
+            is_aside = not calls.is_known and current_thread() is main_thread()
+            if self._mode != "only" or is_aside or self._allows(request.url.host, request.url.port):
+                return None
+            return calls, f"{request.method} {request.url.host}{request.url.path}"
+        asked = asked.model_copy(update={"case": calls.case, "trial": calls.trial})
+        with self._lock:
+            self.strays += not calls.is_known
         return calls, asked.model_copy(update={"occurrence": calls.count(asked.key())})
 
-    def _kept(self, call: tuple[ModelCalls, Asked]) -> Exchange | str | None:
+    def _allows(self, host: str, port: int | None) -> bool:
+        return not self._allowed.isdisjoint((host, f"{host}:{port}")) or host in self._allowed_addresses
+
+    @cached
+    def _allowed_addresses(self) -> frozenset[str]:
+        """The addresses of the hosts that are allowed by name."""
+        found: set[str] = set()
+        for name in self._allowed:
+            with suppress(OSError):
+                found.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
+        return frozenset(found)
+
+    def _refuse_connection(self, address: object) -> None:
+        """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""
+        calls = current_calls()
+        if calls is None or not calls.is_known or not isinstance(address, tuple):
+            return
+        if not self._allows(str(address[0]), address[1]):
+            raise PermissionError(self._missed(calls, f"a connection to {address[0]}:{address[1]}"))
+
+    @staticmethod
+    def _missed(calls: ModelCalls, what: str) -> str:
+        why = f"--mapsat-cache=only: {what} is nothing that is kept, and was refused; --mapsat-allow-hosts lets a host be asked"
+        calls.missed = calls.missed or why
+        return why
+
+    def _kept(self, call: tuple[ModelCalls, Asked | str]) -> Exchange | str | None:
         """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
         calls, asked = call
-        key = asked.key()
+        if isinstance(asked, str):
+            return self._missed(calls, asked)
+        key, url = asked.key(), urlsplit(asked.url)
         try:
-            if self._mode != "refresh" or key in self._renewed:
-                value = self._store.get(_PREFIX + key)
-                if value is not None:
-                    return Exchange.model_validate(value)
-        except (StoreError, ValidationError) as error:
-            why = str(error) if isinstance(error, StoreError) else f"the entry {key[:12]} of the cache is damaged"
-            calls.missed = calls.missed or why
-            return why
-        if self._mode != "only":
+            if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchange(asked)) is not None:
+                calls.spend(kept.usage())
+                return kept
+        except StoreError as error:
+            calls.missed = calls.missed or str(error)
+            return str(error)
+        if self._mode != "only" or self._allows(url.hostname or "", url.port):
             return None
         why = (
-            f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {urlsplit(asked.url).netloc}); "
+            f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {url.netloc}); "
             "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
         )
         calls.missed = calls.missed or why
         return why
 
-    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> None:
-        """Keep an answer of a service; an error of it may be over at the next call, and is not kept."""
+    def _exchange(self, asked: Asked) -> Exchange | None:
+        value = self._store.get(_PREFIX + asked.key())
+        try:
+            return None if value is None else Exchange.model_validate(value)
+        except ValidationError:
+            raise StoreError(f"the entry {asked.key()[:12]} of the cache is damaged") from None
+
+    def _keep(self, call: tuple[ModelCalls, Asked | str], response: Any) -> Exchange | None:
+        """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
+
+        An error of the service may be over at the next call: it is not kept, and None is returned.
+        """
         calls, asked = call
+        if isinstance(asked, str):
+            return None
         if response.status_code >= _LEAST_ERROR:
-            return
+            _give_back(calls, asked)
+            return None
         key = asked.key()
         # A secret stands in text among other bytes, too, and base64 would only dress it up.
         text, binary = known_secrets().hidden(response.content.decode("utf-8", "surrogateescape")), False
@@ -207,12 +292,49 @@ class Replay:
             text, binary = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode(), True
         kind = response.headers.get("content-type", "")
         exchange = Exchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
-        again = self._mode == "refresh" and key not in self._renewed
-        self._renewed.add(key)
-        try:
-            keep_exchange(self._store, exchange, again=again)
-        except MapsatError as error:
-            calls.missed = calls.missed or str(error)
+        with self._lock:
+            again = self._mode == "refresh" and key not in self._renewed
+            self._renewed.add(key)
+            try:
+                if not keep_exchange(self._store, exchange, again=again):
+                    exchange = self._exchange(asked) or exchange
+            except MapsatError as error:
+                calls.missed = calls.missed or str(error)
+        calls.spend(exchange.usage())
+        return exchange
+
+
+#: Called with the address of each connection that this process makes.
+_watching: list[Callable[[object], None]] = []
+
+
+@cache
+def _listen_to_sockets() -> None:
+    """Hear of connections from now on: Python takes no listener of this kind away again."""
+
+    def heard(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "socket.connect":
+            for watch in _watching:
+                watch(arguments[1])
+
+    sys.addaudithook(heard)
+
+
+def _give_back(calls: ModelCalls, asked: Asked) -> None:
+    """Give the place of a request among its equals back, as it brought no answer: the next try is the same request."""
+    calls.count(asked.model_copy(update={"occurrence": 1}).key(), -1)
+
+
+@contextmanager
+def _giving_back(call: tuple[ModelCalls, Asked | str]) -> Iterator[None]:
+    """Give the place of a request back where sending it raises."""
+    calls, asked = call
+    try:
+        yield
+    except BaseException:
+        if isinstance(asked, Asked):
+            _give_back(calls, asked)
+        raise
 
 
 def _may_ask(request: Any) -> bool:
