@@ -68,7 +68,16 @@ class AgUiForm(ToolForm):
         answer = self._exchange.post(body, {"Accept": "text/event-stream"})
         if answer.events is None:
             raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
-        return self._read(_of_run(answer.events, body))
+        return self._read(self._of_run(answer.events, body))
+
+    @staticmethod
+    def _of_run(events: Iterator[JsonObject], asked: JsonObject) -> Iterator[JsonObject]:
+        """Yield the events of the run that was asked for. Raises ServiceFault for those of another one."""
+        for event in events:
+            if part_of(event, "type", str, "an event") in ("RUN_STARTED", "RUN_FINISHED"):
+                require_same(event.get("threadId"), asked["threadId"], "thread")
+                require_same(event.get("runId"), asked["runId"], "run")
+            yield event
 
     def _read(self, events: Iterator[JsonObject]) -> Step:
         run = _Run()
@@ -87,7 +96,6 @@ class AgUiForm(ToolForm):
                 outcome = event.get("outcome") or "success"
                 state = outcome.get("type") if isinstance(outcome, Mapping) else outcome
                 require_complete(state, ("success", "interrupt"), "the outcome of the run", event.get("message"))
-                run.require_ended()
                 if run.thought.strip():
                     self._exchange.session.think(run.thought)
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
@@ -99,22 +107,6 @@ class AgUiForm(ToolForm):
         raise ServiceFault("its stream ended before the run did: no RUN_FINISHED came")
 
 
-def _of_run(events: Iterator[JsonObject], asked: JsonObject) -> Iterator[JsonObject]:
-    """Yield the events of the run that was asked for: a stream may tell earlier runs of its thread first. Raises ServiceFault where it tells only of others."""
-    ours, other = True, None
-    for event in events:
-        kind, named = part_of(event, "type", str, "an event"), event.get("runId")
-        is_edge = kind in ("RUN_STARTED", "RUN_FINISHED")
-        if is_edge:
-            require_same(event.get("threadId"), asked["threadId"], "thread")
-        is_other = is_edge and named is not None and named != asked["runId"]
-        other = named if is_other else other
-        ours = not is_other if kind == "RUN_STARTED" else ours
-        if ours and not is_other:
-            yield event
-    require_same(other, asked["runId"], "run")
-
-
 class _Run:
     """The texts, thoughts and calls that the events of one run of AG-UI add up to."""
 
@@ -124,8 +116,6 @@ class _Run:
         self._made: dict[str, Call] = {}
         self._results: dict[str, JsonObject] = {}
         self._open = ""
-        #: What was started and not ended, by the type of its first event.
-        self._unended: dict[str, str] = {}
 
     def take(self, kind: str, event: JsonObject) -> None:
         """Take an event of a message or a tool call; other events add nothing to a reply."""
@@ -134,15 +124,6 @@ class _Run:
             self._results[part_of(event, "toolCallId", str, f"the event {kind}")] = event
         elif group and kind.endswith(("_START", "_CONTENT", "_ARGS", "_CHUNK")):
             self._grow(kind, event, "messageId" if group == "TEXT_MESSAGE" else "toolCallId")
-            if kind.endswith("_START"):
-                self._unended[self._open] = kind
-        elif group and kind.endswith("_END"):
-            self._unended.pop(str(event.get("messageId" if group == "TEXT_MESSAGE" else "toolCallId")), None)
-
-    def require_ended(self) -> None:
-        """Check that no message and no call of the run was left in the middle. Raises ServiceFault."""
-        for key, kind in self._unended.items():
-            raise ServiceFault(f"its run finished within {key!r:.80}: the end of its {kind} did not come")
 
     def _grow(self, kind: str, event: JsonObject, key: str) -> None:
         place = f"the event {kind}"

@@ -153,11 +153,9 @@ def told_error(error: Json) -> ServiceFault:
 
 
 #: What services call an answer that failed, was given up, cut or filtered, which is the agent's own doing: the words of the forms, and other vendors' in their places.
-_BAD_STATES = frozenset(
-    (
-        *("failed", "error", "cancelled", "canceled", "rejected", "expired"),
-        *("incomplete", "length", "max-tokens", "max-output-tokens", "model-length", "content-filter", "safety"),
-    )
+_BAD_STATES = (
+    *("failed", "error", "cancelled", "canceled", "rejected", "expired", "incomplete", "length", "max-tokens"),
+    *("max-output-tokens", "model-length", "content-filter", "safety"),
 )
 
 
@@ -533,7 +531,14 @@ class ResponsesForm(ToolForm):
             body["previous_response_id"] = self._previous
         answer = self._exchange.post(self._extended(body, message), {})
         data = answer.data if answer.events is None else self._last(answer.events)
-        output = self._complete(data)
+        told: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
+        if told.get("error"):
+            raise told_error(told["error"])
+        details = told.get("incomplete_details")
+        status = told.get("status") or ("incomplete" if details else "completed")
+        require_complete(status, ("completed",), "its status", details)
+        part_of(data, "output", list)
+        output = members_of(data, "output", "its answer")
         require_same(data.get("previous_response_id"), self._previous, "response")
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
@@ -546,35 +551,14 @@ class ResponsesForm(ToolForm):
         return Step(text, calls, usage_of(data.get("usage")))
 
     @staticmethod
-    def _complete(data: Json) -> list[JsonObject]:
-        """Return the items of an answer that is complete, as a whole and in its messages and calls."""
-        told: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
-        if told.get("error"):
-            raise told_error(told["error"])
-        details = told.get("incomplete_details")
-        status = told.get("status") or ("incomplete" if details else "completed")
-        require_complete(status, ("completed",), "its status", details)
-        part_of(data, "output", list)
-        output = members_of(data, "output", "its answer")
-        for item in output:
-            kind, status = item.get("type"), item.get("status")
-            if kind in ("message", "function_call") and status in ("in_progress", "incomplete"):
-                require_complete(status, ("completed",), f"the status of a {kind}")
-        return output
-
-    @staticmethod
     def _last(events: Iterator[JsonObject]) -> Json:
         """Return the answer in the event that ends a stream, with the state that the event names unless it is complete."""
-        begun: Json = None
         for event in events:
-            kind, key = event.get("type"), next(iter(values_at(event, "response.id")), None)
+            kind = event.get("type")
             if kind == "error":
                 raise told_error(event)
-            if kind == "response.created":
-                begun = key
-            elif kind in ("response.completed", "response.incomplete", "response.failed", "response.cancelled"):
+            if kind in ("response.completed", "response.incomplete", "response.failed", "response.cancelled"):
                 answer: JsonObject = part_of(event, "response", dict, "its last event")
-                require_same(key, begun, "response")
                 state = kind.removeprefix("response.")
                 return {**answer, "status": answer.get("status") if state == "completed" else state}
         raise ServiceFault("its stream ended before the answer did: no response.completed came")

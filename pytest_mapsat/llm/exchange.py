@@ -282,11 +282,6 @@ class ModelCalls:
             self._counts[key] += more
             return self._counts[key]
 
-    def spend(self, usage: dict[str, float]) -> None:
-        """Note what an answer tells of its cost."""
-        if self.is_known:
-            self.spent.append(usage)
-
 
 #: Calls of judges and simulated users: they have a cache of their own.
 _OURS = ModelCalls()

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -49,6 +48,7 @@ _KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNOREC
 _KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
 #: Where answers, and events of streams, tell what they cost: OpenAI's and others', the first and the last event of a stream, Gemini's.
 _USAGE = ("usage", "message.usage", "response.usage", "usageMetadata")
+_ALLOW = "is nothing that can be kept, and was refused; --mapsat-allow-hosts lets a host be asked"
 _LEAST_ERROR = 400
 _REFUSED = 424
 
@@ -73,6 +73,10 @@ class Asked(Noun):
     def key(self) -> str:
         """Return the name of the answer in the store."""
         return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def at_first(self) -> Asked:
+        """Return the request as it is when an episode makes it for the first time."""
+        return self.model_copy(update={"occurrence": 1})
 
     def model(self) -> str:
         """Return the name of the model, or the path of the address where the body has none."""
@@ -133,6 +137,7 @@ class Replay:
         self._store = store
         self._allowed = allowed
         self._renewed: set[str] = set()
+        self._is_installed = False
         self._lock = Lock()
 
     def install(self) -> Callable[[], None]:
@@ -150,13 +155,13 @@ class Replay:
         for module, send, send_async in originals:
             module.Client.send = self._listening(module, send)
             module.AsyncClient.send = self._listening_async(module, send_async)
+        self._is_installed = True
         if self._mode == "only":
-            _listen_to_sockets()
-            _watching.append(self._refuse_connection)
+            sys.addaudithook(self._refuse_connection)  # which Python never takes away again
 
         def end() -> None:
             forget_stray_calls()
-            _watching[:] = [watch for watch in _watching if watch != self._refuse_connection]
+            self._is_installed = False
             for module, send, send_async in originals:
                 module.Client.send, module.AsyncClient.send = send, send_async
 
@@ -200,18 +205,16 @@ class Replay:
 
         return send
 
-    def _call(self, request: Any) -> tuple[ModelCalls, Asked | str] | None:
-        """Return a request of an agent with the episode that it belongs to, or why it may not be sent; None for one that goes out as it is."""
-        calls = current_calls()
+    def _call(self, request: Any) -> tuple[ModelCalls, Asked] | None:
+        """Return a request of an agent with the episode that it belongs to; None for one that goes out as it is."""
+        calls, asked = current_calls(), asked_by(request)
         if calls is None:
             return None
-        asked = asked_by(request)
         if asked is None:
             # What asks on the main thread without an episode is a fixture or a plugin: agents run on threads of their own.
-            is_aside = not calls.is_known and current_thread() is main_thread()
-            if self._mode != "only" or is_aside or self._allows(request.url.host, request.url.port):
+            if self._mode != "only" or (not calls.is_known and current_thread() is main_thread()):
                 return None
-            return calls, f"{request.method} {request.url.host}{request.url.path}"
+            asked = Asked(url=f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}", body=None)
         asked = asked.model_copy(update={"case": calls.case, "trial": calls.trial})
         with self._lock:
             self.strays += not calls.is_known
@@ -229,39 +232,36 @@ class Replay:
                 found.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
         return frozenset(found)
 
-    def _refuse_connection(self, address: object) -> None:
+    def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""
-        calls = current_calls()
+        if event != "socket.connect" or not self._is_installed:
+            return
+        calls, address = current_calls(), arguments[1]
         if calls is None or not calls.is_known or not isinstance(address, tuple):
             return
         if not self._allows(str(address[0]), address[1]):
-            raise PermissionError(self._missed(calls, f"a connection to {address[0]}:{address[1]}"))
+            calls.missed = calls.missed or f"--mapsat-cache=only: a connection to {address[0]}:{address[1]} {_ALLOW}"
+            raise PermissionError(calls.missed)
 
-    @staticmethod
-    def _missed(calls: ModelCalls, what: str) -> str:
-        why = f"--mapsat-cache=only: {what} is nothing that is kept, and was refused; --mapsat-allow-hosts lets a host be asked"
-        calls.missed = calls.missed or why
-        return why
-
-    def _kept(self, call: tuple[ModelCalls, Asked | str]) -> Exchange | str | None:
+    def _kept(self, call: tuple[ModelCalls, Asked]) -> Exchange | str | None:
         """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
         calls, asked = call
-        if isinstance(asked, str):
-            return self._missed(calls, asked)
         key, url = asked.key(), urlsplit(asked.url)
         try:
             if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchange(asked)) is not None:
-                calls.spend(kept.usage())
+                calls.spent.append(kept.usage())
                 return kept
         except StoreError as error:
-            calls.missed = calls.missed or str(error)
-            return str(error)
-        if self._mode != "only" or self._allows(url.hostname or "", url.port):
-            return None
-        why = (
-            f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {url.netloc}); "
-            "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
-        )
+            why = str(error)
+        else:
+            if self._mode != "only" or self._allows(url.hostname or "", url.port):
+                return None
+            why = f"--mapsat-cache=only: a request to {asked.url} {_ALLOW}"
+            if asked.body is not None:
+                why = (
+                    f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {url.netloc}); "
+                    "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
+                )
         calls.missed = calls.missed or why
         return why
 
@@ -272,16 +272,14 @@ class Replay:
         except ValidationError:
             raise StoreError(f"the entry {asked.key()[:12]} of the cache is damaged") from None
 
-    def _keep(self, call: tuple[ModelCalls, Asked | str], response: Any) -> Exchange | None:
+    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> Exchange | None:
         """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
 
         An error of the service may be over at the next call: it is not kept, and None is returned.
         """
         calls, asked = call
-        if isinstance(asked, str):
-            return None
-        if response.status_code >= _LEAST_ERROR:
-            _give_back(calls, asked)
+        if response.status_code >= _LEAST_ERROR or asked.body is None:
+            calls.count(asked.at_first().key(), -1)
             return None
         key = asked.key()
         # A secret stands in text among other bytes, too, and base64 would only dress it up.
@@ -300,40 +298,18 @@ class Replay:
                     exchange = self._exchange(asked) or exchange
             except MapsatError as error:
                 calls.missed = calls.missed or str(error)
-        calls.spend(exchange.usage())
+        calls.spent.append(exchange.usage())
         return exchange
 
 
-#: Called with the address of each connection that this process makes.
-_watching: list[Callable[[object], None]] = []
-
-
-@cache
-def _listen_to_sockets() -> None:
-    """Hear of connections from now on: Python takes no listener of this kind away again."""
-
-    def heard(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "socket.connect":
-            for watch in _watching:
-                watch(arguments[1])
-
-    sys.addaudithook(heard)
-
-
-def _give_back(calls: ModelCalls, asked: Asked) -> None:
-    """Give the place of a request among its equals back, as it brought no answer: the next try is the same request."""
-    calls.count(asked.model_copy(update={"occurrence": 1}).key(), -1)
-
-
 @contextmanager
-def _giving_back(call: tuple[ModelCalls, Asked | str]) -> Iterator[None]:
-    """Give the place of a request back where sending it raises."""
+def _giving_back(call: tuple[ModelCalls, Asked]) -> Iterator[None]:
+    """Give the place of a request among its equals back where sending it raises: the next try is the same request."""
     calls, asked = call
     try:
         yield
     except BaseException:
-        if isinstance(asked, Asked):
-            _give_back(calls, asked)
+        calls.count(asked.at_first().key(), -1)
         raise
 
 

@@ -131,8 +131,7 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._client = self._open_door()
-        self._replay: Replay | None = None
-        self._replay_models()
+        self._replay = self._replay_models()
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
@@ -417,15 +416,15 @@ class MapsatSession:
         limits = Limits(*self.settings.rates, self.settings.max_cost)
         return door_for(self.settings.cache, limits, run=self.run_name)
 
-    def _replay_models(self) -> None:
-        """Keep and replay the model calls that the agent makes by itself, where that is asked for.
+    def _replay_models(self) -> Replay | None:
+        """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
 
         Raises:
             pytest.UsageError: the agent is not in this process, or nothing is to be kept.
         """
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
-            return
+            return None
         from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
         from pytest_mapsat.llm import Replay  # noqa: PLC0415 (likewise)
         from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
@@ -442,8 +441,9 @@ class MapsatSession:
                 raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
         store = Store(store_folder())
         self.config.add_cleanup(store.close)
-        self._replay = Replay(settings.cache, store, settings.allowed_hosts)
-        self.config.add_cleanup(self._replay.install())
+        replay = Replay(settings.cache, store, settings.allowed_hosts)
+        self.config.add_cleanup(replay.install())
+        return replay
 
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""

@@ -593,25 +593,9 @@ FUNCTION = {"name": "find", "arguments": CALL}
             "agent",
             """'incomplete' ({"reason": "max_output_tokens"})""",
         ),
-        (
-            "openai-responses",
-            answers(response({**message("He"), "status": "incomplete"})),
-            "agent",
-            f"{BAD}the status of a message is 'incomplete'",
-        ),
-        (
-            "openai-responses",
-            events(
-                {"type": "response.created", "response": {"id": "resp_0"}},
-                {"type": "response.completed", "response": response(message("Here."))},
-            ),
-            "infrastructure",
-            f"{OTHER}response",
-        ),
         ("ag-ui", run(*speaks("Here."), outcome={"type": "cancelled"}), "agent", f"{BAD}the outcome of the run is"),
         ("ag-ui", run(*speaks("Here."), outcome={"type": "error"}), "agent", f"{BAD}the outcome of the run is 'error'"),
         ("ag-ui", run(*speaks("Here."), outcome={"type": "odd"}), "infrastructure", f"{UNKNOWN}the outcome of the run"),
-        ("ag-ui", run(*speaks("Here.")[:-1]), "infrastructure", "its run finished within 'm1'"),
         ("ag-ui", run(*speaks("Here."), threadId="other"), "infrastructure", f"{OTHER}thread"),
         ("ag-ui", run(*speaks("Here."), runId="other"), "infrastructure", f"{OTHER}run"),
         ("ag-ui", run(*speaks("Here."), {"type": "RUN_ERROR", "message": "boom"}), "agent", "reports an error: boom"),
@@ -673,20 +657,6 @@ def test_answers_of_other_tasks_contexts_responses_and_runs_are_no_replies(talk,
     stored = [answers(response(message("What time?"))), answers(strangers)]
     trajectory, _ = talk("openai-responses", stored, "request: {store: true}")
     assert f"{OTHER}response" in trajectory.fault.message
-
-
-def test_earlier_runs_that_a_stream_tells_first_are_no_part_of_the_reply(talk):
-    earlier = {"threadId": "<threadId>", "runId": "earlier"}
-    ours = {"threadId": "<threadId>", "runId": "<runId>"}
-    stream = events(
-        {"type": "RUN_STARTED", **earlier},
-        *speaks("Old."),
-        {"type": "RUN_FINISHED", **earlier},
-        {"type": "RUN_STARTED", **ours},
-        *speaks("Here.", "m2"),
-        {"type": "RUN_FINISHED", **ours, "outcome": {"type": "success"}},
-    )
-    assert said(talk("ag-ui", [stream])[0]) == ["Here."]
 
 
 # -- whatever comes

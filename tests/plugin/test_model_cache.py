@@ -215,7 +215,7 @@ def test_a_try_that_brought_no_answer_takes_no_place(project, models):
 
 
 @pytest.mark.parametrize(
-    ("agent", "first"), [("asks_all", "POST 127.0.0.1/v1/generate"), ("by_urllib", "a connection to 127.0.0.1:")]
+    ("agent", "first"), [("asks_all", "a request to http://127.0.0.1:"), ("by_urllib", "a connection to 127.0.0.1:")]
 )
 def test_what_is_not_replayed_is_refused_unless_its_host_is_allowed(project, models, agent, first):
     out = words_of(run(project, agent, "-k", "find-one", "--mapsat-cache=only"))
