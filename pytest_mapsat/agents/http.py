@@ -59,6 +59,7 @@ _REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
 _LATER = (429, 503)
 _ADVICE = {
     202: "it has not answered yet: let it answer when it is done",
+    204: "expected 200 with the whole answer",
     206: "this is a part of its answer: let it send the whole",
     401: 'give its key in a service file: headers: {Authorization: "Bearer ${MY_TOKEN}"}',
     403: "does its key allow this?",
@@ -66,7 +67,6 @@ _ADVICE = {
     405: "it takes no POST there: is the path of the address right?",
     429: "run fewer episodes at once: --mapsat-concurrency=N",
 }
-_ADVICE_2XX = "expected 200 with the whole answer"
 _ADVICE_4XX = "does it want another form, or other fields? mapsat_http names the form or the service file"
 _ADVICE_5XX = "its own log tells more; run again what was lost with --mapsat-resume"
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,200})", re.IGNORECASE)
@@ -335,9 +335,8 @@ class HttpConversation(HandedConversation):
                 body += piece
         except ServiceFault:
             pass  # what has come so far tells enough
-        client, unknown = response.status in _CLIENT_ERRORS, response.status < _REDIRECTS.start
-        expected = _ADVICE_2XX if unknown else _ADVICE_4XX if client else _ADVICE_5XX
-        advice = _ADVICE.get(response.status) or expected
+        client = response.status in _CLIENT_ERRORS
+        advice = _ADVICE.get(response.status) or (_ADVICE_4XX if client else _ADVICE_5XX)
         path = urlsplit(self._source.url).path
         asked_in_json = client and self._source.file.form == "json"
         meant = (form for form in _PROTOCOLS if _FORMS[form].path and path.endswith(_FORMS[form].path))
