@@ -123,6 +123,12 @@ _TABLE = (
         changes="episode",
     ),
     Option(
+        "agent-build",
+        "TEXT",
+        "what names the build of an agent whose code is elsewhere, such as a version or commit: mapsat compare tells by it whether two runs are of one build",
+        changes="run",
+    ),
+    Option(
         "cases",
         "PATH",
         "a suite, or a part of one; repeatable; replaces the default (benchmark_cases, where it exists)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
-from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, UsageError, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -45,6 +45,8 @@ MOST_BYTES = 16 * limits.MIB
 _REFUSAL_BYTES = 64 * 1024
 _PIECE = 64 * 1024
 _EXCERPT = 300
+#: So many are noted: two are no known build.
+_MOST_BUILDS = 10
 #: Connections that are kept: as many as --mapsat-concurrency may say.
 _MOST_AT_ONCE = 1_000
 #: Seconds a connection may take, of those that are left, so that a dead address is told from a slow agent.
@@ -284,7 +286,7 @@ class HttpConversation(HandedConversation):
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
-            return Answer(None, _events(pieces))
+            return Answer(None, self._naming_build(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
@@ -292,12 +294,27 @@ class HttpConversation(HandedConversation):
         if start.startswith(("<!doctype", "<html")) or (kind == "text/html" and start.startswith("<")):
             raise ServiceFault(f"it answered with a page of HTML{_title(text)}: is the path of the address right?")
         # Some frameworks send a plain text as HTML, and some services JSON as a plain text.
-        if kind.startswith("text/") and self._source.file.form == "json" and not start.startswith("{"):
-            return Answer(text)
+        data: Json = text
+        if not (kind.startswith("text/") and self._source.file.form == "json" and not start.startswith("{")):
+            try:
+                data = parse_json(text)
+            except ValueError as error:
+                raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+        (data,) = self._naming_build(response, [data])
+        return Answer(data)
+
+    def _naming_build(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield the parts of an answer, and note what it names as its build where the service file says that it does."""
+        place = self._source.file.build
+        names = {response.headers[place.header]} if place.header in response.headers else set()
         try:
-            return Answer(parse_json(text))
-        except ValueError as error:
-            raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+            for part in parts:
+                named = values_at(part, place.path)[:1] if place.path else []
+                names |= {str(name) for name in named if isinstance(name, str | int | float)}
+                yield part
+        finally:
+            if (place.header or place.path) and len(self.builds) < _MOST_BUILDS:
+                self.builds |= {scrubbed(redacted(name.strip()), MOST_BUILD) for name in names or {""}}
 
     def _pieces(self, response: BaseHTTPResponse, most: int) -> Iterator[bytes]:
         """Yield an answer as it comes, unpacked, and no more of it than may come. Raises ServiceFault."""

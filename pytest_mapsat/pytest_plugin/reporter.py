@@ -69,6 +69,9 @@ class Reporter:
         #: Built-in items whose scorecards say that they failed, and those of which pytest has heard it.
         self._failed: dict[str, None] = {}
         self._heard: set[str] = set()
+        #: Cases that fail an item of ours if they fail, and those that other tests play or a mark expects to fail.
+        self._our_cases: set[str] = set()
+        self._excused: set[str] = set()
         #: Those that failed, and that pytest counts as something else.
         self._hidden: list[str] = []
         self._why = ""
@@ -215,10 +218,12 @@ class Reporter:
             self._ledger.add(ended, worker)
         elif report.passed and report.when in ("setup", "teardown") and not worker:
             return  # there is nothing to learn from it
-        if not is_case(report.nodeid):
-            return
         # A mark is the user's own word; what a hook makes of a report is not.
         expected, marked = was_expected(report), "xfail" in report.keywords
+        ours = is_case(report.nodeid) and not (expected and marked)
+        (self._our_cases if ours else self._excused).update(episode.card.id for episode in ended)
+        if not is_case(report.nodeid):
+            return
         if report.outcome not in ("passed", "skipped") or (expected and marked):
             self._heard.add(report.nodeid)
         if ended:
@@ -301,7 +306,8 @@ class Reporter:
     def _conclude(self) -> None:
         options = self.settings.request.options
         names = self.suites.names(options.trials)
-        accounting = self._ledger.close(names, self._why)
+        excused = tuple(sorted(self._excused - self._our_cases))
+        accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run

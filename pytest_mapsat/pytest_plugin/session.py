@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_mapsat.agents import MemorySource, Source, open_memory, resolve_source, source_of
+from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
 from pytest_mapsat.episode import leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
@@ -164,7 +164,13 @@ class MapsatSession:
         spec, agent = self.settings.request.agent, None if self._source is None else self._source.agent
         # A check or a sandbox of a conftest, and a helper of the agent, change what a run comes to as well.
         digest = source_digest(spec, agent, conftests.union(project_files(self.config.rootpath)))
-        return self.settings.with_request(agent_source=digest)
+        # The code of any other agent is elsewhere: that its files here are the same says nothing of it.
+        build = self.settings.request.agent_build
+        if digest and spec != "fixture" and names_own_code(spec):
+            build = (
+                f"{build} of source {digest}" if build else digest
+            )  # a version that was told may be told of two sources
+        return self.settings.with_request(agent_source=digest, agent_build=build)
 
     # -- what fixtures ask for -------------------------------------------------------------
 
@@ -425,8 +431,7 @@ class MapsatSession:
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
             return None
-        from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
-        from pytest_mapsat.llm import Replay  # noqa: PLC0415 (likewise)
+        from pytest_mapsat.llm import Replay  # noqa: PLC0415 (only where it is asked for)
         from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
 
         spec = settings.request.agent
@@ -567,8 +572,11 @@ def _isolated(
     config: pytest.Config, settings: IsolationSettings, spec: str, root: Path, timeout: float
 ) -> Source | None:
     """Return the agent of a spec in processes of its own; None where it is none of the user's own code."""
-    from pytest_mapsat.agents import names_own_code  # noqa: PLC0415 (only where it is asked for)
-    from pytest_mapsat.agents.isolation import Isolation, isolated_source, unreadable  # noqa: PLC0415 (likewise)
+    from pytest_mapsat.agents.isolation import (  # noqa: PLC0415 (only where it is asked for)
+        Isolation,
+        isolated_source,
+        unreadable,
+    )
 
     if not names_own_code(spec):
         if typed(config, "isolate"):

@@ -18,7 +18,7 @@ from pytest_mapsat.gate import parse_allowance
 from pytest_mapsat.judges import default_votes
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
+from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, refuse_ini, typed
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
@@ -26,6 +26,8 @@ from pytest_mapsat.suite import Suite
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
+#: Characters of the text that names a build: of an agent in Python its source is added.
+_MOST_TOLD = MOST_BUILD // 2
 _SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)"
 #: The field of a run's options that a suite's word on an option becomes, and the key of the manifest that says it.
 _SUITE_FIELDS = {
@@ -241,8 +243,18 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     options = RunOptions(**read)
     agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(
-        agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options
+        agent=_unrated("agent", agent, rates),
+        agent_build=_read("agent-build", _text(config, "agent-build"), _build),
+        user=_unrated("user", user, rates),
+        judge=judge,
+        options=options,
     )
+
+
+def _build(text: str) -> str:
+    if len(text) > _MOST_TOLD or not text.isprintable():
+        raise ValueError(f"found {text[:_MOST_TOLD]!r}, expected at most {_MOST_TOLD} characters, on one line")
+    return text
 
 
 def _http(config: pytest.Config) -> str:

@@ -107,7 +107,7 @@ def test_merge_and_report_end_with_1_where_a_case_failed(
     monkeypatch.chdir(project.path)
     capsys.readouterr()
     assert main(["merge", "1.json", "2.json", "--out", "run.json"]) == 1
-    assert "mapsat: 3 cases failed: find-one, nav-one, nav-two" in capsys.readouterr().err
+    assert "gate     FAILED: 3 of 3 cases failed: find-one, nav-one, nav-two" in capsys.readouterr().out
     assert main(["report", "run.json", "json:report.json"]) == 1
     assert Path("report.json").exists()
     assert main(["merge", "good1.json", "good2.json", "--out", "good.json"]) == 0
