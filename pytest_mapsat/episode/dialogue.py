@@ -24,7 +24,7 @@ from pytest_mapsat.agents import (
     told_by_spans,
     with_data,
 )
-from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
+from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, summed, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
@@ -170,7 +170,7 @@ class _Dialogue:
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
-        self._model_calls = ModelCalls(self._trial)
+        self._model_calls = ModelCalls(self._trial, self._case.id)
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
@@ -229,7 +229,8 @@ class _Dialogue:
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
             session = Session(self._identity, think, self._trial, self._kept)
-            conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
+            with calls_of(self._model_calls):
+                conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
@@ -257,7 +258,10 @@ class _Dialogue:
         self._channel.end()
         session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
         try:
-            with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
+            with (
+                calls_of(self._model_calls),
+                ceilings_met(),
+            ):  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
                 reply: Reply | None = worker.run(ask, request, timeout=self._deadline - perf_counter())
             if reply is not None:
@@ -274,9 +278,12 @@ class _Dialogue:
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         began = perf_counter()
         self._channel.open()
+        self._model_calls.spent.clear()
         with spans_heard() as heard:
             reply, end = self._reply(conversation, worker)
         reply, steps = told_by_spans(heard, reply, self._channel.close())
+        if reply is not None and reply.usage is None:
+            reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))

@@ -120,6 +120,22 @@ def user_scheduling(
     return Scheduling(config, log)
 
 
+def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
+    """Return a scheduler of pytest-xdist that deals like ``--dist worksteal`` and takes no item back from a worker: its episode may be under way there."""
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
+
+    class Scheduling(WorkStealingScheduling):  # type: ignore[misc]  # it has no types
+        def check_schedule(self) -> None:
+            # A worker runs its last item once it has another one, or knows that none comes.
+            idle = [node for node, held in self.node2pending.items() if len(held) <= 1 and not node.shutting_down]
+            for place, node in enumerate(idle):
+                self._send_tests(node, -(-len(self.pending) // (len(idle) - place)))
+                if len(self.node2pending[node]) <= 1:
+                    node.shutdown()
+
+    return Scheduling(config, log)
+
+
 def queue_of_worker(config: pytest.Config) -> Any:
     """Return the queue of a worker of pytest-xdist, which holds the places of its items; None where this is no worker.
 

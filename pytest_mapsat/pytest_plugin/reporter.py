@@ -30,7 +30,7 @@ from .exit_status import ExitStatus
 from .hooks import call_each
 from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls
 from .items import is_case
-from .private import user_scheduling
+from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
 from .run_files import Beginning, Reports, write_line
 from .upcoming import worth_a_word
@@ -77,8 +77,9 @@ class Reporter:
         self._hidden: list[str] = []
         self._why = ""
         self._workers: set[str] = set()
-        #: What there is to say of episodes that could not run ahead, and of how many.
-        self._ahead_told: Counter[str] = Counter()
+        #: What workers say of their episodes, and of how many.
+        self._workers_told: Counter[tuple[str, str]] = Counter()
+        self._told_here = session.told
         #: Tasks that were played for later ones alone: by workers, and by this process.
         self._unasked = 0
         self._late: list[tuple[str, int, tuple[Step, ...]]] = []
@@ -137,16 +138,19 @@ class Reporter:
             "moved": self.beginning.moved,
             "run": self.run_name,
             "keeps_lines": self.beginning.needs_lines,
-            "dist": getattr(self.config.option, "dist", ""),
         }
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Give a user's tasks to one worker where dialogues are carried and any worker would do: elsewhere the earlier ones are played again."""
-        suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
-        if not suites or config.getoption("dist") not in ("load", "worksteal"):
-            return None
-        return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+        """Have no episode played twice: a user's tasks go to one worker where dialogues are carried, and where episodes run ahead items stay where they are."""
+        suites, dist = (
+            [suite for suite in self.suites.opened.values() if suite.manifest.carry],
+            config.getoption("dist"),
+        )
+        if suites and dist in ("load", "worksteal"):
+            return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+        is_ahead = self.config.pluginmanager.has_plugin("mapsat-ahead")
+        return keeping_scheduling(config, log) if is_ahead and dist == "worksteal" else None
 
     # -- collection ------------------------------------------------------------------------
 
@@ -253,8 +257,8 @@ class Reporter:
         self.episodes.fault = self.episodes.fault or output["fault"]
         self._unasked += output["unasked"]
         self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
-        for note, count in output["told"]:
-            self._ahead_told[note] += count
+        for about, note, count in output["told"]:
+            self._workers_told[about, note] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -451,8 +455,9 @@ class Reporter:
         if self._undecided:
             yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
-        for note, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
-            yield f"at once  {count} {printable(note)}"
+        told = [(*note, count) for note, count in self._workers_told.items()]
+        for about, note, count in (*told, *self._told_here()):
+            yield f"{about:<7}  {count} {printable(note)}"
         if unasked := self._unasked + self._unasked_here():
             tasks = "1 task was" if unasked == 1 else f"{unasked} tasks were"
             yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"

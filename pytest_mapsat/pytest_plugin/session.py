@@ -56,7 +56,7 @@ from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import LiteLLMClient
+    from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
     from pytest_mapsat.runs.elsewhere import Elsewhere
@@ -127,7 +127,7 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._client = self._open_door()
-        self._replay_models()
+        self._replay = self._replay_models()
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
@@ -231,6 +231,13 @@ class MapsatSession:
         """How many episodes were played for a later task of their user alone."""
         return 0 if self._runner is None else self._runner.carried.unasked
 
+    def told(self) -> list[tuple[str, str, int]]:
+        """What the summary says of the episodes of this process: what each line is about, what it says, and of how many."""
+        strays = 0 if self._replay is None else self._replay.strays
+        ahead = [] if self._ahead is None else self._ahead.told()
+        shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
+        return [*(("at once", *note) for note in ahead), *([("cache", shared, strays)] if strays else [])]
+
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None
 
@@ -271,7 +278,7 @@ class MapsatSession:
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
         if width == 1 or not talks or by_hand:
             return None
-        upcoming = Upcoming(self, width, stolen=self._told.get("dist") == "worksteal")
+        upcoming = Upcoming(self, width)
         self.config.pluginmanager.register(upcoming, "mapsat-ahead")
         return upcoming
 
@@ -435,7 +442,7 @@ class MapsatSession:
         gc.set_threshold(*self._thresholds)
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            told = [] if self._ahead is None else self._ahead.told()
+            told = self.told()
             roots = sorted(map(str, self.suites.touched))
             fault = self.episodes.fault
             output["mapsat"] = {
@@ -468,15 +475,15 @@ class MapsatSession:
         limits = Limits(*self.settings.rates, self.settings.max_cost)
         return door_for(self.settings.cache, limits, run=self.run_name)
 
-    def _replay_models(self) -> None:
-        """Keep and replay the model calls that the agent makes by itself, where that is asked for.
+    def _replay_models(self) -> Replay | None:
+        """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
 
         Raises:
             pytest.UsageError: the agent is not in this process, or nothing is to be kept.
         """
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
-            return
+            return None
         from pytest_mapsat.llm import Replay  # noqa: PLC0415 (only where it is asked for)
         from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
 
@@ -492,7 +499,9 @@ class MapsatSession:
                 raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
         store = Store(store_folder())
         self.config.add_cleanup(store.close)
-        self.config.add_cleanup(Replay(settings.cache, store).install())
+        replay = Replay(settings.cache, store, settings.allowed_hosts)
+        self.config.add_cleanup(replay.install())
+        return replay
 
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""
