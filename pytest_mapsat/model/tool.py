@@ -218,6 +218,7 @@ class Tool(Noun):
     mode: str | None = None
     answer: ToolAnswer | None = None
     secrets: tuple[Text, ...] = ()
+    asks: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
