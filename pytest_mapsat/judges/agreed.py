@@ -17,7 +17,7 @@ from pytest_mapsat.reading import Request, acts_in, agrees, exclusion_in, fold_p
 
 from .context import Context
 from .findings import call_in_words
-from .stated import Item, Row, facts_of, hidden, leaves_of, singular, stated
+from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stated
 
 _SHOWN = 200
 #: So many objects of one result may be rows that a call could mean; so many rows are told apart by more than their id.
@@ -161,7 +161,11 @@ class Agreements:
     def _candidates(self, at: int) -> Candidates:
         """Return the rows that the id of a call could mean: those that tools had returned, else those of a table, and what other calls name under the parameter."""
         arguments = self._steps[at].arguments
-        returned = [list(islice(_objects(step.result), _MOST_OBJECTS)) for step in self._steps[:at]]
+        # What was searched for holds for the rows that came: the day, the place.
+        returned = [
+            [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
+            for step in self._steps[:at]
+        ]
         try:
             tables = [list(self._context.end.rows(name)) for name in self._context.tables]
         except MapsatError:
@@ -292,9 +296,8 @@ class _Question:
         """Return what a folded text states of the rows, places in a list among it. A value of an argument tells no other row from the called one."""
         items = []
         for item in stated(text, [*self._rows, self._own], self._generic):
-            rows = item.rows - {len(self._rows)}
-            argued = len(self._rows) in item.rows and self._called not in rows
-            items.append(item._replace(rows=rows, argued=argued))
+            rows, argued = item.rows - {len(self._rows)}, len(self._rows) in item.rows
+            items.append(item._replace(rows=rows if not argued or self._called in rows else frozenset(), argued=argued))
         return sorted([*items, *self._places(text)])
 
     def _together(self, text: str, items: Sequence[Item]) -> frozenset[int]:
@@ -347,7 +350,7 @@ class _Question:
         after = _named(self._items(fold_phrase(self._request.after)))
         unsaid = [f"{name}={value!r}" for name, value in self._arguments if not self._is_said(name, value, whole)]
         doubts = {
-            "the message asks or offers something else as well": self._request.other,
+            "the message asks or offers something else as well": meaning_in(fold_phrase(self._request.other)),
             f"more than {_MOST_ROWS} rows could be meant": len(self._rows) > _MOST_ROWS,
             f"{next(iter(unread), '')!r} is no value of the called row, or is not understood": unread,
             "it names several rows": self._rows and not named and any(item.tells for item in items),
@@ -364,7 +367,7 @@ class _Question:
         sources = [Row((("", whole),), self._language)]
         sources += [self._told, self._rows[self._called]] if self._rows else []
         for source in sources:
-            if argument.facts and all(map(source.states, argument.facts)):
+            if argument.facts and (any if isinstance(value, (int, float)) else all)(map(source.states, argument.facts)):
                 return True
             if not argument.facts and all(any(text in other for other in source.texts) for text in argument.texts):
                 return True
@@ -381,12 +384,19 @@ class _Question:
         amounts = [name for name, value in self._arguments if isinstance(value, (int, float))]
         for name, value in self._arguments:
             argument = Row(((name, value),), self._language)
-            if argument.facts and all(any(fact.same(each) for each in said) for fact in argument.facts):
+            number = isinstance(value, (int, float))
+            if argument.facts and (any if number else all)(any(map(fact.same, said)) for fact in argument.facts):
                 continue
             kinds = {fact.kind for fact in argument.facts} & {"date", "time"}
-            units = {_unit(name)} if isinstance(value, (int, float)) else set()
-            units |= {*_MONEY} if amounts == [name] and len(money) == 1 else set()
-            wrong = [text[fact.start : fact.end] for fact in strange if fact.kind in kinds or fact.unit in units]
+            shapes = {_shape(fact) for fact in argument.facts if fact.kind == "code"}
+            units = {_unit(name), *(_MONEY if amounts == [name] and len(money) == 1 else ())} if number else set()
+            wrong = [
+                text[fact.start : fact.end]
+                for fact in strange
+                if fact.kind in kinds
+                or (fact.kind == "code" and _shape(fact) in shapes)
+                or (fact.unit in units and not any(fact.rounds(own) for own in argument.facts))
+            ]
             wrong += _other_figures(fold_phrase(str(value)), text)
             wrong += self._other_names(str(value), text)
             if wrong:
@@ -440,10 +450,17 @@ def _unit(name: str) -> str:
     return next((fact.unit for fact in facts_of(f"2 {words}", "en") if fact.unit not in ("", "count")), "\n")
 
 
+def _shape(fact: Fact) -> str:
+    """Return a code with each figure alike: A9 for A1."""
+    return re.sub(r"\d+", "9", str(fact.value[0]))
+
+
 def _named(items: Sequence[Item]) -> frozenset[int]:
-    """Return the rows that have everything which tells rows apart; none where two things tell different ones."""
-    told = [item.rows for item in items if item.tells]
-    return frozenset.intersection(*told) if told else frozenset()
+    """Return the rows that have everything which tells rows apart; none where two things tell different ones. Arguments of the call do not count against the rest."""
+    everything = [item.rows for item in items if item.tells]
+    rest = [item.rows for item in items if item.tells and not item.argued]
+    named = frozenset.intersection(*everything) if everything else frozenset()
+    return named or (frozenset.intersection(*rest) if rest else frozenset())
 
 
 def _other_figures(value: str, text: str) -> list[str]:

@@ -85,6 +85,10 @@ class Fact(NamedTuple):
             )
         return mine == theirs
 
+    def rounds(self, other: Fact) -> bool:
+        """Return whether a figure may be another one in part or rounded: 318 of "318 euros 40"."""
+        return self.kind == other.kind == "number" and abs(float(self.value[0]) - float(other.value[0])) < 1
+
 
 def _weekday(fact: Fact) -> float | str:
     """Return the day of the week of a date, Monday is 0; -1 where it is not known."""

@@ -70,6 +70,10 @@ def read_request(message: str, language: str) -> Request:
     """
     document = read_names(open_page(message[-_READ_CHARS:], language=language), lexicon_of(()))
     asking = go_ahead_requests(document)
+    if not asking:  # in Chinese the parts of one question have commas between them
+        joined = message[-_READ_CHARS:].replace("，", "、")
+        again = read_names(open_page(joined, language=language), lexicon_of(()))
+        asking = go_ahead_requests(again) if again.sentences == document.sentences else asking
     first = min(asking, default=len(document.sentences))
     questions = {question.sentence for question in document.questions}
     parts: dict[str, list[str]] = {"asking": [], "before": [], "after": [], "other": []}
@@ -81,9 +85,11 @@ def read_request(message: str, language: str) -> Request:
     return Request(**{name: "\n".join(sentences) for name, sentences in parts.items()})
 
 
+@lru_cache(maxsize=256)
 def asks_go_ahead(message: str, language: str) -> bool:
     """Return whether an agent's message asks the user for a go-ahead for an act that it has in mind. Arguments as for ``read_request``."""
-    return bool(read_request(message, language).asking)
+    page = open_page(message[-_READ_CHARS:], language=language)
+    return bool(go_ahead_requests(read_names(page, lexicon_of(()))))
 
 
 def exclusion_in(text: str) -> str:
@@ -94,23 +100,25 @@ def exclusion_in(text: str) -> str:
 
 def is_plain_word(word: str) -> bool:
     """Return whether a folded word, as "the" or 可以, or a word for an act, as "cancel", names no thing."""
-    return not meaning_in(word, acts_in(word))
+    return not meaning_in(word, acts_in(word), shortest=1)
 
 
-def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = ()) -> str:
+def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (), *, shortest: int = 2) -> str:
     """Return the first word of a folded text that says more than courtesy, grammar and some acts; empty where there is none.
 
     Args:
         text: the text, without the values that are read in it.
         acts: acts whose words are understood.
         known: further words that are, without the ending of a plural.
+        shortest: so many Chinese characters in a row say something; one alone is mostly a particle.
     """
+    text = re.sub(r"\bper [a-z]+", "|", text)  # "9 EUR per month"
     for act in sorted(acts):
         text = _pattern(f"act_{act}").sub("|", text)
     for match in re.finditer(r"[a-z][a-z'-]*|[\u3400-\u9fff]+", text):
         word = match[0].strip("'-")
         if not word.isascii():
-            left = re.search("[\u3400-\u9fff]{2,}", _pattern("plain_han").sub("|", word))
+            left = re.search(f"[\u3400-\u9fff]{{{shortest},}}", _pattern("plain_han").sub("|", word))
             if left and not any(left[0] in one for one in known):
                 return left[0]
         elif _forms(word).isdisjoint(known) and not all(
