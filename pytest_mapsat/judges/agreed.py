@@ -8,12 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby, islice, pairwise
 from typing import NamedTuple
 
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, Tool, same
-from pytest_mapsat.reading import Request, acts_in, agrees, exclusion_in, fold_phrase, meaning_in, read_request
+from pytest_mapsat.reading import (
+    Request,
+    acts_in,
+    acts_of,
+    agrees,
+    exclusion_in,
+    fold_phrase,
+    is_bound,
+    meaning_in,
+    read_request,
+)
 
 from .context import Context
 from .findings import call_in_words
@@ -24,6 +35,8 @@ _SHOWN = 200
 _MOST_OBJECTS, _MOST_ROWS = 1000, 300
 #: Objects are rows of one kind where they share this part of their fields.
 _ALIKE = 0.5
+#: So many characters on either side say what a value is of.
+_AROUND = 20
 
 
 class Reading(NamedTuple):
@@ -140,7 +153,8 @@ class Agreements:
             self._context.tools.get(step.tool),
             step.arguments,
             self._candidates(at),
-            "\n".join(turn.text for turn in turns[:answer] if turn.role == "user"),
+            "\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *self._given)),
+            [turn.text for turn in turns[: answer - 1] if turn.role == "agent"],
             language,
         )
         reading = question.reading()
@@ -158,23 +172,33 @@ class Agreements:
         asking = f"{question.asking.strip()[-_SHOWN:]!r} (turn {answer - 1})"
         return Reading(None, f"it is unclear whether {asking} asks for {call_in_words(step)}: {reading.why}")
 
+    @cached_property
+    def _given(self) -> frozenset[str]:
+        """The values that the agent was given with the case, such as the id of its user: no call means a row by them."""
+        visible = self._context.visible
+        given = leaves_of(visible.context.model_dump(mode="json")) if visible else ()
+        return frozenset(str(value) for _, value in given if value != "")
+
     def _candidates(self, at: int) -> Candidates:
         """Return the rows that the id of a call could mean: those that tools had returned, else those of a table, and what other calls name under the parameter."""
         arguments = self._steps[at].arguments
         # What was searched for holds for the rows that came: the day, the place.
-        returned = [
-            [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
-            for step in self._steps[:at]
+        sources: list[list[list[Mapping[str, Json]]]] = [
+            [
+                [{**step.arguments, **item} for item in islice(_objects(step.result), _MOST_OBJECTS)]
+                for step in self._steps[:at]
+            ]
         ]
-        try:
-            tables = [list(self._context.end.rows(name)) for name in self._context.tables]
-        except MapsatError:
-            tables = []
-        for results in (returned, *([table] for table in tables)):
+        with suppress(MapsatError):  # where it is not known, what the results say is all
+            sources += [[list(self._context.end.rows(name))] for name in self._context.tables]
+        for results in sources:
             keys = {
                 (name != field, field != "id", order, name, field)
                 for order, (name, value) in enumerate(arguments.items())
-                if isinstance(value, (str, int)) and not isinstance(value, bool) and value != ""
+                if isinstance(value, (str, int))
+                and not isinstance(value, bool)
+                and value != ""
+                and str(value) not in self._given
                 for result in results
                 for item in result
                 for field, own in item.items()
@@ -238,7 +262,8 @@ class _Question:
         tool: the tool that is called; None where the suite has none of that name.
         arguments: those of the call.
         candidates: the rows that it could mean.
-        told: all that the user had said by then.
+        told: all that the user had said by then, and what the agent was shown of it.
+        heard: what the agent had said before the message.
         language: BCP 47 tag of the case.
     """
 
@@ -250,12 +275,14 @@ class _Question:
         arguments: Mapping[str, Json],
         candidates: Candidates,
         told: str,
+        heard: Sequence[str],
         language: str,
     ) -> None:
         self._request, self._answer, self._tool, self._language = request, answer, tool, language
         self._called, self._also = candidates.called, candidates.also
         self._rows = [Row.of(row, language) for row in candidates.rows]
         self._told = Row((("", told),), language)
+        self._heard = heard
         others = {name: value for name, value in arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), language)
@@ -271,26 +298,30 @@ class _Question:
 
     def reading(self) -> Reading:
         """Judge it."""
-        asked = fold_phrase(f"{self.asking}\n{self._answer}")
+        if len(self._rows) > _MOST_ROWS:
+            return Reading(None, f"more than {_MOST_ROWS} rows could be meant")
+        asked = scope = fold_phrase(f"{self.asking}\n{self._answer}")
+        before = fold_phrase(self._request.before[self._request.before.rfind("\n") + 1 :])
         whole = fold_phrase(f"{self._request.before}\n{self._request.asking}\n{self._request.after}\n{self._answer}")
-        items, items_of_whole = self._items(asked), self._items(whole)
-        scope, in_scope = asked, items
+        items = in_scope = self._items(asked)
+        items_of_whole = self._items(whole)
         if not any(item.tells for item in items):  # "Shall I book it?": what it is about stands before it
             scope, in_scope = whole, items_of_whole
         named = self._together(scope, in_scope) or _named(in_scope)
         if excluded := exclusion_in(hidden(scope, in_scope)):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
-        contradicted = self._contradiction(scope) or (
-            self._contradiction(whole) if _named(items_of_whole) == {self._called} else ""
-        )
+        contradicted = self._contradiction(asked, asks=True)
+        if not contradicted and _named(items_of_whole) <= {self._called}:
+            contradicted = self._contradiction(before, asks=False)
         if contradicted:
             return Reading(False, contradicted)
         if len(named) == 1 and self._called not in named:
-            words = dict.fromkeys(item.words for item in in_scope if item.tells and named <= item.rows)
-            return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
-        return self._act(hidden(asked, items), whole) or Reading(
-            *self._doubt(items, named, hidden(asked, items), whole)
-        )
+            words = {item.words: item.kind for item in in_scope if item.tells and named <= item.rows}
+            if {*words.values()} != {"part"} or not meaning_in(hidden(asked, items), acts_in(asked), self._generic):
+                return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
+        own = fold_phrase(self.asking)
+        own = hidden(own, self._items(own))
+        return self._act(own, whole) or Reading(*self._doubt(items, named, own, whole))
 
     def _items(self, text: str) -> list[Item]:
         """Return what a folded text states of the rows, places in a list among it. A value of an argument tells no other row from the called one."""
@@ -318,10 +349,13 @@ class _Question:
 
     def _places(self, text: str) -> Iterator[Item]:
         """Yield what a text states by a place in the list of the message; of no row where the order of the list is not certain."""
-        listed = stated(fold_phrase(self._request.before), self._rows, self._generic) if _PLACE.search(text) else []
-        order = [
-            row for row, _ in groupby(next(iter(item.rows)) for item in listed if len(item.rows) == 1 and item.tells)
-        ]
+        order: list[int] = []
+        for message in reversed((*self._heard, self._request.before)) if _PLACE.search(text) else ():
+            listed = stated(fold_phrase(message), self._rows, self._generic)
+            named = [next(iter(item.rows)) for item in listed if len(item.rows) == 1 and item.tells]
+            order = [row for row, _ in groupby(named)]
+            if len(set(order)) > 1:
+                break
         for match in _PLACE.finditer(text):
             word = next(filter(None, match.groups()))
             place = _PLACES[word] if word in _PLACES else int(word) - 1
@@ -332,7 +366,7 @@ class _Question:
         """Return why the act that is asked for is not surely that of the call; None where it is."""
         if self._tool is None:
             return Reading(None, "the tool is not known")
-        acts, own = acts_in(asked), own_acts(self._tool)
+        acts, own = acts_in(asked), acts_of(self._tool.name, self._tool.description)
         place = asked if acts or any(_stands(word, asked) for word in self._tool.asks) else whole
         if self._tool.asks:
             if not any(_stands(word, place) for word in self._tool.asks):
@@ -345,13 +379,12 @@ class _Question:
 
     def _doubt(self, items: Sequence[Item], named: frozenset[int], asked: str, whole: str) -> tuple[bool | None, str]:
         """Judge a question that nothing contradicts: sure only where the called row is named and all of its words are understood."""
-        unread = [item.words for item in items if not item.rows and not item.argued]
-        unread += filter(None, [meaning_in(asked, own_acts(self._tool) if self._tool else (), self._generic)])
+        unread = [item.words for item in items if self._called not in item.rows and not item.argued]
+        unread += filter(None, [meaning_in(asked, acts_in(asked), self._generic)])
         after = _named(self._items(fold_phrase(self._request.after)))
         unsaid = [f"{name}={value!r}" for name, value in self._arguments if not self._is_said(name, value, whole)]
         doubts = {
             "the message asks or offers something else as well": meaning_in(fold_phrase(self._request.other)),
-            f"more than {_MOST_ROWS} rows could be meant": len(self._rows) > _MOST_ROWS,
             f"{next(iter(unread), '')!r} is no value of the called row, or is not understood": unread,
             "it names several rows": self._rows and not named and any(item.tells for item in items),
             "it names no row that only one of the candidates can be": len(self._rows) > 1 and named != {self._called},
@@ -375,12 +408,23 @@ class _Question:
         schema = properties.get(name.partition(".")[0])
         return isinstance(schema, dict) and "enum" in schema
 
-    def _contradiction(self, text: str) -> str:
-        """Return what a folded text states that contradicts an argument of the call; empty where nothing surely does."""
+    def _contradiction(self, text: str, *, asks: bool) -> str:
+        """Return what a folded text states that contradicts an argument of the call; empty where nothing surely does.
+
+        Args:
+            text: the text.
+            asks: whether it is the question; a sentence before it speaks of other people and amounts as well.
+        """
         said = facts_of(text, self._language)
         known = [self._own, *self._rows[self._called : self._called + 1]]
-        strange = [fact for fact in said if not any(row.states(fact) for row in known)]
-        money = [fact for fact in said if fact.unit in _MONEY]
+        strange = [
+            fact
+            for fact in said
+            if not any(row.states(fact) for row in known)
+            and not is_bound(text[: fact.start][-_AROUND:], text[fact.end :][:_AROUND])
+            and (asks or not fact.unit or text[: fact.start].endswith("for "))
+        ]
+        money = [fact for fact in said if fact.unit in _MONEY] if asks else []
         amounts = [name for name, value in self._arguments if isinstance(value, (int, float))]
         for name, value in self._arguments:
             argument = Row(((name, value),), self._language)
@@ -394,7 +438,7 @@ class _Question:
                 text[fact.start : fact.end]
                 for fact in strange
                 if fact.kind in kinds
-                or (fact.kind == "code" and _shape(fact) in shapes)
+                or (asks and fact.kind == "code" and _shape(fact) in shapes)
                 or (fact.unit in units and not any(fact.rounds(own) for own in argument.facts))
             ]
             wrong += _other_figures(fold_phrase(str(value)), text)
@@ -423,18 +467,6 @@ _AND = re.compile(r"[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?")
 _PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "最后一": -1}
 _PLACES |= {char: place for place, char in enumerate("一二三四五六七八九")}
 _FEWEST_LETTERS = 3
-
-
-def own_acts(tool: Tool) -> frozenset[str]:
-    """Return the acts that a tool does, by their English verb: the first that its name says, else the first of its description."""
-    text = fold_phrase(tool.description)
-    starts = [
-        text[:end]
-        for end in range(1, len(text) + 1)
-        if not (text[end - 1 : end + 1].isascii() and text[end - 1 : end + 1].isalpha())
-    ]
-    parts = (*fold_phrase(tool.name).replace("-", "_").split("_"), *starts, text)
-    return next((acts for part in parts if (acts := acts_in(part))), frozenset())
 
 
 def _stands(word: str, text: str) -> bool:

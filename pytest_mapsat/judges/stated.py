@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.interpreter import cached
@@ -54,7 +55,9 @@ _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _NEAR = 1e-6
 #: Whole figures below this tell no row from others: they count guests, nights and days.
 _SMALL = 10
-_LONGEST_VALUE = 200
+_LONGEST_VALUE, _LONGEST_NAME, _MOST_WORDS = 200, 40, 5
+#: So many values of a row are read.
+_MOST_VALUES = 200
 #: A shortened name in a script without blanks has so many characters at least.
 _SHORTEST = 2
 
@@ -167,7 +170,7 @@ class Row:
     @classmethod
     def of(cls, value: Mapping[str, Json], language: str) -> Row:
         """Return a row of an object, with all that lies in it."""
-        return cls(tuple(leaves_of(value)), language)
+        return cls(tuple(islice(leaves_of(value), _MOST_VALUES)), language)
 
     @cached
     def texts(self) -> frozenset[str]:
@@ -192,12 +195,17 @@ class Row:
     @cached
     def words(self) -> frozenset[str]:
         """The words in them that are written with blanks between."""
-        return frozenset(singular(word) for text in self.texts for word in _WORD.findall(text))
+        return frozenset(singular(word) for text in self._names for word in _WORD.findall(text))
 
     @cached
     def han(self) -> str:
         """The runs of characters of a script without blanks."""
-        return "\n".join(run for text in sorted(self.texts) for run in _HAN_RUN.findall(text))
+        return "\n".join(run for text in sorted(self._names) for run in _HAN_RUN.findall(text))
+
+    @cached
+    def _names(self) -> frozenset[str]:
+        """The texts that are short enough for names: a description shares its words with everything."""
+        return frozenset(text for text in self.texts if len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST_NAME)
 
     def states(self, fact: Fact) -> bool:
         """Return whether a value of the row is a fact."""

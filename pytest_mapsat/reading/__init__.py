@@ -18,13 +18,16 @@ from .document import fold_phrase as fold_phrase
 from .document import fold_text as fold_text
 from .goahead import Request as Request
 from .goahead import acts_in as acts_in
+from .goahead import acts_of as acts_of
 from .goahead import agrees as agrees
 from .goahead import asks_go_ahead as asks_go_ahead
 from .goahead import exclusion_in as exclusion_in
 from .goahead import go_ahead_requests as go_ahead_requests
+from .goahead import is_bound as is_bound
 from .goahead import is_plain_word as is_plain_word
 from .goahead import meaning_in as meaning_in
 from .goahead import read_request as read_request
+from .goahead import words_of as words_of
 from .names import Lexicon as Lexicon
 from .names import Thing as Thing
 from .names import lexicon_of as lexicon_of

@@ -98,6 +98,11 @@ def exclusion_in(text: str) -> str:
     return match[0] if match else ""
 
 
+def is_bound(before: str, behind: str) -> bool:
+    """Return whether the words around a value, folded, make it a bound, a fee, or what a thing can hold: "until 10 Oct"."""
+    return bool(_pattern("bound_before").search(before) or _pattern("bound_behind").search(behind))
+
+
 def is_plain_word(word: str) -> bool:
     """Return whether a folded word, as "the" or 可以, or a word for an act, as "cancel", names no thing."""
     return not meaning_in(word, acts_in(word), shortest=1)
@@ -137,6 +142,20 @@ def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
     for act in sorted(without):
         text = _pattern(f"act_{act}").sub("|", text)
     return frozenset(act for act in _acts() if _pattern(f"act_{act}").search(text))
+
+
+def acts_of(name: str, description: str) -> frozenset[str]:
+    """Return the acts that a tool does, by their English verb: the first that its name says, else the first of its description."""
+    text = fold_phrase(description)
+    # The beginnings of the description that end with a whole word.
+    starts = [text[:end] for end in range(1, len(text)) if not re.match(r"[a-z]{2}", text[end - 1 : end + 1])]
+    parts = (*fold_phrase(name).replace("-", "_").split("_"), *starts, text)
+    return next((acts for part in parts if (acts := acts_in(part))), frozenset())
+
+
+def words_of(act: str) -> list[str]:
+    """Return the plainest words of an act: its English verb, and a Chinese one."""
+    return [act.replace("_", " "), *re.findall(r"[\u3400-\u9fff]{2,}", _words()[f"act_{act}"])[:1]]
 
 
 @cache
