@@ -87,7 +87,9 @@ class Agreements:
             return self._unasked(at, [(yes, reading) for _, yes, reading in answers])
         index, last, reading = about[-1]
         if last is None:
-            return None, f"turn {index} does not plainly agree or decline: {self._text(index)[:_SHOWN]!r}"
+            notes = (step.text for step in self._context.trajectory.turns[index].steps if step.kind == "thought")
+            plain = f"turn {index} does not plainly agree or decline: {self._text(index)[:_SHOWN]!r}"
+            return None, "; ".join((plain, *notes))
         if not last:
             open_yes = reading.about is None and any(yes for _, yes, _ in about)
             return (
@@ -307,12 +309,13 @@ class _Question:
         items_of_whole = self._items(whole)
         if not any(item.tells for item in items):  # "Shall I book it?": what it is about stands before it
             scope, in_scope = whole, items_of_whole
-        named = self._together(scope, in_scope) or _named(in_scope)
+        together = self._together(scope, in_scope)
+        named = together or _named(in_scope)
         if excluded := exclusion_in(hidden(scope, in_scope)):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
-        contradicted = self._contradiction(asked, asks=True)
+        contradicted = self._contradiction(asked, asked, asks=True)
         if not contradicted and _named(items_of_whole) <= {self._called}:
-            contradicted = self._contradiction(before, asks=False)
+            contradicted = self._contradiction(before, whole, asks=False)
         if contradicted:
             return Reading(False, contradicted)
         if len(named) == 1 and self._called not in named:
@@ -321,6 +324,7 @@ class _Question:
                 return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
         own = fold_phrase(self.asking)
         own = hidden(own, self._items(own))
+        items = [item for item in items if not together or self._called in item.rows or not item.tells]
         return self._act(own, whole) or Reading(*self._doubt(items, named, own, whole))
 
     def _items(self, text: str) -> list[Item]:
@@ -408,14 +412,15 @@ class _Question:
         schema = properties.get(name.partition(".")[0])
         return isinstance(schema, dict) and "enum" in schema
 
-    def _contradiction(self, text: str, *, asks: bool) -> str:
+    def _contradiction(self, text: str, whole: str, *, asks: bool) -> str:
         """Return what a folded text states that contradicts an argument of the call; empty where nothing surely does.
 
         Args:
             text: the text.
+            whole: the text in which an argument may stand.
             asks: whether it is the question; a sentence before it speaks of other people and amounts as well.
         """
-        said = facts_of(text, self._language)
+        said, stated_facts = facts_of(text, self._language), facts_of(whole, self._language)
         known = [self._own, *self._rows[self._called : self._called + 1]]
         strange = [
             fact
@@ -429,7 +434,9 @@ class _Question:
         for name, value in self._arguments:
             argument = Row(((name, value),), self._language)
             number = isinstance(value, (int, float))
-            if argument.facts and (any if number else all)(any(map(fact.same, said)) for fact in argument.facts):
+            if argument.facts and (any if number else all)(
+                any(map(fact.same, stated_facts)) for fact in argument.facts
+            ):
                 continue
             kinds = {fact.kind for fact in argument.facts} & {"date", "time"}
             shapes = {_shape(fact) for fact in argument.facts if fact.kind == "code"}
@@ -442,7 +449,7 @@ class _Question:
                 or (fact.unit in units and not any(fact.rounds(own) for own in argument.facts))
             ]
             wrong += _other_figures(fold_phrase(str(value)), text)
-            wrong += self._other_names(str(value), text)
+            wrong += self._other_names(str(value), text) if asks else ()
             if wrong:
                 return f"it says {wrong[0]!r}, and the call has {name}={value!r}"
         return ""

@@ -103,6 +103,7 @@ def is_bound(before: str, behind: str) -> bool:
     return bool(_pattern("bound_before").search(before) or _pattern("bound_behind").search(behind))
 
 
+@lru_cache(maxsize=4096)
 def is_plain_word(word: str) -> bool:
     """Return whether a folded word, as "the" or 可以, or a word for an act, as "cancel", names no thing."""
     return not meaning_in(word, acts_in(word), shortest=1)
