@@ -6,6 +6,7 @@ else is undecided, and says why. docs/reference/checks.md has the rules.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from pytest_mapsat.reading import (
 )
 
 from .context import Context
-from .findings import call_in_words
+from .findings import call_in_words, first_few
 from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stated
 
 _SHOWN = 200
@@ -172,7 +173,8 @@ class Agreements:
         ):
             return Reading(True, "")
         asking = f"{question.asking.strip()[-_SHOWN:]!r} (turn {answer - 1})"
-        return Reading(None, f"it is unclear whether {asking} asks for {call_in_words(step)}: {reading.why}")
+        why = f"it is unclear whether {asking} asks for {call_in_words(step)}: {reading.why}"
+        return Reading(None, f"{why}; the candidates are {question.rows_in_words}" if question.rows_in_words else why)
 
     @cached_property
     def _given(self) -> frozenset[str]:
@@ -289,6 +291,12 @@ class _Question:
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), language)
         self.asking = request.asking or request.other or f"{request.before}\n{request.after}"
+
+    @property
+    def rows_in_words(self) -> str:
+        """The rows that the call could mean, as data, where there are several; only the first of many."""
+        shown = [json.dumps(dict(row.values), ensure_ascii=False)[:_SHOWN] for row in self._rows]
+        return first_few(shown) if len(shown) > 1 else ""
 
     def has(self, words: str) -> bool:
         """Return whether the called row or an argument has words, as a text or in another notation."""

@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from asked_models import ScriptedDoor, entry, requirements
+from judging import case_of
 
-from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges import Context, evaluate, make_judge
 from pytest_mapsat.model import Calls, Case, Step, Tool, Trajectory, Turn
 
 NATURAL = Path(__file__).parent.parent / "natural"
@@ -198,8 +200,36 @@ def test_one_yes_to_two_orders_in_one_breath_is_a_yes_to_each():
 def test_what_is_undecided_quotes_the_question_and_says_why():
     assert decided("Shall I cancel it?", "cancel_order", A1)[1] == (
         "it is unclear whether 'Shall I cancel it?' (turn 1) asks for cancel_order(order_id=\"A1\"): "
-        "it names no row that only one of the candidates can be"
+        'it names no row that only one of the candidates can be; the candidates are {"id": "A1", "dish": "noodle soup", "price": 9.5, '
+        '"address": "14 Orchard Close", "placed": "2025-10-10"}, {"id": "A2", "dish": "spring rolls", "price": 6.0, '
+        '"address": "14 Orchard Close", "placed": "2025-10-11"}'
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"), [("Shall I cancel it?", True), ("Shall I cancel the noodle soup?", False)]
+)
+def test_a_model_is_asked_what_is_undecided_with_the_question_the_rows_and_the_call(question, asked):
+    check = {"kind": "calls", "tool": "cancel_order", "agreed": True}
+    case = case_of(explicit=[{"id": "first", "text": "The user agrees first", "check": check}])
+    looked = Step(kind="call", tool="look", arguments={}, result={"rows": ORDERS}, status="ok")
+    cancelled = Step(kind="call", tool="cancel_order", arguments=A1, result={}, status="ok")
+    turns = (
+        Turn(role="user", text="Cancel an order of mine."),
+        Turn(role="agent", text=question, steps=(looked,)),
+        Turn(role="user", text="Yes."),
+        Turn(role="agent", text="Done.", steps=(cancelled,)),
+    )
+    tool = Tool(name="cancel_order", description="Cancel an order.", effect="write", parameters={"type": "object"})
+    door = ScriptedDoor(lambda *_: entry("failed", question, "reply-1"))
+    judge = make_judge("llm:m", {"cancel_order": tool}, root=None, client=door, votes=1)
+    (label,) = judge.judge(case, Trajectory(case="c1", turns=turns)).labels
+    assert (label.by, label.value) == (("model", 0.0) if asked else ("checks", 1.0))
+    for request in door.requests:
+        (text,) = requirements(request)
+        assert f"The user agrees first (it is unclear whether {question!r} (turn 1) asks for cancel_order" in text
+        assert '{"id": "A2", "dish": "spring rolls"' in text
+    assert len(door.requests) == asked
 
 
 @pytest.mark.parametrize(
