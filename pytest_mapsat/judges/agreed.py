@@ -340,8 +340,16 @@ class _Question:
         items = []
         for item in stated(text, [*self._rows, self._own], self._generic):
             rows, argued = item.rows - {len(self._rows)}, len(self._rows) in item.rows
-            items.append(item._replace(rows=rows if not argued or self._called in rows else frozenset(), argued=argued))
+            if argued and not (self._called in rows and self._is_column(item)):
+                rows = frozenset()
+            items.append(item._replace(rows=rows, argued=argued))
         return sorted([*items, *self._places(text)])
+
+    def _is_column(self, item: Item) -> bool:
+        """Return whether the called row has what a text states under the name of the argument that has it, too: an amount, and not its own day and that of another thing."""
+        called = dict(self._rows[self._called].values)
+        same = Row(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
+        return same.states(item.fact) if item.fact else any(item.words in text for text in same.texts)
 
     def _together(self, text: str, items: Sequence[Item]) -> frozenset[int]:
         """Return the called row where a text names it in one breath with others that were called as well: "orders A1 and A2"."""
@@ -379,11 +387,15 @@ class _Question:
         if self._tool is None:
             return Reading(None, "the tool is not known")
         acts, own = acts_in(asked), acts_of(self._tool.name, self._tool.description)
-        place = asked if acts or any(_stands(word, asked) for word in self._tool.asks) else whole
-        if self._tool.asks:
-            if not any(_stands(word, place) for word in self._tool.asks):
-                return Reading(False if acts else None, f"it has none of the words {', '.join(self._tool.asks)}")
-        elif not acts_in(place) & own:
+        # Without declared words and an act that is known, the first word of the name must do: dispute_charge.
+        words = self._tool.asks or (() if own else re.split("[-_]", self._tool.name)[:1])
+        place = asked if acts or any(_stands(word, asked) for word in words) else whole
+        if words and not any(_stands(word, place) for word in words):
+            failed = False if acts and self._tool.asks else None
+            return Reading(
+                failed, f"it has none of the words {', '.join(words)}, with which {self._tool.name} is asked for"
+            )
+        if not words and not acts_in(place) & own:
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
         if rest := acts_in(place if place is whole else asked, own) - acts_in(" ".join(self._generic)):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")

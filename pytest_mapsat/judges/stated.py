@@ -50,6 +50,7 @@ _ONE_OF = re.compile(
     r"(?<!the )(?<!that )(?<!this )(?<!any )(?<!which )\bone(?= [a-z])"
     r"(?! (?:of|in|on|at|for|from|with|to|by|as|and|or|that|which|is|you|i|it|we)\b)"
 )
+_NOUN = re.compile(r" ([a-z]+)")
 _WORD = re.compile(r"[a-z][a-z'-]*[a-z]")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _NEAR = 1e-6
@@ -120,10 +121,13 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
     told = [(each.span, each.value, each.unit) for each in document.quantities] + told
     for match in _FIGURE.finditer(rest):
         last = match.end() - 1
-        _, whole, unit = next((each for each in told if each[0].start <= last < each[0].end), (None, 0.0, ""))
-        value = (
-            whole if unit in _SCALED_UNITS else float("nan") if _SCALED.match(rest, match.end()) else _value(match[0])
-        )
+        span, whole, unit = next((each for each in told if each[0].start <= last < each[0].end), (None, 0.0, ""))
+        noun = _NOUN.match(rest, match.end())
+        if unit == "people" and span and span.end <= match.end() and noun and not is_plain_word(noun[1]):
+            unit = f"count:{singular(noun[1])}"  # "for 2 nights", and not "for 2"
+        if _SCALED.match(rest, match.end()):
+            whole, unit = float("nan"), "scaled"
+        value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
         facts.append(Fact(*match.span(), "number", (value,), unit))
     rest = _blanked(rest, facts)
     facts += [
@@ -245,11 +249,7 @@ class Item(NamedTuple):
     def tells(self) -> bool:
         """Whether it can tell a row from others."""
         value = self.fact.value[0] if self.fact and self.kind == "number" else _SMALL
-        return (
-            bool(self.rows)
-            and not self.argued
-            and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
-        )
+        return bool(self.rows) and not (isinstance(value, (int, float)) and value < _SMALL and value == int(value))
 
 
 def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Item]:

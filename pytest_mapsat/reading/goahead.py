@@ -146,12 +146,15 @@ def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
 
 
 def acts_of(name: str, description: str) -> frozenset[str]:
-    """Return the acts that a tool does, by their English verb: the first that its name says, else the first of its description."""
+    """Return the acts that a tool does, by their English verb: the first that its name says, else that with which its description begins; none where neither is known."""
+    for part in fold_phrase(name).replace("-", "_").split("_"):
+        if acts := acts_in(part):
+            return acts
     text = fold_phrase(description)
-    # The beginnings of the description that end with a whole word.
-    starts = [text[:end] for end in range(1, len(text)) if not re.match(r"[a-z]{2}", text[end - 1 : end + 1])]
-    parts = (*fold_phrase(name).replace("-", "_").split("_"), *starts, text)
-    return next((acts for part in parts if (acts := acts_in(part))), frozenset())
+    if text[:1].isascii():
+        return acts_in(text.split(maxsplit=1)[0])
+    starts = (acts_in(text[:end]) for end in range(1, len(text) + 1))
+    return next((acts for acts in starts if acts - {"apply"}), acts_in(text))  # 申请退货 asks for a return
 
 
 def words_of(act: str) -> list[str]:
