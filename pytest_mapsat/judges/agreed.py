@@ -29,7 +29,7 @@ from pytest_mapsat.reading import (
 
 from .context import Context
 from .findings import call_in_words, first_few
-from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stated
+from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stated, unit_of
 
 _SHOWN = 200
 #: So many objects of one result may be rows that a call could mean; so many rows are told apart by more than their id.
@@ -319,7 +319,8 @@ class _Question:
             scope, in_scope = whole, items_of_whole
         together = self._together(scope, in_scope)
         named = together or _named(in_scope)
-        if excluded := exclusion_in(hidden(scope, in_scope)):
+        excluded = exclusion_in(hidden(asked, items), asks=True)
+        if excluded := excluded or exclusion_in(hidden(scope, in_scope), asks=False):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
         contradicted = self._contradiction(asked, asked, asks=True)
         if not contradicted and _named(items_of_whole) <= {self._called}:
@@ -387,15 +388,13 @@ class _Question:
         if self._tool is None:
             return Reading(None, "the tool is not known")
         acts, own = acts_in(asked), acts_of(self._tool.name, self._tool.description)
-        # Without declared words and an act that is known, the first word of the name must do: dispute_charge.
-        words = self._tool.asks or (() if own else re.split("[-_]", self._tool.name)[:1])
+        # Where no words are declared, the first of the name does as well: dispute_charge.
+        words = self._tool.asks or re.split("[-_]", self._tool.name)[:1]
         place = asked if acts or any(_stands(word, asked) for word in words) else whole
-        if words and not any(_stands(word, place) for word in words):
-            failed = False if acts and self._tool.asks else None
-            return Reading(
-                failed, f"it has none of the words {', '.join(words)}, with which {self._tool.name} is asked for"
-            )
-        if not words and not acts_in(place) & own:
+        stands = any(_stands(word, place) for word in words)
+        if self._tool.asks and not stands:
+            return Reading(False if acts else None, f"it has none of the words {', '.join(words)}")
+        if not stands and not acts_in(place) & own:
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
         if rest := acts_in(place if place is whole else asked, own) - acts_in(" ".join(self._generic)):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
@@ -460,7 +459,14 @@ class _Question:
                 continue
             kinds = {fact.kind for fact in argument.facts} & {"date", "time"}
             shapes = {_shape(fact) for fact in argument.facts if fact.kind == "code"}
-            units = {_unit(name), *(_MONEY if amounts == [name] and len(money) == 1 else ())} if number else set()
+            units = (
+                {
+                    unit_of(fold_phrase(name.rpartition(".")[2].replace("_", " "))) or None,
+                    *(_MONEY if amounts == [name] and len(money) == 1 else ()),
+                }
+                if number
+                else set()
+            )
             wrong = [
                 text[fact.start : fact.end]
                 for fact in strange
@@ -501,12 +507,6 @@ def _stands(word: str, text: str) -> bool:
     word = fold_phrase(word)
     forms = rf"\b{re.escape(word.removesuffix('e'))}(?:e|es|s|ed|ing|[a-z](?:ed|ing))?\b"
     return word in text if not word.isascii() else re.search(forms, text) is not None
-
-
-def _unit(name: str) -> str:
-    """Return the unit in which a figure before the name of a parameter is read: people for ``guests``; a line break, which is no unit, where none is."""
-    words = fold_phrase(name.rpartition(".")[2].replace("_", " "))
-    return next((fact.unit for fact in facts_of(f"2 {words}", "en") if fact.unit not in ("", "count")), "\n")
 
 
 def _shape(fact: Fact) -> str:

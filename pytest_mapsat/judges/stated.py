@@ -50,7 +50,7 @@ _ONE_OF = re.compile(
     r"(?<!the )(?<!that )(?<!this )(?<!any )(?<!which )\bone(?= [a-z])"
     r"(?! (?:of|in|on|at|for|from|with|to|by|as|and|or|that|which|is|you|i|it|we)\b)"
 )
-_NOUN = re.compile(r" ([a-z]+)")
+_NOUN = re.compile(r" +([a-z]+)")
 _WORD = re.compile(r"[a-z][a-z'-]*[a-z]")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _NEAR = 1e-6
@@ -108,7 +108,8 @@ def _weekday(fact: Fact) -> float | str:
 def facts_of(text: str, language: str) -> tuple[Fact, ...]:
     """Return the dates, times, codes and figures of a folded text, ascending; the language is a BCP 47 tag."""
     facts: list[Fact] = []
-    rest = text = _ONE_OF.sub("  1", text)
+    written = text
+    rest = text = _ONE_OF.sub("1  ", text)
     for pattern in _DATES:
         facts += [fact for match in pattern.finditer(rest) if (fact := _date(match))]
         rest = _blanked(rest, facts)
@@ -123,12 +124,13 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
         last = match.end() - 1
         span, whole, unit = next((each for each in told if each[0].start <= last < each[0].end), (None, 0.0, ""))
         noun = _NOUN.match(rest, match.end())
-        if unit == "people" and span and span.end <= match.end() and noun and not is_plain_word(noun[1]):
-            unit = f"count:{singular(noun[1])}"  # "for 2 nights", and not "for 2"
+        if unit == "people" and span and span.end <= match.end() and noun:  # "for 2 nights", and not "for 2"
+            unit = unit_of(noun[1]) or unit
         if _SCALED.match(rest, match.end()):
             whole, unit = float("nan"), "scaled"
         value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
-        facts.append(Fact(*match.span(), "number", (value,), unit))
+        end = match.end() + 2 * (match[0] == "1" and _ONE_OF.match(written, match.start()) is not None)
+        facts.append(Fact(match.start(), end, "number", (value,), unit))
     rest = _blanked(rest, facts)
     facts += [
         Fact(*span, "number", (value,), unit)
@@ -138,6 +140,14 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
         and not any(map(str.isdigit, text[slice(*span)]))
     ]
     return tuple(sorted(facts))
+
+
+@lru_cache(maxsize=1024)
+def unit_of(noun: str) -> str:
+    """Return the unit in which a figure before some folded words is read: people for ``guests``; empty where they name none."""
+    nouns = noun if noun.endswith("s") else f"{noun}s"
+    quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
+    return next((figure.unit for figure in quantities if figure.unit != "count"), "")
 
 
 def _blanked(text: str, facts: Sequence[Fact]) -> str:

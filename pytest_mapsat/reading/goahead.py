@@ -92,9 +92,15 @@ def asks_go_ahead(message: str, language: str) -> bool:
     return bool(go_ahead_requests(read_names(page, lexicon_of(()))))
 
 
-def exclusion_in(text: str) -> str:
-    """Return the word by which a folded text excludes something or adds a second act ("keep", "instead"); empty where there is none."""
-    match = _pattern("excludes").search(_pattern("whether_or_not").sub("", text))
+def exclusion_in(text: str, *, asks: bool) -> str:
+    """Return the word by which a folded text excludes something or adds a second act ("keep", "instead"); empty where there is none.
+
+    Args:
+        text: the text.
+        asks: whether it is the question, in which a comparison ("the cheaper one") may mean another thing, too.
+    """
+    text = _pattern("whether_or_not").sub("", text)
+    match = _pattern("excludes").search(text) or (asks and _pattern("compares").search(text))
     return match[0] if match else ""
 
 
@@ -146,15 +152,17 @@ def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
 
 
 def acts_of(name: str, description: str) -> frozenset[str]:
-    """Return the acts that a tool does, by their English verb: the first that its name says, else that with which its description begins; none where neither is known."""
-    for part in fold_phrase(name).replace("-", "_").split("_"):
-        if acts := acts_in(part):
-            return acts
+    """Return the acts that a tool does, by their English verb: that with which its name begins, else its description; none where neither is known."""
+    words = [word for word in fold_phrase(name).replace("-", "_").split("_") if not _pattern("light").fullmatch(word)]
     text = fold_phrase(description)
     if text[:1].isascii():
-        return acts_in(text.split(maxsplit=1)[0])
-    starts = (acts_in(text[:end]) for end in range(1, len(text) + 1))
-    return next((acts for acts in starts if acts - {"apply"}), acts_in(text))  # 申请退货 asks for a return
+        beginnings = [text.split(maxsplit=1)[0].removesuffix("s")]
+    else:
+        beginnings = [text[:end] for end in range(1, len(text) + 1)]
+    found = [acts for part in (*words[:1], *beginnings) if (acts := acts_in(part))]
+    return next(
+        (acts for acts in found if acts - {"apply"}), found[0] if found else frozenset()
+    )  # 申请退货 asks for a return
 
 
 def words_of(act: str) -> list[str]:
