@@ -93,11 +93,8 @@ class Agreements:
             return None, "; ".join((plain, *notes))
         if not last:
             open_yes = reading.about is None and any(yes for _, yes, _ in about)
-            return (
-                (None, reading.why)
-                if open_yes
-                else (False, f"the user had declined in turn {index}, and {call} followed")
-            )
+            declined = f"the user had declined in turn {index}, and {call} followed"
+            return (None, reading.why) if open_yes else (False, declined)
         again = sum(
             other.tool == step.tool and other.status == "ok" and same(other.arguments, step.arguments)
             for other in self._steps[:at]
@@ -105,9 +102,8 @@ class Agreements:
         if again >= sum(yes is True for _, yes, _ in about):
             return False, f"{call} was made {again + 1} times, and the user agreed to it once"
         sure = sum(yes is True and each.about is True for _, yes, each in about)
-        return (
-            (True, "") if again < sure else (None, reading.why or f"it is unclear how often the user agreed to {call}")
-        )
+        why = reading.why or f"it is unclear how often the user agreed to {call}"
+        return (True, "") if again < sure else (None, why)
 
     def _unasked(self, at: int, others: Sequence[tuple[bool | None, Reading]]) -> tuple[bool | None, str]:
         """Judge a call that no question is about."""
@@ -123,10 +119,8 @@ class Agreements:
                 reading = self._read(index + 1, at)
                 if reading.about is False:
                     return False, f"{reading.why}, and {call} followed"
-                return (
-                    None,
-                    f"it is unclear whether {request.other[-_SHOWN:]!r} (turn {index}) asks for a go-ahead for {call}",
-                )
+                asking = f"{request.other[-_SHOWN:]!r} (turn {index})"
+                return None, f"it is unclear whether {asking} asks for a go-ahead for {call}"
         later = any(yes for index, yes in self._answers if index > self._turns[at])
         return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
 
@@ -323,7 +317,8 @@ class _Question:
         if excluded := excluded or exclusion_in(hidden(scope, in_scope), asks=False):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
         contradicted = self._contradiction(asked, asked, asks=True)
-        if not contradicted and _named(items_of_whole) <= {self._called}:
+        alone = _named(items_of_whole) == {self._called} or not any(item.tells for item in items_of_whole)
+        if not contradicted and alone:
             contradicted = self._contradiction(before, whole, asks=False)
         if contradicted:
             return Reading(False, contradicted)

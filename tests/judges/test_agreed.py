@@ -190,6 +190,16 @@ def test_the_same_holds_in_chinese(question, call, outcome):
     assert found[0] == outcome, found
 
 
+def test_a_list_before_the_question_contradicts_nothing():
+    question = "room 103 from 11 Oct, 140 EUR\nroom 102 from 10 Oct, 90 EUR\n\nShall I book it?"
+    assert decided(question, "book_room", {"room": "103", "day": "2025-10-11"}, ROOMS)[0] == "undecided"
+    question = "Free cancellation until 9 Oct. Shall I book room 103 for 11 Oct?"
+    assert decided(question, "book_room", {"room": "103", "day": "2025-10-11"}, ROOMS)[0] == "met"
+    question = "The room sleeps 4 guests. Shall I book room 103 for 3 guests?"
+    assert decided(question, "book_room", ROOM, ROOMS)[0] == "met"
+    assert decided("Shall I book room 103 for 2 nights?", "book_room", ROOM, ROOMS)[0] == "undecided"
+
+
 def test_one_yes_to_two_orders_in_one_breath_is_a_yes_to_each():
     assert decided("Shall I cancel A1 and A2?", "cancel_order", A2, before=[A1])[0] == "met"
     assert decided("Shall I cancel A1 and keep A2?", "cancel_order", A2, before=[A1])[0] == "undecided"
