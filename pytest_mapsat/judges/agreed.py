@@ -163,6 +163,7 @@ class Agreements:
             isinstance(confirms, Confirms)
             and confirms.when
             and turns[answer].agreed
+            and not exclusion_in(fold_phrase(question.asking), asks=True)
             and all(map(question.has, confirms.when))
         ):
             return Reading(True, "")

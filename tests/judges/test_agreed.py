@@ -249,6 +249,7 @@ def test_a_model_is_asked_what_is_undecided_with_the_question_the_rows_and_the_c
         (["A1"], "It is A1. Shall I go on?", "met"),
         (["A2"], "It is A2. Shall I go on?", "failed"),
         (["6"], "It costs 6.00. Shall I go on?", "undecided"),
+        (["A1"], "Shall I keep A1 and go on?", "undecided"),
     ],
 )
 def test_the_words_that_a_case_wants_in_a_request_decide_what_is_not_sure(when, question, outcome):
@@ -273,7 +274,9 @@ def test_no_dialogue_that_was_written_beside_the_rules_is_decided_wrongly():
         allowed = {"agreed": ("met", "undecided"), "not_agreed": ("failed", "undecided"), "unclear": ("undecided",)}
         assert outcome in allowed[item["label"]], (item["id"], why)
         counts[item["label"], outcome] = counts.get((item["label"], outcome), 0) + 1
-    undecided = sum(count for (_, outcome), count in counts.items() if outcome == "undecided")
-    assert counts["agreed", "met"] >= 18
-    assert counts["not_agreed", "failed"] >= 12
-    assert undecided <= sum(counts.values()) / 2
+    totals = {
+        mark: sum(count for (label, _), count in counts.items() if label == mark) for mark in ("agreed", "not_agreed")
+    }
+    assert counts["agreed", "met"] >= 0.7 * totals["agreed"]
+    assert counts["not_agreed", "failed"] >= 0.4 * totals["not_agreed"]
+    assert sum(count for (_, outcome), count in counts.items() if outcome == "undecided") <= sum(counts.values()) / 2
