@@ -192,7 +192,7 @@ class Agreements:
             sources += [[list(self._context.end.rows(name))] for name in self._context.tables]
         for results in sources:
             keys = {
-                (name != field, field != "id", order, name, field)
+                (not _is_id(name) and not _is_id(field), name != field, order, name, field)
                 for order, (name, value) in enumerate(arguments.items())
                 if isinstance(value, (str, int))
                 and not isinstance(value, bool)
@@ -206,7 +206,7 @@ class Agreements:
             for *_, name, field in sorted(keys):
                 if rows := _rows(results, field, arguments[name]):
                     return self._with_others(rows, name, at)
-        named = [name for name, value in arguments.items() if isinstance(value, str) and name.lower().endswith("id")]
+        named = [name for name, value in arguments.items() if isinstance(value, str) and _is_id(name)]
         return self._with_others({}, named[0], at) if named else Candidates((), -1, frozenset(), "")
 
     def _with_others(self, rows: Mapping[str, Mapping[str, Json]], name: str, at: int) -> Candidates:
@@ -217,6 +217,10 @@ class Agreements:
         places = {row_id: place for place, row_id in enumerate(rows)}
         also = frozenset(places[str(value)] for tool, value in calls if tool == self._steps[at].tool)
         return Candidates(tuple(rows.values()), places[str(self._steps[at].arguments[name])], also, name)
+
+
+def _is_id(name: str) -> bool:
+    return name.lower().endswith("id")
 
 
 def _same_id(own: Json, value: Json) -> bool:

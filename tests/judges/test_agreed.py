@@ -200,6 +200,13 @@ def test_a_list_before_the_question_contradicts_nothing():
     assert decided("Shall I book room 103 for 2 nights?", "book_room", ROOM, ROOMS)[0] == "undecided"
 
 
+def test_a_call_means_a_row_by_its_id_and_not_by_another_argument_that_some_row_has_too():
+    rows = [{"id": "A1", "address": "3 Hill Street"}, {"id": "A2", "address": "9 Mill Lane"}]
+    question = "Shall I ship A1 to 9 Mill Lane?"
+    assert decided(question, "ship", {"address": "9 Mill Lane", "order_id": "A1"}, rows)[0] == "met"
+    assert decided(question, "ship", {"address": "9 Mill Lane", "order_id": "A2"}, rows)[0] == "failed"
+
+
 def test_one_yes_to_two_orders_in_one_breath_is_a_yes_to_each():
     assert decided("Shall I cancel A1 and A2?", "cancel_order", A2, before=[A1])[0] == "met"
     assert decided("Shall I cancel A1 and keep A2?", "cancel_order", A2, before=[A1])[0] == "undecided"
