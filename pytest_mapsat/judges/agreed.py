@@ -34,6 +34,8 @@ from .stated import Fact, Item, Row, facts_of, hidden, leaves_of, singular, stat
 _SHOWN = 200
 #: So many objects of one result may be rows that a call could mean; so many rows are told apart by more than their id.
 _MOST_OBJECTS, _MOST_ROWS = 1000, 300
+#: No question stands in a longer message.
+_LONGEST = 6_000
 #: Objects are rows of one kind where they share this part of their fields.
 _ALIKE = 0.5
 #: So many characters on either side say what a value is of.
@@ -309,6 +311,8 @@ class _Question:
         """Judge it."""
         if len(self._rows) > _MOST_ROWS:
             return Reading(None, f"more than {_MOST_ROWS} rows could be meant")
+        if len(self._request.before) + len(self._request.asking) + len(self._request.after) > _LONGEST:
+            return Reading(None, f"the message has more than {_LONGEST:,} characters")
         asked = scope = fold_phrase(f"{self.asking}\n{self._answer}")
         before = fold_phrase(self._request.before[self._request.before.rfind("\n") + 1 :])
         whole = fold_phrase(f"{self._request.before}\n{self._request.asking}\n{self._request.after}\n{self._answer}")

@@ -120,9 +120,9 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
     rest = _blanked(rest, facts)
     told = [(each.span, each.value, "") for each in document.numbers]
     told = [(each.span, each.value, each.unit) for each in document.quantities] + told
+    at = {place: each for each in reversed(told) for place in range(*each[0])}
     for match in _FIGURE.finditer(rest):
-        last = match.end() - 1
-        span, whole, unit = next((each for each in told if each[0].start <= last < each[0].end), (None, 0.0, ""))
+        span, whole, unit = at.get(match.end() - 1, (None, 0.0, ""))
         noun = _NOUN.match(rest, match.end())
         if unit == "people" and span and span.end <= match.end() and noun:  # "for 2 nights", and not "for 2"
             unit = unit_of(noun[1]) or unit
