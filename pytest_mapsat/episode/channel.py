@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from pytest_mapsat.agents import KeptAgent, as_json
+from pytest_mapsat.guard import not_the_agents
 from pytest_mapsat.model import (
     InfrastructureError,
     Json,
@@ -297,7 +298,8 @@ def port(
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
     def call(name: str, arguments: JsonObject) -> Json:
-        result, refusal = _pass_on(number, Channel.call, str(as_json(name)), as_json(arguments))
+        with not_the_agents():  # a sandbox may call the user's own tools
+            result, refusal = _pass_on(number, Channel.call, str(as_json(name)), as_json(arguments))
         if refusal:
             raise ToolsClosed(refusal)
         return result

@@ -42,7 +42,7 @@ from pytest_mapsat.model import (
     json_size,
 )
 from pytest_mapsat.sandbox import Sandbox, Toolbox
-from pytest_mapsat.users import User
+from pytest_mapsat.users import ScriptedUser, User
 
 from .channel import Channel, Hands, Limits, Remembering, port
 from .threads import Overdue, Worker, leased
@@ -113,9 +113,39 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
     try:
-        return source.trajectory(case, trial)
+        trajectory = source.trajectory(case, trial)
     except MapsatError as error:
         return without_sandbox(case, source, str(error), trial=trial)
+    if source.spoke_with_somebody(case, trial):
+        trajectory = _until_satisfied(case, trajectory)
+    turns: list[Turn] = []
+    for turn in trajectory.turns:
+        try:
+            data = with_data(Reply(turn.text, output=turn.output), case.visible.output_schema)
+        except AgentFault as error:
+            return trajectory.model_copy(update={"ending": "agent_error", "fault": error.fault})
+        reads = turn.role == "agent" and data.output is not turn.output
+        turns.append(turn.model_copy(update={"text": data.text, "output": data.output}) if reads else turn)
+    return trajectory.model_copy(update={"turns": tuple(turns)})
+
+
+def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
+    """Return a dialogue with a real user up to the reply after which the case's user would have ended it.
+
+    A user who was not content told what the agent should have known, or asked for: a reply that comes after that is none that an agent gives to the case.
+    """
+    user = ScriptedUser(case.truth.user, language=case.language)
+    turns = trajectory.turns
+    for number, turn in enumerate(turns[:-1], 1):
+        if turn.role != "agent" or user.reply(turns[:number]).ending != "done":
+            continue
+        left = sum(later.role == "agent" for later in turns[number:])
+        if not left:
+            break
+        replies = "reply" if left == 1 else "replies"
+        why = f"the user of the case ends the dialogue where the recorded user went on: {left} later {replies} left out"
+        return trajectory.model_copy(update={"turns": turns[:number], "warnings": (*trajectory.warnings, why)})
+    return trajectory
 
 
 @dataclass
@@ -281,6 +311,8 @@ class _Dialogue:
         self._channel.close()
         slow = self._channel.slow_tool()
         conversation.cancel()
+        if conversation.refused:
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=conversation.refused))
         if slow:
             message = (
                 f"the sandbox was not done with {slow} when the {self._limits.timeout:g} s of the episode were over"

@@ -24,8 +24,40 @@ _BLANKS = re.compile(r"\s*")
 _ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
 
 
+#: How files of other kinds begin, and what they are.
+_BINARY = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"PAR1", "a parquet table"),
+    (b"%PDF-", "a PDF"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+#: How the name of the first member of a zip archive begins, what the archive is, and what to do.
+_ARCHIVES = (
+    (b"_journal/", "an eval log of Inspect", 'write each sample as JSON, {"messages": [...]}; `inspect log dump FILE` prints the log'),
+    (b"[Content_Types].xml", "an Office document, such as an .xlsx workbook", "save the sheet as CSV"),
+)  # fmt: skip
+#: The name of its first member begins here in a zip archive (PKWARE's APPNOTE 4.3.7).
+_MEMBER_NAME = 30
+
+
+def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
+    """Return what a file that is no text is by its first bytes, and what to do; empty where they say nothing."""
+    kind = next((kind for begin, kind in _BINARY if raw.startswith(begin)), "")
+    archives = _ARCHIVES if kind == "a zip archive" else ()
+    for begin, archive, hint in archives:
+        if raw.startswith(begin, _MEMBER_NAME) or (path.endswith(".eval") and begin == b"_journal/"):
+            return f"{kind}: {archive}", hint
+    return kind, "unpack it, and give the file in it" if archives else "save the file as UTF-8 text"
+
+
 def decode(raw: bytes, path: str, first_line: int = 1) -> str:
     """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
+    binary, hint = _kind_of_binary(raw, path) if first_line == 1 else ("", "")
+    if binary:
+        raise SuiteError(Problem(path, 0, f"is {binary}, expected UTF-8 text", hint))
     if (nul := raw.find(b"\0")) >= 0:
         line = first_line + raw.count(b"\n", 0, nul)
         raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))

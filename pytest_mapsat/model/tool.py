@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
+from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole, shown
 from .computing import ToolAnswer
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
@@ -226,6 +226,11 @@ class Tool(Noun):
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")
+        if wrong := next((name for name, part in properties.items() if not isinstance(part, dict)), None):
+            raise ValueError(f"the parameter {wrong!r} has {shown(properties[wrong])}, expected a JSON Schema")
+        required = self.parameters.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise ValueError(f"required is a list of names of parameters, not {shown(required)}")
         for name, match in self.match.items():
             for wanted in (name, match.pair, match.covers.centre if match.covers else None):
                 if wanted is not None and wanted not in properties:

@@ -159,12 +159,13 @@ class Fitting:
         #: The first of several that are written alike counts.
         self._spelled = {self._canonical(value): value for value in reversed(self._allowed)}
         kinds = schema.get("type")
-        self._kinds = {kinds} if isinstance(kinds, str) else {kind for kind in kinds or () if isinstance(kind, str)}
+        named = kinds if isinstance(kinds, (list, tuple)) else [kinds]
+        self._kinds = {kind for kind in named if isinstance(kind, str)}
         self._is_set = rule.type == "set"
-        items, named = schema.get("items"), _mapping(schema.get("properties"))
+        items, members = schema.get("items"), _mapping(schema.get("properties"))
         self._items = Fitting(items, rule) if isinstance(items, Mapping) else None
         self._members = {
-            name: Fitting(part, ParameterMatch()) for name, part in named.items() if isinstance(part, Mapping)
+            name: Fitting(part, ParameterMatch()) for name, part in members.items() if isinstance(part, Mapping)
         }
         choices = schema.get("anyOf") or schema.get("oneOf") or ()
         self._choices = [Fitting(part, rule) for part in choices if isinstance(part, Mapping)]

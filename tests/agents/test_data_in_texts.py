@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from http_services import Service, answers, case, play
+from spans_made import span, text, write
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.agents.isolation import Isolation, isolated_source
@@ -41,6 +42,53 @@ def source(request, tmp_path):
 def test_a_text_that_is_one_json_object_is_data_where_the_case_asks_for_data(source):
     assert [(turn.text, turn.output) for turn in play(source, played=WANTS_DATA).replies] == [(TEXT, DATA)]
     assert [(turn.text, turn.output) for turn in play(source).replies] == [(TEXT, None)]
+
+
+def talk(*said):
+    """Return the spans of a conversation, one model call for each reply, by its messages: user, agent, user, agent..."""
+    roles = ["user", "assistant"] * len(said)
+    heard = [text(role, words) for role, words in zip(roles, said, strict=False)]
+    return [
+        span(
+            at + 1,
+            "chat",
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.conversation.id": "talk",
+                "gen_ai.input.messages": json.dumps(heard[:at]),
+                "gen_ai.output.messages": json.dumps([heard[at]]),
+            },
+            trace=at,
+        )
+        for at in range(1, len(said), 2)
+    ]
+
+
+def recorded(folder, *said):
+    write(folder / "spans.json", *talk(*said))
+    return resolve_source("recorded:spans.json", root=folder)
+
+
+def test_a_recorded_text_is_data_as_a_live_one_is(tmp_path):
+    source = recorded(tmp_path, "Find a cafe", TEXT)
+    assert [(turn.text, turn.output) for turn in play(source, played=WANTS_DATA).replies] == [(TEXT, DATA)]
+    assert [(turn.text, turn.output) for turn in play(source).replies] == [(TEXT, None)]
+    wrong = play(recorded(tmp_path, "Find a cafe", '{"proposes": 7}'), played=WANTS_DATA)
+    assert (wrong.ending, wrong.fault.blame) == ("agent_error", "agent")
+
+
+def test_what_a_recorded_user_said_after_a_reply_that_ends_the_case_counts_for_nothing(tmp_path):
+    corrected = ["Find a cafe", "Red Cup.", "No, that is too loud.", "Then Blue Cup.", "Thanks!", "Enjoy."]
+    trajectory = play(recorded(tmp_path, *corrected))
+    assert [turn.text for turn in trajectory.turns] == ["Find a cafe", "Red Cup."]
+    assert trajectory.warnings[-1].endswith("the recorded user went on: 2 later replies left out")
+
+
+def test_what_a_recorded_user_answered_counts(tmp_path):
+    answered = ["Find a cafe", "What time?", "Nine in the morning.", "Blue Cup."]
+    trajectory = play(recorded(tmp_path, *answered))
+    assert [turn.text for turn in trajectory.turns] == answered
+    assert not any("left out" in warning for warning in trajectory.warnings)
 
 
 def reply_of(value):
