@@ -206,6 +206,9 @@ class _Text:
                 if calls <= _CALLS:
                     self._call(step, "" if turn.role == "agent" else "the user ")
             self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
+            for step in turn.steps:
+                if step.kind == "thought" and turn.role == "user":
+                    self.add(f"note: {cut(printable(step.text), 3 * _RESULT)}", 4, 6)
         self._more(calls - _CALLS, "calls")
         for step in trajectory.after_end[:_CALLS]:
             self._call(step, "after the end ")

@@ -12,6 +12,7 @@ from pytest_mapsat.formats import DataPath, Lines, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Asserted,
+    Calls,
     Case,
     ClockTime,
     JsonObject,
@@ -19,10 +20,12 @@ from pytest_mapsat.model import (
     SuiteError,
     canonical_json,
     did_you_mean,
+    leaves,
     listed,
     shown,
     unknown_types,
 )
+from pytest_mapsat.reading import acts_of, words_of
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
@@ -216,6 +219,8 @@ class _Linter:
     def _about_tools(self) -> None:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
         expected = {name for case in self._cases.values() for name in tools_named(case)}
+        checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
+        agreed = {check.tool for check in checks if isinstance(check, Calls) and check.agreed}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
         added = set(self._suite.sandboxes or ()) - set(installed_sandboxes())
         # A sandbox's answers are its own affair.
@@ -230,6 +235,10 @@ class _Linter:
                 else:
                     message = f"the tool {name} is not used: no recording, and no case expects it"
                     self._tell("note", "unused-tool", place, message)
+            if name in agreed and tool.effect == "write" and not tool.asks:
+                words = [word for act in sorted(acts_of(name, tool.description)) for word in words_of(act)]
+                message = f"a check wants agreement to calls of {name}, and the tool does not say with which words it is asked for"
+                self._tell("note", "no-asks", place, message, f"add asks: [{', '.join(words) or 'cancel, 取消'}]")
             for part, wrong in unknown_types(tool.parameters):
                 at = ".".join(map(str, ("parameters", *part)))
                 self._tell("warning", "unknown-type", place, f"the tool {name}: {at}: {wrong}")

@@ -151,6 +151,10 @@ class ScriptedUser:
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
         decision = answer_go_ahead(self._confirms, message, self._language)
+        if self._confirms is None and message.go_ahead and not answers:
+            self._notes.append(
+                "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
+            )
         if answers or decision:
             acts = [answer for answer in answers if answer.calls]
             left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]

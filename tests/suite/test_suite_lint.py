@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, recording_line
+from suite_maker import MANIFEST, TOOLS, case_data, case_line, case_yaml, make_suite, recording_line
 
 from pytest_mapsat.suite import lint, open_suite
 
@@ -163,6 +163,33 @@ def test_tools_without_recordings_are_told_apart_by_whether_a_case_expects_them(
         "route": ("no-recordings", "warning"),
         "spare": ("unused-tool", "note"),
     }
+
+
+@pytest.mark.parametrize(
+    ("tool", "description", "words"),
+    [
+        ("cancel_order", "Cancels an order.", "cancel, 取消"),
+        ("create_booking", "Books a table.", "book, 预订"),
+        ("zap", "取消一个预约。", "cancel, 取消"),
+        ("dispute", "Disputes a charge.", "cancel, 取消"),
+    ],
+)
+def test_a_tool_that_writes_and_is_to_be_agreed_to_should_say_with_which_words_it_is_asked_for(
+    tmp_path, tool, description, words
+):
+    written = {
+        "name": tool,
+        "description": description,
+        "effect": "write",
+        "parameters": {"type": "object", "properties": {}},
+    }
+    data = case_data("a")
+    data["truth"]["requirements"][0]["check"] = {"kind": "calls", "tool": tool, "agreed": True}
+    case = json.dumps(data)
+    note = the(findings(tmp_path, {"tools.yaml": json.dumps([written]), "a.yaml": case}), "no-asks")
+    assert (note.severity, note.problem.hint) == ("note", f"add asks: [{words}]")
+    asked = json.dumps([{**written, "asks": ["zap"]}])
+    assert not [one for one in findings(tmp_path, {"tools.yaml": asked, "a.yaml": case}) if one.rule == "no-asks"]
 
 
 def test_errors_of_all_files_are_reported_together(tmp_path):
