@@ -1,6 +1,7 @@
 """pytest-mapsat: does your LLM agent still satisfy its users? Asked on every merge, in pytest.
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
+``sandboxed`` has the sandbox answer the tools of an agent of a framework that a function of the user's runs.
 ``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
@@ -10,13 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .guard import sandboxed
     from .judges import Episode, Finding
     from .registry import check
     from .reply import Reply, Unavailable
     from .sandbox import Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "__version__", "check"]
+__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "__version__", "check", "sandboxed"]
 
 _HOMES = {
     "Episode": "judges",
@@ -25,6 +27,7 @@ _HOMES = {
     "Reply": "reply",
     "Unavailable": "reply",
     "check": "registry",
+    "sandboxed": "guard",
 }
 
 

@@ -123,6 +123,12 @@ _TABLE = (
         changes="episode",
     ),
     Option(
+        "agent-build",
+        "TEXT",
+        "what names the build of an agent whose code is elsewhere, such as a version or commit: mapsat compare tells by it whether two runs are of one build",
+        changes="run",
+    ),
+    Option(
         "cases",
         "PATH",
         "a suite, or a part of one; repeatable; replaces the default (benchmark_cases, where it exists)",
@@ -323,6 +329,12 @@ _TABLE = (
         "",
         "keep and replay what the agent itself asks of models through httpx, as openai, anthropic and litellm do; --mapsat-cache says how",
         kind="flag",
+    ),
+    Option(
+        "allow-hosts",
+        "HOST,HOST:PORT",
+        "hosts that the agent may ask with --mapsat-model-cache and --mapsat-cache=only, which refuse all that is not kept",
+        ini=True,
     ),
     Option(
         "max-cost",

@@ -15,13 +15,14 @@ from itertools import takewhile
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
+from pytest_mapsat.guard import RefusedTool, Scope
 from pytest_mapsat.interpreter import Reserve
 from pytest_mapsat.model import Case, UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-from .frameworks import Adapter, Episode, adapter_for
+from .frameworks import Adapter, Episode, adapter_for, unwatch, watch
 from .returned import AgentFault, checked, described
 from .source import AgentContext, HandedConversation, Session, kept_of, with_earlier
 
@@ -85,15 +86,28 @@ class CallableConversation(HandedConversation):
         self._adapted = False
         self._waiting: Future[Any] | None = None
         self._close: Callable[[], Any] | None = None
+        self._scope = Scope(Episode(self._toolbox, AgentContext(), self._session))
+        watch()
+
+    @property
+    def refused(self) -> str:
+        """Why a tool of the agent was kept from running for real; empty where none was."""
+        return self._scope.refused
 
     def reply(self, message: str, *, form: bool = False) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
         try:
-            return call_stranger(self._answer, message, form=form)
+            with self._scope.replying():
+                reply, error = call_stranger(self._answer, message, form=form), None
         except StrangerError as broken:
-            if type(broken.error) is AgentFault:
-                raise broken.error from None
-            fault = described(broken.error)
+            error = broken.error
+        if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
+            raise AgentFault(refused, blame="infrastructure")
+        if error is None:
+            return reply
+        if type(error) is AgentFault:
+            raise error from None
+        fault = described(error)
         raise AgentFault(fault.message, fault.detail, fault.blame)
 
     def cancel(self) -> None:
@@ -105,6 +119,7 @@ class CallableConversation(HandedConversation):
 
     def close(self) -> None:
         """Give back what an agent of a framework holds: connections, processes."""
+        self._scope.end()
         if self._close is None:
             return
         with suppress(StrangerError):
@@ -142,7 +157,7 @@ class CallableConversation(HandedConversation):
             kept.made = made
         adapter = _adapter_of(made, source)
         if adapter is not None:
-            self._adapted = True
+            self._adapted = self._scope.answers = True
             made = adapter.start(made, Episode(self._toolbox, self._context(), self._session))
             self._close = getattr(made, "close", None)
         return _product(made, source.spec)
@@ -444,8 +459,9 @@ def _cancel(future: Future[Any]) -> None:
 
 
 def shutdown() -> None:
-    """Stop the shared loop, if there is one."""
+    """Stop the shared loop, if there is one, and leave the frameworks as they were."""
     global _running  # likewise
+    unwatch()
     with _lock:
         loop, _running = _running, None
     if loop is not None:

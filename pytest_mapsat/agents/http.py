@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
-from pytest_mapsat.model import Json, JsonObject, UsageError, did_you_mean, shown
+from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, UsageError, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -34,6 +34,7 @@ from .wire_forms import (
     JsonForm,
     ResponsesForm,
     ServiceFault,
+    told_error,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ MOST_BYTES = 16 * limits.MIB
 _REFUSAL_BYTES = 64 * 1024
 _PIECE = 64 * 1024
 _EXCERPT = 300
+#: So many are noted: two are no known build.
+_MOST_BUILDS = 10
 #: Connections that are kept: as many as --mapsat-concurrency may say.
 _MOST_AT_ONCE = 1_000
 #: Seconds a connection may take, of those that are left, so that a dead address is told from a slow agent.
@@ -52,9 +55,14 @@ _SHARE = 0.8
 _DAY = 86_400.0
 #: Pauses before a request is sent again that did nothing, seconds.
 _PAUSES = (0.2, 1.0)
-_SUCCESS, _REDIRECTS, _CLIENT_ERRORS = range(200, 300), range(300, 400), range(400, 500)
+#: Statuses that call an answer complete: OK, and those of services that made something or stand behind a proxy.
+_SUCCESS = (200, 201, 203)
+_REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
 _LATER = (429, 503)
 _ADVICE = {
+    202: "it has not answered yet: let it answer when it is done",
+    204: "expected 200 with the whole answer",
+    206: "this is a part of its answer: let it send the whole",
     401: 'give its key in a service file: headers: {Authorization: "Bearer ${MY_TOKEN}"}',
     403: "does its key allow this?",
     404: "is the path of the address right, and the form?",
@@ -278,7 +286,7 @@ class HttpConversation(HandedConversation):
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
-            return Answer(None, _events(pieces))
+            return Answer(None, self._naming_build(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
@@ -286,12 +294,27 @@ class HttpConversation(HandedConversation):
         if start.startswith(("<!doctype", "<html")) or (kind == "text/html" and start.startswith("<")):
             raise ServiceFault(f"it answered with a page of HTML{_title(text)}: is the path of the address right?")
         # Some frameworks send a plain text as HTML, and some services JSON as a plain text.
-        if kind.startswith("text/") and self._source.file.form == "json" and not start.startswith("{"):
-            return Answer(text)
+        data: Json = text
+        if not (kind.startswith("text/") and self._source.file.form == "json" and not start.startswith("{")):
+            try:
+                data = parse_json(text)
+            except ValueError as error:
+                raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+        (data,) = self._naming_build(response, [data])
+        return Answer(data)
+
+    def _naming_build(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield the parts of an answer, and note what it names as its build where the service file says that it does."""
+        place = self._source.file.build
+        names = {response.headers[place.header]} if place.header in response.headers else set()
         try:
-            return Answer(parse_json(text))
-        except ValueError as error:
-            raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
+            for part in parts:
+                named = values_at(part, place.path)[:1] if place.path else []
+                names |= {str(name) for name in named if isinstance(name, str | int | float)}
+                yield part
+        finally:
+            if (place.header or place.path) and len(self.builds) < _MOST_BUILDS:
+                self.builds |= {scrubbed(redacted(name.strip()), MOST_BUILD) for name in names or {""}}
 
     def _pieces(self, response: BaseHTTPResponse, most: int) -> Iterator[bytes]:
         """Yield an answer as it comes, unpacked, and no more of it than may come. Raises ServiceFault."""
@@ -418,24 +441,36 @@ def _decoded(raw: bytes) -> str:
 
 
 def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
-    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault."""
-    lines: list[str] = []
-    for line in _lines(pieces):
-        if line.startswith("data:"):
-            lines.append(line.removeprefix("data:").removeprefix(" "))
-        if line or not lines:
-            continue
-        text = "\n".join(lines)
-        lines = []
+    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
+    for name, text in _blocks(pieces):
         if text == "[DONE]":
             return
         try:
             data = parse_json(text)
         except ValueError as error:
+            if name == "error":
+                raise told_error(text) from None
             raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+        if name == "error":
+            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
         if not isinstance(data, dict):
             raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
         yield data
+
+
+def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
+    name, lines = "", []
+    for line in _lines(pieces):
+        field, _, value = line.partition(":")
+        if field == "data":
+            lines.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.strip()
+        elif not line:
+            if lines or name == "error":
+                yield name, "\n".join(lines)
+            name, lines = "", []
     if lines:
         raise ServiceFault("its stream ended within an event")
 

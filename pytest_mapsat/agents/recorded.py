@@ -65,6 +65,10 @@ class RecordedSource:
     shared: bool = False
     waits: bool = False
 
+    def spoke_with_somebody(self, case: Case, trial: int) -> bool:
+        """Return whether the dialogue of a case is one with a real user: spans of a simulated one name the case."""
+        return (case.id, trial) not in self.trajectories
+
     def trajectory(self, case: Case, trial: int) -> Trajectory:
         """Return the recorded dialogue of a case as it is, in front of it the case's query where the file has none.
 

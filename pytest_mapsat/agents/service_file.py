@@ -44,10 +44,18 @@ class UsagePaths(Noun):
     cost: str = ""
 
 
+class Complete(Noun):
+    """How a JSON answer says that it is a reply: what stands at ``path`` equals ``equals``, or one of them where that is a list."""
+
+    path: str = Field(min_length=1)
+    equals: Json
+
+
 class ResponsePaths(Noun):
     """Where the parts of a reply stand in a JSON answer: a dotted path each, empty for the usual names.
 
-    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``.
+    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``. ``complete``: how an answer says that it is a
+    reply; null: any answer without an error is.
     """
 
     text: str = ""
@@ -55,12 +63,20 @@ class ResponsePaths(Noun):
     error: str = ""
     session: str = ""
     usage: UsagePaths = UsagePaths()
+    complete: Complete | None = None
+
+
+class BuildPlace(Noun):
+    """Where each answer names the build of the service: a header, or a dotted path into its JSON; both empty where it does not."""
+
+    header: str = ""
+    path: str = ""
 
 
 class ServiceFile(Noun):
     """What a YAML file says of a service.
 
-    ``form``: the protocol it speaks. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
     """
 
     url: str = ""
@@ -68,6 +84,7 @@ class ServiceFile(Noun):
     headers: dict[str, str] = Field(default_factory=dict)
     request: JsonObject | None = None
     response: ResponsePaths = ResponsePaths()
+    build: BuildPlace = BuildPlace()
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
@@ -150,9 +167,7 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
             message, hint = _misnamed(place, name, variable=variable)
             if message:
                 yield lines.problem(form, (place, *where), message, hint)
-    for name, value in file.headers.items():
-        if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
-            yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
+    yield from _header_problems(file, form, lines)
     if file.form != "json" and "response" in file.model_fields_set:
         yield lines.problem(form, ("response",), f"the form {file.form} says itself where a reply stands")
     if not file.url and spec.rest == form:
@@ -162,6 +177,18 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
 
         if missing := missing_extra():
             yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
+
+
+def _header_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+    """Yield what is wrong with the headers of requests, and with the place of the build in answers."""
+    for name, value in file.headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
+            yield lines.problem(form, ("headers", name), f"{shown(name)} is no header of HTTP, or its value is none")
+    header, path = file.build.header, file.build.path
+    if "build" in file.model_fields_set and bool(header) == bool(path):
+        yield lines.problem(form, ("build",), "build: expected a header or a path, as in {header: X-Version}")
+    elif header and not _HEADER_NAME.fullmatch(header):
+        yield lines.problem(form, ("build", "header"), f"build.header: {shown(header)} is no header of HTTP")
 
 
 def _misnamed(place: str, name: str, *, variable: bool) -> tuple[str, str]:

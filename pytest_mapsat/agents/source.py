@@ -161,7 +161,18 @@ def with_earlier(message: str, session: Session) -> str:
 
 
 class Conversation:
-    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled."""
+    """An agent in one episode. Most hold nothing that has to be given back, and wait for nothing that could be cancelled.
+
+    Attributes:
+        builds: what its answers so far name as its build; an empty text stands for an answer that names none.
+    """
+
+    builds: frozenset[str] = frozenset()
+
+    @property
+    def refused(self) -> str:
+        """Why a tool of the agent was kept from running for real, which is no fault of the agent; empty where none was."""
+        return ""
 
     def reply(self, message: str, *, form: bool = False) -> Reply | None:
         """Return the agent's answer to the user's message.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import FINDINGS, OK, SUITE, Command, add_options, add_suite, print_run, width, write, write_json
+from .shared import FINDINGS, OK, Command, add_options, add_suite, print_run, width, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -22,7 +22,7 @@ def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "inconclusive")
     about = "make the new run the baseline: write it there, without its dialogues"
     parser.add_argument("--accept", action="store_true", help=about)
-    about = "runs of one agent, or trials of one run: count false alarms"
+    about = "runs of one agent, or halves of the trials of one run: count false alarms"
     parser.add_argument("--aa", action="store_true", help=about)
     about = "runs that differ in agent and --mapsat-agent-memory: show them as a table"
     parser.add_argument("--memories", action="store_true", help=about)
@@ -54,15 +54,18 @@ def _compare(options: argparse.Namespace) -> int:
     inconclusive: Literal["pass", "fail"] = options.inconclusive or "pass"
     baseline, new = sides
     comparison = compare(baseline, new, drops, common=options.common, inconclusive=inconclusive)
-    outcome = comparison.outcome if comparison.comparable else "not compared"
-    if not (comparison.comparable or options.accept):
+    outcome = comparison.outcome
+    missing = {unlike.what for unlike in comparison.unlike} <= {"lost cases", "cases", "cases in common"}
+    if not (comparison.comparable or options.accept or missing):
         raise UsageError("\n".join(comparison.reasons).replace("mapsat compare --common", "--common"))
     if options.json:
         write_json(comparison.model_dump(mode="json"))
     else:
         write(line.text for line in change_lines(comparison, width(), full=options.verbose))
-        more = ": no case flipped; --max-drop says how far a mean may fall"
-        write([f"{'outcome':9}{outcome}{'' if drops or outcome != 'passed' else more}"])
+        more = ": no case flipped; --max-drop says how far a mean may fall" if outcome == "passed" and not drops else ""
+        if outcome == "invalid":
+            more = f": {comparison.reasons[-1]}".replace("mapsat compare --common", "--common")
+        write([f"{'outcome':9}{outcome}{more}"])
     if options.accept:
         return _accepted(options)
     return OK if outcome == "passed" or (outcome == "inconclusive" and inconclusive == "pass") else FINDINGS
@@ -147,14 +150,14 @@ def _merge(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
     if options.max_drop and not baselines:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
-    whole = merge(parts, open_suites(options.suite or [SUITE]), baselines, tuple(options.max_drop or ()))
+    whole = merge(parts, open_suites(options.suites(options)), baselines, tuple(options.max_drop or ()))
     save_run(options.out, whole)
     return print_run(whole, as_json=options.json, saved=options.out)
 
 
 COMMANDS = {
     "compare": Command(
-        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, or a case passed and fails in every trial now.",
+        "Without --max-drop, by the rules of the new run. Exit status 1 when a mean fell by more, a case passed and fails in every trial now, or a run lost cases.",
         _compare_arguments,
         _compare,
     ),

@@ -320,10 +320,10 @@ def _answers(
     accepted, logged = conversation.accepted, conversation.trajectory
     refused = accepted is None or accepted != logged
     objected = refused and any(line.role == "user" for line in conversation.after)
-    told = bool(proposals.requirements or proposals.answers)
-    if refused and (objected or accepted is not None):
-        bad: Mark = "passed" if told else "failed"
-        answer = _answer(case, "logged", logged, tools, _labels(case, proposals.logged, bad, "failed"))
+    shown = bool(proposals.requirements or proposals.answers)
+    # To what the user objected is known only where something shows it: a complaint about length is none about what was asked for.
+    if shown and refused and (objected or accepted is not None):
+        answer = _answer(case, "logged", logged, tools, _labels(case, proposals.logged, "passed", "failed"))
         yield answer.model_copy(update={"why": dict(proposals.why)})
     # A reply that was only not refused, and that recommends nothing, tells nothing of what is proposed.
     if accepted is not None and {each.id for each in proposals.requirements} <= {*proposals.agreed}:

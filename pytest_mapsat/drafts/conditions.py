@@ -24,7 +24,7 @@ _LATE = ("21:30", "23:30")
 #: The shares of a user's choices that a bound on a figure may take in.
 _QUANTILES = (1.0, 0.9)
 
-Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "mode"]
+Sort = Literal["is", "has", "least", "most", "open_at", "open_then", "within_m", "mode", "shown"]
 
 
 class Choice(NamedTuple):
@@ -55,7 +55,8 @@ class Condition:
     """A condition on one field of a place.
 
     ``is``: the field has the value; ``has``: the list has it as a member; ``least``, ``most``: the figure is at least, at most, the value; ``open_at``: the hours
-    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is; ``mode``: the way of travelling.
+    hold the time of day; ``open_then``: they hold the time of the choice; ``within_m``: the place lies as near to where the user is; ``mode``: the way of travelling;
+    ``shown``: it was among so many that the list showed first, which is never a wish and may explain one.
     """
 
     field: str
@@ -79,7 +80,7 @@ class Condition:
     @property
     def circumstantial(self) -> bool:
         """Whether it depends on the time or the place of the choice."""
-        return self.sort in ("open_then", "within_m")
+        return self.sort in ("open_then", "within_m", "shown")
 
     @property
     def spans_kinds(self) -> bool:
@@ -96,13 +97,19 @@ class Condition:
             return apart is not None and apart <= float(self.value or 0)
         if self.sort == "mode":
             return choice.mode == self.value
+        if self.sort == "shown":
+            return any(place is first for first in choice.offer[: int(self.value or 0)])
+        return self._value_fits(value)
+
+    def concerns(self, choice: Choice) -> bool:
+        """Return whether a choice can tell anything of it: the way there must be known, or the list that was shown."""
+        return bool(choice.mode) if self.sort == "mode" else choice.of is None if self.sort == "shown" else True
+
+    def _value_fits(self, value: Json) -> bool:
         if self.sort == "has":
             return isinstance(value, list) and self.value in value
         if self.sort == "is":
             return type(value) is type(self.value) and value == self.value
-        return self._bounds(value)
-
-    def _bounds(self, value: Json) -> bool:
         if not is_figure(value):
             return False
         return bool(value >= self.value if self.sort == "least" else value <= self.value)
@@ -136,6 +143,7 @@ class Condition:
             "open_then": ("open at the time of the query", "提问时正在营业"),
             "within_m": (f"at most {value} m away", f"距用户不超过{value}米"),
             "mode": (f"the way there is by {value}", f"出行方式是{value}"),
+            "shown": (f"among the first {value} of the list", f"列表的前{value}个"),
         }[self.sort]
         if self.value is True:
             en, zh = name, name
@@ -205,9 +213,18 @@ def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[Conditio
     return bounds
 
 
-def _at_quantiles(figures: Sequence[float]) -> Iterable[float]:
+def places_shown(choices: Sequence[Choice]) -> list[Condition]:
+    """Return the bounds on the place in the list that was shown which most of the choices keep; none where few lists were."""
+    numbers = [
+        choice.offer.index(choice.place) + 1 for choice in choices if choice.of is None and len(choice.offer) > 1
+    ]
+    at = _at_quantiles(sorted(numbers), (1.0, 0.9, 0.75)) if 2 * len(numbers) > len(choices) else ()
+    return [Condition("list", "shown", number) for number in at]
+
+
+def _at_quantiles(figures: Sequence[float], shares: Sequence[float] = _QUANTILES) -> Iterable[float]:
     last = len(figures) - 1
-    return dict.fromkeys(figures[round(share * last)] for share in _QUANTILES)
+    return dict.fromkeys(figures[round(share * last)] for share in shares)
 
 
 def profile_of(profile: Mapping[str, Json], condition: Condition) -> float | bool:

@@ -160,6 +160,12 @@ _OBJECTS = re.compile(
     r"|actually|wait|without|problem|any(?:thing|where) \w+er|is there (?:any|one)|still)\b|n't\b|不|没|无法|太|但是?|可是|换|别的|另外?|其他|其它|更|错|贵了?|远了?|关门|满了|还是|有没有|能不能",
     re.IGNORECASE,
 )
+#: Words that turn to another matter, whatever stands before them.
+_TURNS = re.compile(
+    r"\b(?:different|another|other|new|separate|next|unrelated|further|one more|one other|quick|last) (?:question|thing|topic|matter|subject|request)\b|\b(?:by the way|changing the subject|on another note)\b"
+    r"|换个(?:问题|话题)|(?:另|再问|还有)一?个?(?:问题|事)|另外(?:问|请|想|还)|顺便问|对了[,，]",
+    re.IGNORECASE,
+)
 _NAME_KEYS = ("shop", "station", "hotel", "restaurant")
 #: A question with which a reply closes, and that asks for nothing.
 _CLOSES = re.compile(
@@ -201,10 +207,12 @@ def conversation_of(log: Log) -> Conversation:
     accepted: int | None = None
     last = replies[0]
     notes: list[str] = []
+    named = [frozenset(fold_phrase(name) for step in line.calls for name in _names(step.result)) for line in lines]
     for number, reply in enumerate(replies):
         user = next((place for place in range(reply + 1, len(lines)) if lines[place].role == "user"), None)
         following = replies[number + 1] if number + 1 < len(replies) else None
-        step = None if user is None else _next_step(lines, start, reply, user, following)
+        listed = frozenset[str]().union(*named[start : reply + 1])
+        step = None if user is None else _next_step(lines, start, reply, user, following, names=listed)
         if step is None:
             if refused is not None and accepted is None and reply > refused:
                 accepted = reply
@@ -255,21 +263,20 @@ def _tidied(log: Log) -> Log:
 
 
 def _next_step(
-    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None
+    lines: Sequence[Line], start: int, reply: int, user: int, following: int | None, *, names: frozenset[str]
 ) -> Literal["answers", "objects", "accepts", "other"]:
-    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none.
+    """Return what the user's message after a reply is to it; ``following``: the reply to that message, None where there is none; ``names``: the things listed so far.
 
     It answers a question, objects (or tells a wish that was missed), accepts, or is another matter.
     """
     asked, text = lines[reply].text, lines[user].text
     folded = fold_phrase(text)
-    names = {
-        fold_phrase(name) for line in lines[start : reply + 1] for step in line.calls for name in _names(step.result)
-    }
     named = {name for name in names if name in fold_phrase(asked)}
     asks = bool(questions_in(asked[-20_000:], _language(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
+    if _TURNS.search(folded) and (accepts or not any(name in folded for name in named)):
+        return "other"
     if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
         return "accepts" if agrees(text) else "objects"
     if asks and not named:
@@ -288,11 +295,10 @@ def _next_step(
     if taken or (accepts and not objects and not moved and "?" not in folded):
         return "accepts"
     picks = len(text) <= _SHORT and (any(name in folded for name in named) or _ORDINAL.search(folded) is not None)
-    if asks and picks and not objects and not moved:
-        return "answers"
+    answers = asks and picks and not objects and not moved
     # The agent tries again: it calls the same tools, or turns to another thing that it knew of.
     again = others or any(step.tool in tools for step in calls)
-    return "objects" if objects or again else "other"
+    return "answers" if answers else "objects" if objects or again else "other"
 
 
 def questions_in(reply: str, language: str) -> list[str]:
@@ -325,6 +331,13 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
     empty = [line.place for line in lines if line.role == "agent" and not line.text]
     odd += [f"{place}: the agent makes calls and says nothing: the log may be cut off there" for place in empty]
     instructions = "\n\n".join(line.text for line in lines if line.role == "system")
+    for what, place, text in (
+        ("query", lines[query].place, lines[query].text),
+        ("system message", log.place, instructions),
+    ):
+        if len(text) > limits.TEXT_CHARS:
+            message = f"the {what} has {len(text)} characters, more than the {limits.TEXT_CHARS} of a case"
+            raise SuiteError(Problem(place, 0, message, "shorten it in the log"))
     return Conversation(
         id=log.id,
         lines=lines,

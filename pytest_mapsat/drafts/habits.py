@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from math import log
 
-from .conditions import Choice, Condition, bounds_of, values_of
+from .conditions import Choice, Condition, bounds_of, places_shown, values_of
 from .logs import Place
 
 #: The greatest chance of one false habit among all conditions tried on the choices of one user (family-wise, after Bonferroni).
@@ -202,7 +202,11 @@ class Identifier:
         common = [habit for habit in across.habits if self._goes_for(habit, kind, by_kind, own)]
         beside = [*(habit.condition for habit in common), *asked]
         of_kind = self._identified(by_kind[kind], beside) if beside else own[kind]
-        return Identified((*common, *of_kind.habits), (*across.left_out, *of_kind.left_out))
+        # Who takes what a list shows first shows no wish for what the list is sorted by.
+        return Identified(
+            tuple(habit for habit in (*common, *of_kind.habits) if habit.condition.sort != "shown"),
+            tuple(out for out in (*across.left_out, *of_kind.left_out) if out.condition.sort != "shown"),
+        )
 
     def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
         """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
@@ -270,11 +274,11 @@ class Identifier:
             if not set(conditions).intersection(beside)
         ]
         tried = [[self.measured(condition, choices) for condition in conditions] for conditions in fields]
-        level = _level([habit for measured in tried for habit in measured])
+        level = _level([habit for measured in tried for habit in measured if habit.condition.sort != "shown"])
         clear: list[Habit] = []
         for conditions, measured in zip(fields, tried, strict=True):
             best = min(measured, key=lambda habit: (habit.chance, -habit.count))
-            if self._is_clear(best, choices, level):
+            if self._is_clear(best, choices, BESIDE if best.condition.sort == "shown" else level):
                 clear.append(best)
             elif (half := self._half(conditions, choices, level)) is not None:
                 clear.append(half)
@@ -285,7 +289,7 @@ class Identifier:
 
     def measured(self, condition: Condition, choices: Sequence[Choice], beside: tuple[Condition, ...] = ()) -> Habit:
         """Return how choices keep a condition; with ``beside`` each against what was there that keeps and breaks the same of it."""
-        within = [choice for choice in choices if condition.sort != "mode" or choice.mode]
+        within = [choice for choice in choices if condition.concerns(choice)]
         kept, shares, lines = [], [], []
         for choice in within:
             share = self._catalogue.share(condition, choice, beside)
@@ -301,7 +305,7 @@ class Identifier:
         """Return whether the offer does not explain a habit, most choices keep it, and no place alone makes it."""
         if habit.chance > level or habit.share < SHARE:
             return False
-        if habit.condition.sort == "mode":
+        if habit.condition.sort in ("mode", "shown"):
             return True
         kept = Counter(choice.place.id for choice, fits in zip(choices, habit.kept, strict=True) if fits)
         every = Counter(choice.place.id for choice in choices)
@@ -391,4 +395,5 @@ def _conditions(catalogue: Catalogue, choices: Sequence[Choice], *, across: bool
         for conditions in bounds_of(choices).values()
         if not across or all(condition.spans_kinds for condition in conditions)
     ]
-    return [*values, *moving, *bounds]
+    listed = places_shown(choices)
+    return [*values, *moving, *bounds, *([listed] if listed else [])]

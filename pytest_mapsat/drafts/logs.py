@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tempfile
 import zlib
 from collections import Counter
@@ -41,6 +42,9 @@ _MILLISECONDS = 1e11
 #: What the report calls personal data; how many values without any are remembered, and the decimals of points that are told (about 100 m).
 PERSONAL = "personal data"
 _PLAIN, _ROUGH = 20_000, 3
+#: A column of the catalogue: its name stands in the cases and tools that are made.
+_LONGEST_COLUMN = 80
+_COLUMN = re.compile(rf"(?=.*\w)[^.\x00-\x1f]{{1,{_LONGEST_COLUMN}}}")
 Parsed = TypeVar("Parsed")
 
 
@@ -284,6 +288,7 @@ def _point(place: Problem, data: JsonObject) -> tuple[float, float] | None:
 
 def _read_places(path: Path, told: Told) -> dict[str, Place]:
     places: dict[str, Place] = {}
+    odd: set[str] = set()
 
     def parse(line: Problem, data: JsonObject) -> Place:
         texts = {key: _text(data, names) for key, names in _PLACE_NAMES.items()}
@@ -295,7 +300,13 @@ def _read_places(path: Path, told: Told) -> dict[str, Place]:
             raise UsageError(f"{path}: the catalogue has more than {limits.TABLE_ROWS} places")
         used = {next(name for name in names if name in data) for names in _PLACE_NAMES.values()}
         city = str(data.get("city") or "")
-        own = {key: value for key, value in data.items() if key not in used and value is not None and "." not in key}
+        own = {key: value for key, value in data.items() if key not in used and value is not None}
+        for key in [key for key in own if not _COLUMN.fullmatch(key)]:
+            del own[key]
+            if key not in odd:
+                odd.add(key)
+                wrong = f"the column {shown(key)} is left out: expected 1 to {_LONGEST_COLUMN} characters, and no dot"
+                told.add("columns left out", Problem(line.path, line.line, wrong, "rename it"))
         return Place(**texts, city=city, point=_point(line, data), row={**texts, **own, "city": city})
 
     for place in _parsed(path, told, parse):

@@ -158,15 +158,16 @@ def _parameters(told: JsonObject | None, seen: Sequence[JsonObject]) -> JsonObje
     base: JsonObject = (
         {**schema, "type": "object"} if known and isinstance(schema, Mapping) else {"type": "object", "properties": {}}
     )
-    properties = dict(base["properties"])
+    properties = {name: part for name, part in base["properties"].items() if isinstance(part, Mapping)}
     for parameter in dict.fromkeys(key for arguments in seen for key in arguments):
         values = [arguments[parameter] for arguments in seen if parameter in arguments]
-        if not isinstance(properties.get(parameter), Mapping):
+        if parameter not in properties:
             properties[parameter] = _schema_of(values)
     base["properties"] = properties
-    required = base.get("required")
+    required = base.pop("required", None)
     if isinstance(required, list):
-        base["required"] = [key for key in required if all(key in arguments for arguments in seen)]
+        names = [key for key in required if isinstance(key, str)]
+        base["required"] = [key for key in names if all(key in arguments for arguments in seen)]
     for arguments in seen:
         for parameter, value in arguments.items():
             part: JsonObject = {

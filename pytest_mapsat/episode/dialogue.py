@@ -24,7 +24,7 @@ from pytest_mapsat.agents import (
     told_by_spans,
     with_data,
 )
-from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
+from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, summed, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
@@ -42,9 +42,9 @@ from pytest_mapsat.model import (
     json_size,
 )
 from pytest_mapsat.sandbox import Sandbox, Toolbox
-from pytest_mapsat.users import User
+from pytest_mapsat.users import ScriptedUser, User
 
-from .channel import Channel, Hands, Limits, Remembering, port
+from .channel import Channel, Hands, Limits, Remembering, late_calls, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
@@ -113,9 +113,39 @@ def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> 
 
 def _recorded(case: Case, source: RecordedSource, trial: int) -> Trajectory:
     try:
-        return source.trajectory(case, trial)
+        trajectory = source.trajectory(case, trial)
     except MapsatError as error:
         return without_sandbox(case, source, str(error), trial=trial)
+    if source.spoke_with_somebody(case, trial):
+        trajectory = _until_satisfied(case, trajectory)
+    turns: list[Turn] = []
+    for turn in trajectory.turns:
+        try:
+            data = with_data(Reply(turn.text, output=turn.output), case.visible.output_schema)
+        except AgentFault as error:
+            return trajectory.model_copy(update={"ending": "agent_error", "fault": error.fault})
+        reads = turn.role == "agent" and data.output is not turn.output
+        turns.append(turn.model_copy(update={"text": data.text, "output": data.output}) if reads else turn)
+    return trajectory.model_copy(update={"turns": tuple(turns)})
+
+
+def _until_satisfied(case: Case, trajectory: Trajectory) -> Trajectory:
+    """Return a dialogue with a real user up to the reply after which the case's user would have ended it.
+
+    A user who was not content told what the agent should have known, or asked for: a reply that comes after that is none that an agent gives to the case.
+    """
+    user = ScriptedUser(case.truth.user, language=case.language)
+    turns = trajectory.turns
+    for number, turn in enumerate(turns[:-1], 1):
+        if turn.role != "agent" or user.reply(turns[:number]).ending != "done":
+            continue
+        left = sum(later.role == "agent" for later in turns[number:])
+        if not left:
+            break
+        replies = "reply" if left == 1 else "replies"
+        why = f"the user of the case ends the dialogue where the recorded user went on: {left} later {replies} left out"
+        return trajectory.model_copy(update={"turns": turns[:number], "warnings": (*trajectory.warnings, why)})
+    return trajectory
 
 
 @dataclass
@@ -136,10 +166,11 @@ class _Dialogue:
     _form: Form | None = None
     _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
+    _conversation: Conversation | None = None
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
-        self._model_calls = ModelCalls(self._trial)
+        self._model_calls = ModelCalls(self._trial, self._case.id)
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
@@ -161,6 +192,8 @@ class _Dialogue:
             setup=self._sandbox.setup,
             form=self._form,
             memory=self._retrieved,
+            builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
+            after_end=late_calls(self._channel),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -191,12 +224,13 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel, self._kept) as (call, think):
+        with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
             session = Session(self._identity, think, self._trial, self._kept)
-            conversation = self._source.open(self._case, toolbox, context, session)
+            with calls_of(self._model_calls):
+                conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
@@ -224,7 +258,10 @@ class _Dialogue:
         self._channel.end()
         session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
         try:
-            with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
+            with (
+                calls_of(self._model_calls),
+                ceilings_met(),
+            ):  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
                 reply: Reply | None = worker.run(ask, request, timeout=self._deadline - perf_counter())
             if reply is not None:
@@ -241,9 +278,12 @@ class _Dialogue:
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         began = perf_counter()
         self._channel.open()
+        self._model_calls.spent.clear()
         with spans_heard() as heard:
             reply, end = self._reply(conversation, worker)
         reply, steps = told_by_spans(heard, reply, self._channel.close())
+        if reply is not None and reply.usage is None:
+            reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))
@@ -281,6 +321,8 @@ class _Dialogue:
         self._channel.close()
         slow = self._channel.slow_tool()
         conversation.cancel()
+        if conversation.refused:
+            return _End("infrastructure_error", Fault(blame="infrastructure", message=conversation.refused))
         if slow:
             message = (
                 f"the sandbox was not done with {slow} when the {self._limits.timeout:g} s of the episode were over"

@@ -72,6 +72,7 @@ TOKENS_OUT = (
 INSTRUCTIONS = ("gen_ai.system_instructions",)
 _TOOLS, _NUMBERED_TOOLS = ("gen_ai.tool.definitions", "ai.prompt.tools"), ("llm.tools", "llm.request.functions")
 USER = ("user.id", "enduser.id")
+AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id")
 COST = ("gen_ai.usage.cost", "llm.cost.total", "operation.cost")
 
 

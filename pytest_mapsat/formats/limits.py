@@ -35,6 +35,8 @@ SHEET_ROWS = 2_000_000
 #: Lists and mappings inside each other. A saved run holds results of tools, which were bounded for themselves, further in.
 DEPTH = 64
 RUN_DEPTH = 2 * DEPTH
+#: Characters of one text of a case.
+TEXT_CHARS = 100_000
 #: Digits of one number.
 NUMBER_CHARS = 400
 #: Problems reported of one file.

@@ -18,21 +18,15 @@ _ROLES = {
     "human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool",
     "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
-_CALLS = ("tool_call", "function_call", "tool_use", "tool-call", "toolUse")
-_RESULTS = (
-    "tool_call_response",
-    "tool_result",
-    "function_call_output",
-    "function_response",
-    "tool-result",
-    "tool_call_result",
-    "toolResult",
-)
+#: Kinds of parts, without case, ``-`` and ``_``: vendors write one name in all three ways.
+_CALLS = frozenset({"toolcall", "functioncall", "tooluse"})
+_RESULTS = frozenset({"toolcallresponse", "toolresult", "functioncalloutput", "functionresponse", "toolcallresult"})
+_WRAPPERS = _CALLS | _RESULTS | {"messagecontent"}
 _THOUGHTS = ("reasoning", "thinking", "thought")
 
 
 #: What only a message has, and the names that frameworks give the words that an agent is asked with.
-_OF_A_MESSAGE = {"role", "parts", "type", "tool_calls", "message", "kwargs"}
+_OF_A_MESSAGE = {"role", "parts", "type", "tool_calls", "toolCalls", "functionCall", "message", "kwargs"}
 _LISTS = ("messages", "contents", "input", "choices", "output", "content", "candidates")
 _INPUTS = ("task", "query", "question", "prompt", "input", "message", "text", "content", "user_input")
 
@@ -156,7 +150,13 @@ def _message(data: Json, role: str) -> Iterator[Message]:
         if isinstance(inner := data.get(wrapper), dict):
             data = {**data, **inner}
     kind = str(data.get("type") or data.get("kind") or "")
-    named = "ai" if kind in _CALLS else "tool" if kind in _RESULTS else str(data.get("role") or kind or role).lower()
+    named = (
+        "ai"
+        if _folded(kind) in _CALLS
+        else "tool"
+        if _folded(kind) in _RESULTS
+        else str(data.get("role") or kind or role).lower()
+    )
     own = _ROLES.get(named.removesuffix("message").removesuffix("chunk") or named, role)
     if isinstance(data.get("parts"), list) and kind in (
         "request",
@@ -171,7 +171,7 @@ def _message(data: Json, role: str) -> Iterator[Message]:
         return
     text, calls, results, thoughts = _parts(data)
     if own == "tool" and not results:
-        results = [ResultPart(_id(data), str(data.get("name") or ""), UNKNOWN if text is None else _result(text))]
+        results = [ResultPart(_id(data), _tool(data), UNKNOWN if text is None else _result(text))]
     yield Message(own, text, tuple(calls), tuple(results), tuple(thoughts))
 
 
@@ -192,15 +192,15 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
         content = content.get("parts", [content])
     parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     texts: list[str] = []
-    calls = [_call(call) for call in data.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [_call(call) for call in _beside_the_text(data)]
     results: list[ResultPart] = []
     thoughts = [str(data["reasoning_content"])] if data.get("reasoning_content") else []
     kind = data.get("type") or data.get("part_kind")
-    if kind in (*_CALLS, *_RESULTS):
+    if _folded(kind) in _CALLS | _RESULTS:
         parts, content = [data], []
     for part in parts:
-        for key in (*_CALLS, *_RESULTS, "message_content"):
-            if isinstance(part, dict) and isinstance(inner := part.get(key), dict):
+        for key in [*part] if isinstance(part, dict) else ():
+            if _folded(key) in _WRAPPERS and isinstance(inner := part[key], dict):
                 part = {"type": key, **inner}  # noqa: PLW2901  the part without its wrapper
         if isinstance(part, str):
             texts.append(part)
@@ -211,16 +211,28 @@ def _parts(data: JsonObject) -> tuple[str | None, list[CallPart], list[ResultPar
     return None if hidden or not tells else "\n".join(texts), calls, results, thoughts
 
 
+def _folded(kind: Any) -> str:
+    return str(kind).replace("_", "").replace("-", "").lower()
+
+
+def _beside_the_text(data: JsonObject) -> Iterator[JsonObject]:
+    """Yield the calls that a message has outside its content: a list of them, or the one call of OpenAI's first form."""
+    for key in ("tool_calls", "toolCalls", "function_call", "functionCall"):
+        value = data.get(key)
+        listed = value if isinstance(value, list) else [value]
+        yield from (call for call in listed if isinstance(call, dict))
+
+
 def _take(
     part: JsonObject, texts: list[str], calls: list[CallPart], results: list[ResultPart], thoughts: list[str]
 ) -> None:
     kind = str(part.get("type") or part.get("kind") or part.get("part_kind") or "text")
     text = next((part[key] for key in ("content", "text", "thinking") if isinstance(part.get(key), str)), "")
-    if kind in _CALLS:
+    if _folded(kind) in _CALLS:
         calls.append(_call(part))
-    elif kind in _RESULTS:
+    elif _folded(kind) in _RESULTS:
         value = next((part[key] for key in ("response", "result", "output", "content") if key in part), UNKNOWN)
-        results.append(ResultPart(_id(part), str(part.get("name") or part.get("tool_name") or ""), _result(value)))
+        results.append(ResultPart(_id(part), _tool(part), _result(value)))
     elif kind in _THOUGHTS or part.get("thought") is True:
         thoughts += [text] if text else []
     elif text:
@@ -230,9 +242,12 @@ def _take(
 def _call(data: JsonObject) -> CallPart:
     data = {**data, **(data["tool_call"] if isinstance(data.get("tool_call"), dict) else {})}
     inner = data["function"] if isinstance(data.get("function"), dict) else data
-    name = next((inner[key] for key in ("name", "tool_name", "toolName") if isinstance(inner.get(key), str)), "")
     value = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
-    return CallPart(_id(data), name, {} if value == "" else arguments_of(value))
+    return CallPart(_id(data), _tool(inner), {} if value == "" else arguments_of(value))
+
+
+def _tool(part: JsonObject) -> str:
+    return next((part[key] for key in ("name", "tool_name", "toolName") if isinstance(part.get(key), str)), "")
 
 
 def _id(data: JsonObject) -> str:

@@ -1,11 +1,13 @@
 """Personal data in conversations: found with their places, and replaced by aliases, the same for the same value.
 
-Telephone numbers, e-mail addresses, number plates, card numbers, and points that are called home. Rather too much is found than too little: an
-alias that stands for an order number does no harm, and a telephone number that comes through does.
+Telephone numbers, e-mail addresses, number plates, numbers of cards, accounts, identity papers and passports, IP addresses, keys and passwords, and
+points that are called home. Rather too much is found than too little: an alias that stands for an order number does no harm, and a telephone number that
+comes through does.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import unicodedata
@@ -19,15 +21,26 @@ from pytest_mapsat.model import Json
 
 from . import limits
 from .plain_data import parse_json
+from .redaction import KEYS
 
-PersonalKind = Literal["telephone number", "e-mail address", "number plate", "card number", "home position"]
+PersonalKind = Literal[
+    "telephone number", "e-mail address", "number plate", "card number", "account number", "identity number", "passport number", "IP address", "secret", "home position",
+]  # fmt: skip
 
 _ALIASES: dict[PersonalKind, str] = {
     "telephone number": "phone",
     "e-mail address": "email",
     "number plate": "plate",
     "card number": "card",
+    "account number": "account",
+    "identity number": "identity",
+    "passport number": "passport",
+    "IP address": "ip",
+    "secret": "secret",
 }
+#: Kinds whose values are read again to know them in another spelling, and those that have one spelling.
+_READ_AGAIN: frozenset[PersonalKind] = frozenset({"telephone number", "e-mail address", "card number"})
+_AS_IT_IS: frozenset[PersonalKind] = frozenset({"IP address", "secret"})
 #: Digits of a telephone number: the most, and the least where its field or the words before it say what it is.
 _MOST, _LEAST = 15, 5
 _CARD = range(13, 20)
@@ -79,7 +92,8 @@ _PREFIX = re.compile(rf"(?:\(?(?:\+|00)\s?\(?\d{{0,3}}\)?{_LOOSE})?(?:\(?0?\)?)?
 _EXTENSION, _CODE = re.compile(r"\s?(?:ext\.?|转|x)\s?", re.IGNORECASE), 5
 #: What a text without any of these has nothing personal in.
 _MAY_BE = re.compile(
-    rf"\d|@|%40|[\[(]at[\])]|[零〇幺一二三四五六七八九]{{2}}|{_WORD}[\s,\-]{{1,2}}{_WORD}", re.IGNORECASE
+    rf"\d|@|%40|[\[(]at[\])]|[A-Za-z][-_]\w{{4}}|[零〇幺一二三四五六七八九]{{2}}|{_WORD}[\s,\-]{{1,2}}{_WORD}",
+    re.IGNORECASE,
 )
 _CARDS = re.compile(rf"{_BEFORE}[2-6]\d{{3}}(?:[\s\-]{{0,2}}\d){{9,15}}{_AFTER}")
 _MAILS = re.compile(
@@ -93,6 +107,38 @@ _PLATES = tuple(map(re.compile, (
 )))  # fmt: skip
 _PLATE_NAMED = re.compile(
     r"(?:\b(?:number|licen[cs]e|registration) ?(?:plate|number)?s?\b|\bplates?\b|车牌号?码?)[^A-Za-z0-9\n]{0,6}(?:is |reads |no\.? ?)?((?=[A-Z0-9\- ]*\d)(?=[0-9\- ]*[A-Z])[A-Z0-9]{1,4}(?:[ \-]?[A-Z0-9]{1,4}){0,2})(?![A-Za-z0-9])"
+)
+#: Numbers of identity papers, by the form that a country gives them: China, Taiwan, Hong Kong, Korea, India (Aadhaar, PAN), the United States, Britain,
+#: Spain and Italy.
+_IDENTITIES = tuple(map(re.compile, (
+    rf"{_BEFORE}[1-9]\d{{5}}[\s\-]?(?:18|19|20)\d\d[\s\-]?(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[\s\-]?\d{{3}}[\dXx]{_AFTER}",
+    rf"{_BEFORE}[A-Z][12]\d{{8}}{_AFTER}",
+    r"(?<![A-Za-z0-9])[A-Z]{1,2}\d{6}\([0-9A]\)",
+    rf"{_BEFORE}\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])-[1-8]\d{{6}}{_AFTER}",
+    rf"{_BEFORE}[2-9]\d{{3}} \d{{4}} \d{{4}}{_AFTER}(?! \d)",
+    rf"{_BEFORE}[A-Z]{{3}}[ABCFGHJLPT][A-Z]\d{{4}}[A-Z]{_AFTER}",
+    rf"{_BEFORE}(?!000|666|9\d\d)\d{{3}}-(?!00)\d\d-(?!0000)\d{{4}}{_AFTER}",
+    rf"{_BEFORE}[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d\d\s?\d\d\s?\d\d\s?[A-D]{_AFTER}",
+    rf"{_BEFORE}(?:\d{{8}}|[XYZ]-?\d{{7}})-?[TRWAGMYFPDXBNJZSQVHLCKE]{_AFTER}",
+    rf"{_BEFORE}[A-Z]{{6}}\d\d[A-EHLMPRST]\d\d[A-Z]\d{{3}}[A-Z]{_AFTER}",
+)))  # fmt: skip
+_PASSPORTS = re.compile(rf"{_BEFORE}(?:E[A-HJ-NP-Z]\d{{7}}|[EGDPS]\d{{8}}){_AFTER}")
+#: What stands between the word for a paper and its number, and the number.
+_IS = r"(?:\s?(?:number|nr|no|num|details|号码?|码|is|was|reads|ends in|为|是)\b\.?)*[\s:：#=（(,，是为]{0,4}((?=[A-Z0-9\s\-]*\d)[A-Z0-9](?:[\s\-]?[A-Z0-9]){4,23})(?![A-Za-z0-9])"
+_PASSPORT_NAMED = re.compile(
+    rf"(?:\b[Pp]assport\b|\b[Rr]eisepass\b|\b[Pp]asaporte\b|\b[Pp]asseport\b|护照|通行证){_IS}"
+)
+_IDENTITY_NAMED = re.compile(
+    rf"(?:\b(?:(?:[Nn]ational |[Pp]ersonal )?(?:ID|[Ii]dentity) ?(?:[Cc]ard|[Nn]umber|[Nn]o\b)|[Nn]ational (?:ID|[Ii]nsurance)|SSN|[Ss]ocial [Ss]ecurity|[Tt]ax(?:payer)? ?(?:ID|[Nn]umber)|[Dd]riv(?:ing|er'?s) licen[cs]e|Aadhaar|NHS|PAN card"
+    rf"|DNI|NIE|[Pp]ersonalausweis\w*)|身份证|证件|驾驶?[照证]|社保|居住证){_IS}"
+)
+_ACCOUNTS = re.compile(rf"{_BEFORE}[A-Z]{{2}}\d\d(?:\s?[A-Z0-9]{{4}}){{2,7}}(?:\s?[A-Z0-9]{{1,3}})?{_AFTER}")
+_ADDRESSES = re.compile(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\.\d)|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?!\w)"
+)
+_PASSWORDS = re.compile(
+    r"(?:\b(?:password|passcode|passphrase|pin(?: code)?)\b(?:\s(?:is|was))?|密码)\s?[:：=是为]?\s?[\"'“‘`]?((?=[^\s\"'“”‘’`,，。]*\d)[^\s\"'“”‘’`,，。;；]{4,64})",
+    re.IGNORECASE,
 )
 _PAIR = re.compile(
     rf"(?<![\d.])(-?\d{{1,3}}\.\d{{{_EXACT},}})°?\s?[NSEWnsew]?\s*(?:[,，;；/|\s]|\blat(?:itude)?\b|\blon(?:gitude)?\b|\blng\b|纬度|经度|[:：=\"'])+\s*(-?\d{{1,3}}\.\d{{{_EXACT},}})(?!\.?\d)"
@@ -112,6 +158,12 @@ _OF_PHONES = frozenset({
     "phonenumber", "contactnumber", "hotline",
 })  # fmt: skip
 _OF_PHONES_ZH = re.compile("电话|手机|座机|传真|联系方式")
+#: Words in the key of a field, all of them together too, that name a paper.
+_PAPERS: tuple[tuple[PersonalKind, frozenset[str]], ...] = (
+    ("passport number", frozenset({"passport", "passports", "passportnumber", "护照"})),
+    ("identity number", frozenset({"ssn", "nationalid", "idcard", "idnumber", "identitynumber", "idcardnumber", "taxid", "nin", "aadhaar", "dni", "身份证"})),
+    ("account number", frozenset({"iban", "accountnumber", "bankaccount"})),
+)  # fmt: skip
 _OF_PLATES = frozenset({"plate", "plates", "licenseplate", "licenceplate", "numberplate"})
 _OF_IDS = frozenset({
     "id", "ids", "uid", "order", "tracking", "parcel", "shipment", "booking", "reference", "ref", "code", "no", "sku", "timestamp", "time",
@@ -159,7 +211,7 @@ class PersonalData:
         self._aliases: dict[tuple[PersonalKind, str], str] = {}
         self._counts: Counter[PersonalKind] = Counter()
         self._homes: list[tuple[float, float]] = []
-        self._plates: re.Pattern[str] | None = None
+        self._written: dict[PersonalKind, re.Pattern[str]] = {}
         self._lengths: dict[str, tuple[int, ...]] = {}
 
     def look(self, value: Json, place: str, *, again: bool = True) -> None:
@@ -224,7 +276,7 @@ class PersonalData:
         if (hit.kind, hit.key) not in self._aliases:
             self._counts[hit.kind] += 1
             self._aliases[hit.kind, hit.key] = f"{_ALIASES[hit.kind]}-{self._counts[hit.kind]}"
-        self._plates = None
+        self._written = {}
         self.found.append(PersonalDatum(hit.kind, place, hit.text[:2]))
 
     def _learn_home(self, first: float, second: float, place: str) -> None:
@@ -278,18 +330,14 @@ class PersonalData:
             for hit in _found(pattern, flat, kind):
                 if (alias := self._aliases.get((kind, hit.key))) is not None:
                     yield hit.start, hit.end, alias
-        if self._plates is None:
-            keys = [key for kind, key in self._aliases if kind == "number plate"]
-            written = (r"[\s·•.\-]{0,2}".join(map(re.escape, key)) for key in sorted(keys, key=len, reverse=True))
-            self._plates = re.compile(
-                rf"(?<![A-Za-z0-9])(?:{'|'.join(written) or '(?!)'})(?![A-Za-z0-9])", re.IGNORECASE
-            )
-            of_kind = {kind: {len(key) for other, key in self._aliases if other == kind} for kind in _ALIASES}
-            self._lengths = {
-                kind: tuple(sorted(of_kind[kind], reverse=True)) for kind in ("card number", "telephone number")
-            }
-        for hit in _found(self._plates, flat, "number plate"):
-            yield hit.start, hit.end, self._aliases["number plate", hit.key]
+        if not self._written:
+            keys = {kind: sorted({key for other, key in self._aliases if other == kind}, key=len, reverse=True) for kind in _ALIASES}  # fmt: skip
+            self._written = {kind: _any_of(kind, keys[kind]) for kind in _ALIASES if kind not in _READ_AGAIN}
+            self._lengths = {kind: tuple(dict.fromkeys(map(len, keys[kind]))) for kind in ("card number", "telephone number")}  # fmt: skip
+        for kind, written in self._written.items():
+            for hit in _found(written, flat, kind):
+                if (alias := self._aliases.get((kind, hit.key))) is not None:
+                    yield hit.start, hit.end, alias
         for run in _RUNS.finditer(flat):
             yield from self._numbers(flat, run)
 
@@ -325,6 +373,13 @@ class PersonalData:
         return set()
 
 
+def _any_of(kind: PersonalKind, keys: list[str]) -> re.Pattern[str]:
+    """Return a pattern of the values with these keys, however they are spaced."""
+    between = "" if kind in _AS_IT_IS else r"[\s·•.\-]{0,2}"
+    spellings = "|".join(between.join(map(re.escape, key)) for key in keys)
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{spellings or '(?!)'})(?![A-Za-z0-9])", re.IGNORECASE)
+
+
 def _words(key: Any) -> frozenset[str]:
     """Return the words of a key, also all of them as one: ``phoneNumber``, ``contact_phone``, ``home-address``."""
     parts = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", _flat(str(key))).lower())
@@ -348,6 +403,7 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
     words = _words(field)
     hits = [*_found(_MAILS, flat, "e-mail address")]
     hits += [hit for hit in _found(_CARDS, flat, "card number") if _is_card(hit.text)]
+    hits += _papers(flat, field, words)
     for pattern in _PLATES:
         hits += _found(pattern, flat, "number plate")
     hits += _found(_PLATE_NAMED, flat, "number plate", 1)
@@ -366,11 +422,27 @@ def _hits(flat: str, field: str) -> Iterator[_Hit]:
             if hit.text[0] not in "(0" or len(_digits(hit.text)) >= _NATIONAL
         ]
     hits += filter(_is_phone, phones)
-    taken: list[_Hit] = []
+    taken = bytearray(len(flat))
     for hit in sorted(hits, key=lambda hit: hit.start - hit.end):
-        if all(hit.end <= other.start or hit.start >= other.end for other in taken):
-            taken.append(hit)
+        if taken.find(1, hit.start, hit.end) < 0:
+            taken[hit.start : hit.end] = b"\1" * (hit.end - hit.start)
             yield hit
+
+
+def _papers(flat: str, field: str, words: frozenset[str]) -> list[_Hit]:
+    """Return the numbers of accounts, papers and machines, and the secrets in a text."""
+    hits = [hit for hit in _found(_ACCOUNTS, flat, "account number") if _is_account(hit.key)]
+    hits += [hit for hit in _found(_ADDRESSES, flat, "IP address") if _is_address(hit.text)]
+    secrets = [*_found(KEYS, flat, "secret"), *_found(_PASSWORDS, flat, "secret", 1)]
+    hits += [hit for hit in secrets if re.search(r"\d", hit.text) and not re.search(r"secret-\d+$", hit.text)]
+    hits += [*_found(_PASSPORT_NAMED, flat, "passport number", 1), *_found(_IDENTITY_NAMED, flat, "identity number", 1)]
+    for kind, named in _PAPERS:
+        if words & named or any(name in field for name in named):
+            hits += [_Hit(0, len(flat), kind, flat)] if re.fullmatch(r"(?=.*\d)[\w\s().\-]{5,32}", flat) else []
+    if not words & _OF_IDS:
+        hits += _found(_PASSPORTS, flat, "passport number")
+        hits += [hit for pattern in _IDENTITIES for hit in _found(pattern, flat, "identity number")]
+    return hits
 
 
 def _found(pattern: re.Pattern[str], flat: str, kind: PersonalKind, group: int = 0) -> Iterator[_Hit]:
@@ -394,6 +466,20 @@ def _is_card(text: str) -> bool:
     return len(digits) in _CARD and (sum(digits[-1::-2]) + doubled) % 10 == 0
 
 
+def _is_account(key: str) -> bool:
+    """Return whether letters and digits are an IBAN by their check digits (ISO 13616: modulo 97)."""
+    return int("".join(str(int(char, 36)) for char in key[4:] + key[:4])) % 97 == 1
+
+
+def _is_address(text: str) -> bool:
+    """Return whether a text is the address of a machine on some network."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified)
+
+
 def _digits(text: str) -> str:
     """Return the digits of a text, spoken ones too."""
     if _SPOKEN.fullmatch(text):
@@ -414,6 +500,10 @@ def _key(kind: PersonalKind, text: str) -> str:
         return digits.lstrip("0")[-_TELLING:] or digits
     if kind == "card number":
         return _digits(text)
+    if kind == "secret":
+        return text
+    if kind == "IP address":
+        return text.lower()
     if kind == "e-mail address":
         return re.sub(r"%40|\s?[\[(]at[\])]\s?", "@", text).casefold()
     return re.sub(r"[\s·•.\-]", "", text).upper()

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from pytest_mapsat.model import Json, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, did_you_mean, shown
 
 from . import limits
 from .files import read_bytes, read_lines, shown_path
@@ -24,8 +24,40 @@ _BLANKS = re.compile(r"\s*")
 _ONE_A_LINE = "JSON Lines: each case or recording stands on one line of its own, without a list around them"
 
 
+#: How files of other kinds begin, and what they are.
+_BINARY = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"PAR1", "a parquet table"),
+    (b"%PDF-", "a PDF"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+#: How the name of the first member of a zip archive begins, what the archive is, and what to do.
+_ARCHIVES = (
+    (b"_journal/", "an eval log of Inspect", 'write each sample as JSON, {"messages": [...]}; `inspect log dump FILE` prints the log'),
+    (b"[Content_Types].xml", "an Office document, such as an .xlsx workbook", "save the sheet as CSV"),
+)  # fmt: skip
+#: The name of its first member begins here in a zip archive (PKWARE's APPNOTE 4.3.7).
+_MEMBER_NAME = 30
+
+
+def _kind_of_binary(raw: bytes, path: str) -> tuple[str, str]:
+    """Return what a file that is no text is by its first bytes, and what to do; empty where they say nothing."""
+    kind = next((kind for begin, kind in _BINARY if raw.startswith(begin)), "")
+    archives = _ARCHIVES if kind == "a zip archive" else ()
+    for begin, archive, hint in archives:
+        if raw.startswith(begin, _MEMBER_NAME) or (path.endswith(".eval") and begin == b"_journal/"):
+            return f"{kind}: {archive}", hint
+    return kind, "unpack it, and give the file in it" if archives else "save the file as UTF-8 text"
+
+
 def decode(raw: bytes, path: str, first_line: int = 1) -> str:
     """Return the text of UTF-8 bytes without a byte order mark, or raise a SuiteError that names the line."""
+    binary, hint = _kind_of_binary(raw, path) if first_line == 1 else ("", "")
+    if binary:
+        raise SuiteError(Problem(path, 0, f"is {binary}, expected UTF-8 text", hint))
     if (nul := raw.find(b"\0")) >= 0:
         line = first_line + raw.count(b"\n", 0, nul)
         raise SuiteError(Problem(path, line, "holds a NUL character", "save the file as UTF-8 text"))
@@ -137,6 +169,48 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
         except UnicodeEncodeError:
             raise ValueError("holds half of a character (a lone surrogate such as \\ud800)") from None
     return data
+
+
+#: A block of code: the fence, the tag, and what stands in it; one without an end reaches to that of the text.
+#: Bounded, so that hostile texts are read in a time in proportion to their length.
+_BLOCK = re.compile(
+    r"^[ \t]{0,40}(`{3,20}|~{3,20})([^\n`{\[]{0,100})(.*?)(?:\1[`~]{0,20}[ \t\r]{0,40}$|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+class ObjectInText(NamedTuple):
+    """The JSON object of a text.
+
+    Attributes:
+        data: the object; None where there is none.
+        why: why what looks like one is none; empty where nothing does.
+        alone: whether nothing stands around it.
+    """
+
+    data: JsonObject | None
+    why: str = ""
+    alone: bool = True
+
+
+def object_in(text: str) -> ObjectInText:
+    """Return the JSON object that a text is, or that its only block of code with JSON holds."""
+    places = [(text, text)]
+    if text.lstrip()[:1] not in ("{", "["):
+        places = [
+            (match[0], match[3])
+            for match in _BLOCK.finditer(text)
+            if match[3].lstrip()[:1] in ("{", "[") or match[2].strip().lower().startswith("json")
+        ]
+    if len(places) != 1:
+        return ObjectInText(None, f"its text has {len(places)} blocks of JSON, expected one" if places else "")
+    whole, content = places[0]
+    try:
+        data = parse_json(content)
+    except ValueError as error:
+        return ObjectInText(None, f"its text has JSON that cannot be read: {error}")
+    if not isinstance(data, dict):
+        return ObjectInText(None, "its text has JSON that is no object")
+    return ObjectInText(data, alone=whole.strip() == text.strip())
 
 
 def _within(data: Json, depth: int) -> bool:

@@ -25,8 +25,9 @@ _OBVIOUS = frozenset({
 })  # fmt: skip
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 #: What is a key wherever it comes from: by its prefix, or as a parameter of an address.
-_KEYS = re.compile(
-    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|ghp|gho|glpat)[-_]|AIza)[A-Za-z0-9_\-*.]{12,}"
+KEYS = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|gh[opsur]|github_pat|glpat|xox[abeprs])[-_]|AIza|(?=AKIA|ASIA)[0-9A-Z])[A-Za-z0-9_\-*.]{12,}"
+    r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
     r"|(?<=[?&]key=)[^&\s\"']+"
     r"|(?<=api[-_]key[=:])\s*[^&\s\"',}]{8,}",
     re.IGNORECASE,
@@ -41,7 +42,7 @@ _SAID = frozenset({
 
 def redacted(text: str) -> str:
     """Return a message without secrets: those in the environment, and whatever looks like a key."""
-    return _KEYS.sub(MARK, without_known(text))
+    return KEYS.sub(MARK, without_known(text))
 
 
 def without_known(text: str) -> str:

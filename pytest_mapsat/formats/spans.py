@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,6 +13,7 @@ from pytest_mapsat.model import Json, JsonObject, shown
 
 from . import limits
 from .conventions import (
+    AGENT,
     ARGUMENTS,
     CALL_ID,
     COST,
@@ -43,6 +45,9 @@ from .plain_data import parse_json
 OWN_CALL, OWN_TURN, OWN_EPISODE = "mapsat.call", "mapsat.turn", "mapsat.episode"
 #: The tools by which frameworks take an agent's last words: not the agent's own, where what they were given is the reply.
 _FINAL, _FINAL_TOOLS = "final_result", ("final_result", "final_answer")
+#: A call by which one agent hands the user over to another: its name, and what it gives.
+_HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back)?_to_(.+)")
+_HANDED_OVER = re.compile(r"(?:successfully )?(?:transferr|hand|delegat)ed (?:back |over |off )*to\b", re.IGNORECASE)
 _NOTES = 20
 _NANO = 1_000_000_000
 #: Tokens and costs beyond it are nonsense.
@@ -183,6 +188,7 @@ class _Reader:
         self._notes: list[str] = []
         self._instructions = ""
         self._tools: list[JsonObject] = []
+        self._executed: dict[tuple[str, str], SpanCall] = {}
         #: The outermost agents that have a span of a model with its output.
         self._speaking: set[tuple[str, str]] = set()
 
@@ -207,6 +213,8 @@ class _Reader:
             ):
                 self._chat(span)
             own = own or object_of(span.attributes.get(OWN_EPISODE))
+        if not own:
+            self._leave_out_handoffs()
         for turn in own.pop("after", ()):
             self._turns.append(SpanTurn("user", str(turn.get("text", "")), own=object_of(turn)))
         self._finish()
@@ -227,6 +235,18 @@ class _Reader:
             next((str(user) for span in spans if (user := span.first(USER))), ""),
             min((span.start for span in spans if span.start), default=0),
         )
+
+    def _leave_out_handoffs(self) -> None:
+        """Leave out the calls by which an agent hands over to another: the framework carries them out, and no tool of the user's does."""
+        agents = {
+            _folded(str(name))
+            for span in self._gathered.spans
+            if self._kinds[span.trace, span.id] == "agent"
+            for name in (span.first(AGENT), span.name.removeprefix("invoke_agent "))
+            if name
+        }
+        for turn in self._turns:
+            turn.calls = [call for call in turn.calls if not _is_handoff(call, agents)]
 
     def _note(self, span: Span, message: str) -> None:
         self._notes.append(f"span {shown(span.id)} (line {span.line}): {message}")
@@ -417,10 +437,11 @@ class _Reader:
         event_values = {(event, key): value for event, body in span.events for key, value in body.items()}
         if ("gen_ai.choice", "message") in event_values:
             arguments = event_values.pop(("gen_ai.tool.message", "content"), None) if arguments is None else arguments
-        call = self._pending(call_id, name)
+        call = self._told_before(span, call_id, name) or self._pending(call_id, name)
         if call is None:
             call = SpanCall(name, call_id)
             self._reply(span).calls.append(call)
+        self._executed[span.trace, span.id] = call
         call.executed, call.failed, call.span, call.line = True, span.failed, span.id, span.line
         call.own = object_of(span.attributes.get(OWN_CALL))
         if arguments is not None:
@@ -442,6 +463,15 @@ class _Reader:
             call.result, call.answered = value, True
         elif results:
             self._note(span, f"the result of {name} is cut off or hidden")
+
+    def _told_before(self, span: Span, call_id: str, name: str) -> SpanCall | None:
+        """Return the call of a span that tells it once more: it stands in the call's own span, or has the call's id, as where two instrumentations are on."""
+        around = self._executed.get((span.trace, span.parent))
+        if around is not None and around.name == name and call_id in ("", around.id):
+            return around
+        return next(
+            (call for call in self._executed.values() if call_id and (call.id, call.name) == (call_id, name)), None
+        )
 
     def _calls(self) -> Iterator[SpanCall]:
         return (call for turn in self._turns for call in turn.calls)
@@ -472,6 +502,20 @@ def _is_reply(call: SpanCall, turn: SpanTurn) -> bool:
     return call.arguments == turn.output or (
         len(call.arguments) == 1 and str(next(iter(call.arguments.values()))) == turn.text
     )
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _is_handoff(call: SpanCall, agents: set[str]) -> bool:
+    """Return whether a call hands over to another agent: it is named so, and names an agent of the conversation or gives what frameworks give."""
+    named = _HANDOFF.fullmatch(call.name)
+    if named is None:
+        return False
+    gave = call.result if isinstance(call.result, str) else ""
+    other = isinstance(call.result, dict) and call.result.keys() == {"assistant"}
+    return named[1] == "agent" or _folded(named[1]) in agents or other or _HANDED_OVER.match(gave) is not None
 
 
 def _call_of(call: CallPart, span: Span) -> SpanCall:

@@ -6,6 +6,7 @@ from .decide import Coverage as Coverage
 from .decide import decide as decide
 from .decide import parse_allowance as parse_allowance
 from .likeness import Side as Side
+from .likeness import builds_named as builds_named
 from .likeness import likeness as likeness
 from .likeness import slim as slim
 from .likeness import without_turns as without_turns

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, islice, permutations
 from typing import Literal, NamedTuple
 
 from pytest_mapsat.metrics import PASS_RATE
@@ -27,6 +26,7 @@ from pytest_mapsat.model import (
     RuleResult,
     Unlike,
     UsageError,
+    any_true,
     did_you_mean,
     listed,
 )
@@ -45,10 +45,8 @@ _ALARM, _POWER = 1.645, 0.842
 #: What chance does more often than not is no news.
 _EXPECTED = 0.5
 _OPEN = "labels that are undecided in one run only leave it open: mapsat review RUN, for both runs"
-#: More trials than this are not recommended.
-_MOST_TRIALS = 64
-#: An agent does not vary where so many dialogues are the same for each one whose words alone differ.
-_SAME = 3
+#: More trials than this are not recommended, and so many are where each case ran once.
+_MOST_TRIALS, _SEVERAL = 64, 4
 _LEAST_TOLD = 0.001
 #: More pairs of runs of one agent than this tell nothing more.
 _MOST_PAIRS = 400
@@ -73,14 +71,14 @@ def compare(
         baseline=baseline.described(),
         new=new.described(),
         unlike=like.all,
-        outcome="inconclusive",
+        outcome="invalid",
         inconclusive=inconclusive,
     )
     if refusal := like.refusal(common=common):
         return head.model_copy(update={"reasons": refusal})
     baseline = baseline.asserting(new.manifest.options.asserted_kinds)
     before, after = baseline.cases(), new.cases()
-    pairs = pair_up(before, after, like.changed, other_decisions=baseline.decisions != new.decisions)
+    pairs = pair_up(before, after, like.changed | like.lost, other_decisions=baseline.decisions != new.decisions)
     if few := _too_few(len(pairs), len(before), len(after), partial=new.partial):
         told_so = f"the runs cannot be compared: {told(few)}; fewer than half: run the baseline again"
         return head.model_copy(update={"unlike": (*like.all, few), "reasons": (told_so,), "pairs": len(pairs)})
@@ -107,11 +105,8 @@ def _held_against(
     changed = changed_cases(
         pairs, metrics, baseline_rule=baseline.manifest.options.pass_rule, new_rule=new.manifest.options.pass_rule
     )
-    table = Table(pairs)
-    agents = [(side.manifest.agent, side.manifest.agent_source) for side in (baseline, new)]
-    same_agent = agents[0] == agents[1] and bool(agents[0][1])
-    trials = trials_of(pairs, [*metrics, PASS_RATE], same_agent=same_agent)
-    rules = held_drops(table, drops, trials)
+    table = Table(pairs, metrics)
+    rules = held_drops(table, drops, baseline, new)
     gravest_first = sorted(rules, key=lambda rule: -SEVERITY.index(rule.outcome))
     return {
         "pairs": len(pairs),
@@ -121,7 +116,7 @@ def _held_against(
         "flips": tuple(
             sum(change.flipped and change.direction == way for change in changed) for way in ("worse", "better")
         ),
-        "varies": trials.varies,
+        "varies": trials_of(pairs, [*metrics, PASS_RATE], baseline, new).varies,
         "outcome": gravest_first[0].outcome if rules else "passed",
         "reasons": tuple(
             line for rule in gravest_first for line in (rule.reason, *(f"  {way}" for way in rule.settle))
@@ -198,19 +193,21 @@ def _where(changed: Sequence[CaseChange], table: Table) -> Iterator[str]:
 
 
 class Trials(NamedTuple):
-    """How an agent goes about its trials.
+    """What is known of how far an agent varies, from the trials within each run: what differs between two runs may be the agent itself.
 
     Attributes:
-        varies: whether it is known to end otherwise in another trial (True), to do the same each time (False), or neither (None).
-        why: how that is known, or what speaks for chance though one trial cannot tell, in words; empty where nothing does.
+        varies: whether trials of a case end differently in one of the runs (True), or both have several trials, which all end alike (False); None: not known.
+        flaky: such a case; empty where there is none.
         baseline: trials of each case in the earlier run, the fewest.
         new: likewise in the new one.
+        build: the build that both runs name; empty where one names none, or they name two.
     """
 
-    varies: bool | None = None
-    why: str = ""
-    baseline: int = 1
-    new: int = 1
+    varies: bool | None
+    flaky: str
+    baseline: int
+    new: int
+    build: str
 
     @property
     def fewer(self) -> int:
@@ -218,50 +215,42 @@ class Trials(NamedTuple):
         return min(self.baseline, self.new)
 
     @property
-    def may_be_chance(self) -> bool:
-        """Whether a case may flip by chance: the agent varies, or something speaks for it and one trial cannot tell."""
-        return self.varies is True or (self.varies is None and self.fewer == 1 and bool(self.why))
+    def certain(self) -> bool:
+        """Whether a difference can only be one of the agent: its trials are alike, and its build is not known to be the same."""
+        return self.varies is False and not self.build
 
     @property
-    def caution(self) -> str:
-        """What one trial of each case is worth, in words; empty where trials suffice."""
-        if self.fewer > 1 or self.varies is False:
-            return ""
+    def doubt(self) -> str:
+        """Why a difference may not be one of the agent, in words; empty where it can only be."""
+        few = "one trial of each case is too few" if self.fewer == 1 else ""
         if self.varies:
-            return f"one trial of each case is too few: this agent varies ({self.why})"
-        return f"one trial of each case is too few to tell the change from chance{': ' * bool(self.why)}{self.why}"
+            return f"{few}{': ' * bool(few)}this agent varies (trials of {self.flaky} in one run end differently)"
+        if self.build:
+            return f"both runs name the build {self.build}: chance makes the difference, or something besides the agent"
+        if self.varies is None:
+            return f"{few} to tell the change from chance" if few else "undecided labels hide whether this agent varies"
+        return ""
 
 
-def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], *, same_agent: bool) -> Trials:
-    """Return how the agent of two runs goes about its trials, which may differ in these metrics."""
-    baseline = min((len(pair.baseline) for pair in pairs), default=1)
-    new = min((len(pair.new) for pair in pairs), default=1)
-    unequal = [pair.id for pair in pairs if pair.varies(metrics)]
-    other = [pair for pair in pairs if not pair.same_words]
-    # A change that reaches a case shows in its result, chance in words alone; a change of all words cannot be told from chance.
-    idle = [pair.id for pair in other if pair.ends_alike(metrics)]
-    varies, why = None, ""
-    if unequal:
-        varies, why = True, f"trials of {listed(unequal, 1)} in one run end differently"
-    elif same_agent and other:
-        varies, why = True, f"its source is the same in both runs and its words differ, as in {other[0].id}"
-    elif other and any(pair.asks_a_model for pair in pairs):
-        varies, why = True, f"it asks a model and its words differ, as in {other[0].id}"
-    elif 1 < len(pairs) > len(other) and len(pairs) - len(other) >= _SAME * len(idle):
-        varies, why = False, "its words differ where its results do"
-    elif {pair.flip for pair in pairs} >= {-1, 1}:
-        varies, why = True, "other cases flipped for the better at the same time"
-    elif idle:
-        why = f"the words of {len(other)} of {counted(len(pairs), 'dialogue')} differ, as in {idle[0]}, which ends as before"
-    return Trials(varies, why, baseline, new)
+def trials_of(pairs: Sequence[Pair], metrics: Sequence[str], baseline: Side, new: Side) -> Trials:
+    """Return what the trials of two runs show of how far their agent varies in some metrics."""
+    before = min((len(pair.baseline) for pair in pairs), default=1)
+    after = min((len(pair.new) for pair in pairs), default=1)
+    several = min(before, after) > 1
+    shown = [pair.varies(metrics) for pair in pairs]
+    varies = any_true(shown) if True in shown or several else None
+    flaky = pairs[shown.index(True)].id if varies else ""
+    # What a Python agent reads and asks besides its source may have changed: of one trial that is no excuse.
+    same = baseline.build == new.build and (several or baseline.build != baseline.manifest.agent_source)
+    return Trials(varies, flaky, before, after, baseline.build if same else "")
 
 
-def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[RuleResult, ...]:
+def held_drops(table: Table, drops: Sequence[Drop], baseline: Side, new: Side) -> tuple[RuleResult, ...]:
     """Return what became of each drop, and of the cases that flipped where no rule is about them.
 
-    The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent does not
-    vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and *inconclusive* where chance may. One that did not
-    fall by more is *passed*.
+    The probabilities of all rules on these cases are corrected for each other. A mean that fell by more than it may is *failed* where the agent surely
+    does not vary or where chance goes as far in at most one of twenty comparisons of an agent with itself, and *inconclusive* where chance may. One that
+    did not fall by more is *passed*.
     """
     rules = list(drops)
     if not any(drop.metric == FLIPS and not drop.domain for drop in drops):
@@ -277,13 +266,9 @@ def held_drops(table: Table, drops: Sequence[Drop], trials: Trials) -> tuple[Rul
     kinds: list[Literal["most", "flips"]] = ["flips" if drop.metric == FLIPS else "most" for drop in tested]
     likely = chances(blocks_of([columns[drop] for drop in tested], kinds), len(tested))
     for drop, chance in zip(tested, likely, strict=True):
-        column = columns[drop]
-        given = drop in drops
-        if drop.metric == FLIPS:
-            result = _flips(drop, column, chance, trials, given=given)
-        else:
-            result = _held(drop, column, chance, trials)
-        if given or result.outcome != "passed":
+        trials = trials_of(table.pairs, [columns[drop].metric], baseline, new)
+        result = (_flips if drop.metric == FLIPS else _held)(drop, columns[drop], chance, trials)
+        if drop in drops or result.outcome != "passed":
             results[drop] = result
     for drop in drops:
         if drop.metric == UNDECIDED_SHARE:
@@ -299,9 +284,9 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
     outcome: ComparisonOutcome = "inconclusive"
     if least >= -drop.most - TOLERANCE:
         outcome = "passed"
-    elif beyond and (trials.varies is False or chance <= ALARMS):
+    elif beyond and (trials.certain or chance <= ALARMS):
         outcome = "failed"
-    error = None if trials.varies is False else _error(column)
+    error = _error(column)
     seen = None if error is None else max((_ALARM + _POWER) * error, drop.most + _POWER * error)
     needed = _trials_for(drop, error, trials)
     moved = f"{drop.title} {span_text(column.side(new=False))} -> {span_text(column.side(new=True))}"
@@ -316,14 +301,14 @@ def _held(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResu
             if beyond
             else f"may have fallen by more than {drop.most:g}, as labels are undecided",
         }[outcome]
-        likely = "" if trials.varies is False else f"; {odds(chance)}"
+        likely = "" if trials.certain else f"; {odds(chance)}"
         reason = f"{moved} {verb}: {span_text(column.bounds, '+.3f')} ({column.differ} of {cases} differ{likely})"
     return _result(
         drop,
         outcome,
         reason,
         difference=column.bounds,
-        p=None if trials.varies is False else chance,
+        p=None if trials.certain else chance,
         settle=tuple(_ways(drop, column, trials, seen, needed)) if outcome != "failed" else (),
         smallest=seen,
         trials=needed,
@@ -338,12 +323,12 @@ def _result(drop: Drop, outcome: ComparisonOutcome, reason: str, **measured: obj
 def _error(column: Column) -> float | None:
     """Return the standard error of the mean difference if both runs were of the earlier agent; None where nothing tells how it varies.
 
-    A case's own variance is that of its trials in the earlier run; where cases ran once, half the square of its difference between the runs.
+    A case's own variance is that of its trials in the earlier run; where it ran once there, that in the new one.
     """
     total = 0.0
-    for pair, low, high in zip(column.members, column.least, column.most, strict=True):
+    for pair in column.members:
         baseline, new = pair.values(column.metric, most=True)
-        own = variance(baseline) if len(baseline) > 1 else ((low + high) / 2) ** 2 / 2
+        own = variance(baseline if len(baseline) > 1 else new)
         total += own / len(baseline) + own / len(new)
     return math.sqrt(total) / len(column.members) if total else None
 
@@ -366,8 +351,9 @@ def _ways(drop: Drop, column: Column, trials: Trials, seen: float | None, needed
         return
     if column.undecided:
         yield _OPEN
-    if trials.caution:
-        yield trials.caution
+    if trials.doubt and (trials.fewer == 1 or not trials.varies):
+        unknown = trials.varies is None and trials.fewer == 1
+        yield trials.doubt + (f": --mapsat-trials={_SEVERAL} in both runs tells" if unknown else "")
     if seen is not None:
         each = f"{counted(trials.fewer, 'trial')} of each case"
         yield f"a drop of {seen:.3f} would have been seen four times in five with {each}, a smaller one less often"
@@ -377,32 +363,37 @@ def _ways(drop: Drop, column: Column, trials: Trials, seen: float | None, needed
         yield f"to see a drop of {drop.most:g} so often takes about {needed} trials of each case (--mapsat-trials={needed})"
 
 
-def _flips(drop: Drop, column: Column, chance: float, trials: Trials, *, given: bool) -> RuleResult:
-    """Hold the cases that passed in every trial and fail in every one now against how many may."""
+def _flips(drop: Drop, column: Column, chance: float, trials: Trials) -> RuleResult:
+    """Hold the cases that passed in every trial and fail in every one now against how many may.
+
+    Where trials within a run vary, chance is asked. Where they do not, or there is one trial only, a flip fails as a failing test does,
+    unless both runs name the same build.
+    """
     flipped = [pair.id for pair in column.members if pair.flip < 0]
     outcome: ComparisonOutcome = "failed" if len(flipped) > drop.most else "passed"
-    settle: tuple[str, ...] = ()
-    if outcome == "failed" and trials.may_be_chance and chance > ALARMS and not given:
-        # What may be chance fails only where the rule was written to mean every flip.
+    if outcome == "failed" and trials.varies and chance > ALARMS:
         outcome = "passed" if chance > _EXPECTED and trials.fewer > 1 else "inconclusive"
-    if outcome == "inconclusive":
-        more = 2 if trials.varies is None else 2 * trials.fewer
-        tell = "two trials of each case or more tell" if more == 2 else "more trials of each case tell"  # noqa: PLR2004
-        settle = (
-            trials.caution or f"this agent varies ({trials.why})",
-            f"by chance alone this happens with {odds(chance)}; {tell} (--mapsat-trials={more}), or a rule flips:0, which fails in any case",
-        )
+    elif outcome == "failed" and trials.build and not trials.varies:
+        outcome = "inconclusive"
+    settle: tuple[str, ...] = ()
+    if outcome == "inconclusive" or (outcome == "failed" and trials.varies is None):
+        by_chance = f"; by chance alone this happens with {odds(chance)}" if trials.varies else ""
+        more = max(_SEVERAL, 2 * trials.fewer)
+        let = f"let N cases flip with flips:N (flips:{len(flipped)} lets these)"
+        settle = (f"{trials.doubt}{by_chance}", f"run both with --mapsat-trials={more}, or {let}")
     each = "in every trial" if trials.fewer > 1 else "before"
     fail = "fails" if len(flipped) == 1 else "fail"
     named = f": {listed(flipped)}" if flipped else ""
     reason = f"{counted(len(flipped), 'case')} passed {each} and {fail} now (allowed: {drop.most:g}){named}"
-    return _result(drop, outcome, reason, p=chance if trials.may_be_chance else None, settle=settle)
+    return _result(drop, outcome, reason, p=chance if trials.varies else None, settle=settle)
 
 
 def _undecided(drop: Drop, table: Table) -> RuleResult:
     """Hold the share of cases that the judge leaves undecided against that of the earlier run."""
     pairs = [pair for pair in table.pairs if not drop.domain or drop.domain in pair.domains]
-    before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) if pairs else 0.0 for new in (False, True))
+    if not pairs:
+        return _no_value(drop, table.column(drop.metric, drop.domain), table)
+    before, after = (mean([float(pair.is_open(new=new)) for pair in pairs]) for new in (False, True))
     worse = after - before > drop.most + TOLERANCE
     told = f"{drop.title} {before:.3f} -> {after:.3f} of {counted(len(pairs), 'case')}"
     return _result(
@@ -476,28 +467,31 @@ def _sampled(drop: Drop, column: Column, interval: Interval | None, chance: floa
 def false_alarms(sides: Sequence[Side], drops: Sequence[Drop]) -> JsonObject:
     """Return what the gate makes of several runs of one agent, each pair of them in both directions, as plain data.
 
-    A single run is taken for as many as its cases ran trials. Told is how often the whole gate, and each rule, ended how; of each rule also the smallest
-    drop that it sees four times in five, at the median.
+    A single run is held against itself: half of the trials of each case against the others, in every way. Told is how often the whole gate, and each rule,
+    ended how; of each rule also the smallest drop that it sees four times in five, at the median.
 
     Raises:
         UsageError: there are too few runs, or they are not of one agent and one kind.
     """
-    runs = list(sides) if len(sides) > 1 else _by_trial(sides)
-    for run in runs[1:]:
-        if unlike := likeness(runs[0], run).all:
+    first = sides[0]
+    for run in sides[1:]:
+        if unlike := likeness(first, run).all:
             raise UsageError(f"these are not runs of one kind: {told(unlike[0])}")
-        first, other = ((side.manifest.agent, side.manifest.agent_source) for side in (runs[0], run))
-        if first != other:
-            raise UsageError(f"these are not runs of one agent: {first[0]} and {other[0]}, or its source differs")
-    cases = [run.cases() for run in runs]
+        if (first.manifest.agent, first.manifest.agent_source, first.build) != (
+            run.manifest.agent,
+            run.manifest.agent_source,
+            run.build,
+        ):
+            agents = f"{first.manifest.agent} and {run.manifest.agent}"
+            raise UsageError(f"these are not runs of one agent: {agents}, or its source or build differs")
+    orders = list(islice(permutations(sides, 2) if len(sides) > 1 else _halves(first), _MOST_PAIRS))
     outcomes: list[ComparisonOutcome] = []
     by_rule: dict[str, list[RuleResult]] = {str(drop): [] for drop in drops}
-    orders = list(permutations(range(len(runs)), 2))[:_MOST_PAIRS]
+    metrics = [*gated(first.manifest.metrics)]
     for baseline, new in orders:
-        pairs = pair_up(cases[baseline], cases[new], frozenset())
-        trials = trials_of(pairs, [drop.metric for drop in drops], same_agent=True)
-        results = held_drops(Table(pairs), drops, trials)
-        outcomes.append(max((result.outcome for result in results), key=SEVERITY.index))
+        pairs = pair_up(baseline.cases(), new.cases(), frozenset())
+        results = held_drops(Table(pairs, metrics), drops, baseline, new)
+        outcomes.append(max((result.outcome for result in results), key=SEVERITY.index, default="passed"))
         for result in results:
             by_rule.setdefault(result.rule, []).append(result)
     rules = []
@@ -512,17 +506,15 @@ def _ends(outcomes: Sequence[ComparisonOutcome]) -> dict[str, int]:
     return {name: outcomes.count(name) for name in SEVERITY[:3]}
 
 
-def _by_trial(sides: Sequence[Side]) -> list[Side]:
-    trials = sorted({card.trial for side in sides for card in side.cards})
+def _halves(run: Side) -> Iterator[tuple[Side, Side]]:
+    """Yield half of the trials of a run and the others, in every way."""
+    trials = {card.trial for card in run.cards}
     if len(trials) <= 1:
         raise UsageError(
             "one run of one trial cannot be held against itself: give several runs, or one with --mapsat-trials"
         )
-    return [
-        replace(side, cards=[card.model_copy(update={"trial": 1}) for card in side.cards if card.trial == trial])
-        for side in sides
-        for trial in trials
-    ]
+    for half in combinations(sorted(trials), len(trials) // 2):
+        yield run.of_trials(half), run.of_trials(trials.difference(half))
 
 
 def span_text(bounds: Bounds | None, form: str = ".3f") -> str:

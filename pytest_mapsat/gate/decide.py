@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,14 +17,13 @@ from pytest_mapsat.model import (
     Comparison,
     Gate,
     GateOutcome,
-    Label,
     Lost,
     Scorecard,
     did_you_mean,
     listed,
 )
 
-from .likeness import Side
+from .likeness import OPEN, Side, lost_to
 from .rules import EACH_CASE, SEVERITY, SPENDING, TOLERANCE, Ceiling, Drop, Rule, Threshold, counted
 
 _WAYS_ON = (
@@ -120,6 +119,7 @@ def decide(
     agent: str = "",
     uncertified: Sequence[str] = (),
     pass_rule: str = "",
+    excused: Container[str] = (),
 ) -> Gate:
     """Return the decision of a run.
 
@@ -135,10 +135,11 @@ def decide(
         agent: the spec of the run's agent.
         uncertified: why the judge may not gate, a reason each: without thresholds it is only told.
         pass_rule: how many trials of a case must pass, as ``3/4``; empty: all. What its other trials settle is not undecided.
+        excused: cases that fail no item of ours, whatever they come to.
 
     Returns:
-        The gravest of: ``invalid`` (a file or case that could not be read, a lost case, an earlier run of another kind), ``failed`` (a
-        mean below its threshold even at its upper bound, or down by more than it may be), ``inconclusive`` (what could not be decided),
+        The gravest of: ``invalid`` (a file or case that could not be read, a lost case, an earlier run of another kind), ``failed`` (a case
+        that failed, a mean below its threshold even at its upper bound, or down by more than it may be), ``inconclusive`` (what could not be decided),
         ``passed`` (every mean holds even at its lower bound). Reasons are one line each, the gravest first, then the ways on.
     """
     decidable = [rule for rule in thresholds if isinstance(rule, Threshold) and coverage.covers(rule.domain)]
@@ -153,6 +154,9 @@ def decide(
     findings += _held(thresholds, cards, allowed, coverage, ceiling)
     for place, comparison in enumerate(comparisons or (None,)):
         findings += _compared(comparison, drops, coverage, "" if place == 0 else "against the anchor, ")
+    failed = [row.id for row in case_rows(cards, pass_rule) if row.outcome == "failed" and row.id not in excused]
+    if failed:
+        findings.append(Finding("failed", f"{len(failed)} of {counted(cases, 'case')} failed: {listed(failed)}"))
     open_cases = _unsettled(open_cases, cards, pass_rule)
     if open_cases:
         told = _undecided_told(open_cases, cards, cases, allowed_undecided)
@@ -274,9 +278,12 @@ def _unevaluated(
     """
     lost: dict[str, str] = {loss.id: "lost" for loss in coverage.lost}
     undecided: dict[str, str] = {}
+    last = {card.key[:3]: card.attempt for card in sorted(cards, key=lambda card: card.attempt)}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
+        if card.lost and card.attempt < last[card.key[:3]]:
+            continue  # it was run again
         blame = _lost_to(card, thresholds)
-        if blame in (UNDECIDED, "sandbox"):
+        if blame in OPEN:
             undecided.setdefault(card.id, blame)
         elif blame is not None:
             lost.setdefault(card.id, blame)
@@ -294,12 +301,8 @@ def _unsettled(open_cases: Mapping[str, str], cards: Sequence[Scorecard], pass_r
 
 def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
     """Return who or what keeps the card from counting as evaluated, or None where nothing does."""
-    if card.unknown and card.outcome != "failed":
-        labels = {label.requirement: label for label in card.labels}
-        blames = [_blame(card, labels.get(name), name) for name in card.unknown]
-        return next((blame for blame in blames if blame not in (UNDECIDED, "sandbox")), blames[0])
-    if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
-        return card.blame or (UNDECIDED if card.unknown else "judge")
+    if (open_or_lost := lost_to(card)) is not None:
+        return open_or_lost
     gated = {rule.metric for rule in thresholds if not rule.domain or rule.domain in card.domains}
     # What is left out of a gated mean must not be left out in silence; what stays in it at its bounds is not.
     missing = [
@@ -313,14 +316,6 @@ def _lost_to(card: Scorecard, thresholds: Sequence[Threshold]) -> str | None:
         return broken.blame
     faults = (label.blame for label in card.labels if label.outcome in _UNKNOWN and label.blame)
     return next((blame for blame in faults if blame != "sandbox"), "judge")
-
-
-def _blame(card: Scorecard, label: Label | None, name: str) -> str:
-    if label is None and name in card.faults:
-        return card.faults[name].blame
-    if label is None:
-        return UNDECIDED if name in card.bounds else "judge"
-    return label.blame or (UNDECIDED if label.bounded else "judge")
 
 
 def _skipped(rule: Rule, coverage: Coverage) -> Finding:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
@@ -15,12 +16,14 @@ from pytest_mapsat.model import (
     STATE,
     UNDECIDED,
     Blame,
+    Bounds,
     CallCounts,
     CardRequirement,
     ComparedRun,
     EpisodeTiming,
     Label,
     Lost,
+    Misread,
     Noun,
     Outcome,
     Run,
@@ -38,6 +41,8 @@ from pytest_mapsat.model import (
 from pytest_mapsat.options import fields_that_change
 
 _NONE = "none"
+#: What an episode is laid to of which the verdict is open, and not lost.
+OPEN = (UNDECIDED, "sandbox")
 #: Options that may differ: they say how much is run and what is made of it, not what happens in an episode.
 _FREE = fields_that_change("item", "run")
 
@@ -79,6 +84,22 @@ class Side:
             by_case.setdefault(card.id, []).append(card)
         return by_case
 
+    @cached_property
+    def lost_cases(self) -> frozenset[str]:
+        """Cases of which an episode has no scorecard, or one that could not be judged."""
+        unjudged = {card.id for card in self.cards if lost_to(card) not in (None, *OPEN)}
+        return frozenset(unjudged.union(loss.id for loss in self.lost))
+
+    @cached_property
+    def build(self) -> str:
+        """The build of the agent that the run was of: as it was told, or as all of its answers name it; empty where that is not known."""
+        builds = builds_named(self.manifest.request, self.cards)
+        return builds[0] if len(builds) == 1 else ""
+
+    def of_trials(self, trials: Collection[int]) -> Side:
+        """Return the run as if only some of its trials had been run."""
+        return replace(self, cards=[card for card in self.cards if card.trial in trials])
+
     @property
     def decisions(self) -> tuple[str, ...]:
         """Digests of people's decisions that the labels of the run rest on."""
@@ -96,6 +117,7 @@ class Side:
         return ComparedRun(
             agent=manifest.agent,
             agent_source=manifest.agent_source,
+            agent_build=self.build,
             suites=tuple(f"{info.name} {info.version} {info.fingerprint}" for info in manifest.suites),
             user=manifest.user,
             judge=manifest.judge.spec,
@@ -121,7 +143,7 @@ class _Compared(Scorecard):
 
 
 #: What no comparison reads.
-_UNREAD: Mapping[str, Any] = {"attributes": {}, "classes": {}, "sandbox": {}, "faults": {}, "warnings": ()}
+_UNREAD: Mapping[str, Any] = {"attributes": {}, "classes": {}, "sandbox": {}, "warnings": ()}
 _LABELS: TypeAdapter[tuple[Label, ...]] = TypeAdapter(tuple[Label, ...], config=ConfigDict(defer_build=True))
 
 
@@ -152,7 +174,8 @@ def slim(card: Scorecard) -> Scorecard:
         "spent": _one(Usage, **vars(card.spent)),
         "timing": EpisodeTiming(agent=card.timing.agent),
         "trajectory": card.trajectory,
-        "misread": None,  # differences between two runs of one judge are not widened
+        "misread": card.misread
+        and _misread(card.misread.red_of_right, card.misread.green_of_wrong, *card.misread.bounds.items()),
         **_UNREAD,
     }
     kept = _Compared.model_construct(**fields)
@@ -167,11 +190,41 @@ def _measured(*metrics: tuple[str, float | None]) -> dict[str, float | None]:
 
 
 @lru_cache(maxsize=10_000)
+def _misread(red: float, green: float, *bounds: tuple[str, Bounds]) -> Misread:
+    return Misread(red_of_right=red, green_of_wrong=green, bounds=dict(bounds))
+
+
+@lru_cache(maxsize=10_000)
 def _one(sort: Callable[..., Noun], /, **fields: Any) -> Any:
     """Return a noun that many scorecards share: without words most are alike."""
     noun = sort(**fields)
     lighten(noun)
     return noun
+
+
+def builds_named(request: RunRequest, cards: Iterable[Scorecard]) -> tuple[str, ...]:
+    """Return the builds that a run names, sorted: the one that was told, and those in the answers of a service; empty among them stands for an answer that names none."""
+    told = [request.agent_build] if request.agent_build else []
+    return tuple(sorted({*told, *chain.from_iterable(card.trajectory.builds for card in cards)}))
+
+
+def lost_to(card: Scorecard) -> str | None:
+    """Return who or what keeps an episode from a verdict (``OPEN``: it is undecided), or None where nothing does."""
+    if card.unknown and card.outcome != "failed":
+        labels = {label.requirement: label for label in card.labels}
+        blames = [_blame(card, labels.get(name), name) for name in card.unknown]
+        return next((blame for blame in blames if blame not in OPEN), blames[0])
+    if card.outcome == "unevaluated" or (card.outcome == "error" and card.blame != "agent"):
+        return card.blame or (UNDECIDED if card.unknown else "judge")
+    return None
+
+
+def _blame(card: Scorecard, label: Label | None, name: str) -> str:
+    if label is None and name in card.faults:
+        return card.faults[name].blame
+    if label is None:
+        return UNDECIDED if name in card.bounds else "judge"
+    return label.blame or (UNDECIDED if label.bounded else "judge")
 
 
 def labels_of(card: Scorecard) -> tuple[Label, ...]:
@@ -210,12 +263,14 @@ class Likeness(NamedTuple):
         kind: what makes them runs of different kinds: no part of them is common.
         part: what only some cases differ in.
         changed: cases that both have, and that are not the same in both.
+        lost: cases that one of the runs lost.
     """
 
     broken: tuple[Unlike, ...]
     kind: tuple[Unlike, ...]
     part: tuple[Unlike, ...]
     changed: frozenset[str]
+    lost: frozenset[str]
 
     @property
     def all(self) -> tuple[Unlike, ...]:
@@ -239,6 +294,8 @@ class Likeness(NamedTuple):
             way = "mapsat compare --memories shows runs of several memories beside each other"
         elif self.kind:
             way = "mapsat regrade judges the baseline again; with another user or other limits it has to be run again"
+        elif self.lost and not common:
+            way = "--mapsat-resume plays what was lost; mapsat compare --common compares the rest"
         elif self.part and not common:
             way = (
                 "run the baseline again, or compare the cases that are the same in both with mapsat compare --common; "
@@ -272,6 +329,7 @@ def likeness(baseline: Side, new: Side) -> Likeness:
             *_cases(baseline, new),
         ),
         changed=_changed(baseline, new),
+        lost=baseline.lost_cases | new.lost_cases,
     )
 
 
@@ -324,11 +382,11 @@ def _differing(baseline: dict[str, str], new: dict[str, str]) -> Iterable[Unlike
 
 def _cases(baseline: Side, new: Side) -> Iterable[Unlike]:
     before, after = ({card.id for card in side.cards} for side in (baseline, new))
-    lost = ({loss.id for loss in side.lost} for side in (baseline, new))
-    lost_before, lost_after = (len(some) for some in lost)
-    if lost_before or lost_after:
-        yield Unlike(what="lost cases", baseline=str(lost_before), new=str(lost_after))
-    alone = sorted(before - after), sorted(after - before)
+    lost = baseline.lost_cases, new.lost_cases
+    if any(lost):
+        told = (f"{len(some)}{f' ({listed(sorted(some))})' if some else ''}" for some in lost)
+        yield Unlike(what="lost cases", baseline=next(told), new=next(told))
+    alone = sorted(before - after - lost[1]), sorted(after - before - lost[0])
     if (alone[0] and not new.partial) or alone[1]:
         yield Unlike(what="cases", baseline=_only(alone[0], len(before)), new=_only(alone[1], len(after)))
     if changed := sorted(_changed(baseline, new)):

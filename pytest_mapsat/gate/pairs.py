@@ -5,9 +5,10 @@ What is undecided alike in both runs cancels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 from pytest_mapsat.metrics import (
@@ -18,12 +19,15 @@ from pytest_mapsat.metrics import (
     cluster_of,
     clustered,
     span_of,
+    summarise,
     trial_outcome,
+    within_scale,
 )
 from pytest_mapsat.metrics.chance import Block, units
 from pytest_mapsat.metrics.statistics import RESAMPLES, Interval, mean
 from pytest_mapsat.model import (
     BESIDES,
+    Aggregate,
     Bounds,
     CaseChange,
     CaseSide,
@@ -32,13 +36,14 @@ from pytest_mapsat.model import (
     Outcome,
     RequirementChange,
     Scorecard,
+    any_true,
 )
 
 from .likeness import dialogue_of, labels_of
 from .rules import TOLERANCE
 
 _ORDER: tuple[Direction, ...] = ("worse", "unclear", "better", "same")
-_RANK: dict[Outcome, int] = {"passed": 2, "unevaluated": 1, "error": 1, "not_applicable": 1, "failed": 0}
+_WORST: tuple[Outcome, ...] = ("failed", "unevaluated", "passed")
 #: Where a label that is not known stands, when one is looked for that shows a change.
 _MIDDLE = 0.5
 _Values = tuple[tuple[float, ...], tuple[float, ...]]
@@ -123,22 +128,20 @@ class Pair:
         baseline, new = (sorted(map(dialogue_of, cards)) for cards in (self.baseline, self.new))
         return baseline == new and all(baseline)
 
-    def ends_alike(self, metrics: Sequence[str]) -> bool:
-        """Say whether the case ends in both runs with the same outcomes and metrics."""
-        outcomes = [{card.outcome for card in cards} for cards in (self.baseline, self.new)]
-        spans = ([{span for _, span in self._spans(name, new=new)} for name in metrics] for new in (False, True))
-        return outcomes[0] == outcomes[1] and next(spans) == next(spans)
-
-    @property
-    def asks_a_model(self) -> bool:
-        """Whether the agent tells of tokens that it used."""
-        return any(card.spent.input_tokens for card in (*self.baseline, *self.new))
-
-    def varies(self, metrics: Sequence[str]) -> bool:
-        """Say whether trials of the case in one run differ in a metric."""
-        return max(len(self.baseline), len(self.new)) > 1 and any(
-            len({span for _, span in self._spans(name, new=new)}) > 1 for new in (False, True) for name in metrics
-        )
+    def varies(self, metrics: Sequence[str]) -> bool | None:
+        """Say whether trials of the case with one agent in one run surely differ in a metric; None where what is undecided leaves it open."""
+        if len(self.baseline) == len(self.new) == 1:
+            return False
+        found: list[bool | None] = []
+        for cards, name in product((self.baseline, self.new), metrics):
+            spans: dict[str, set[Bounds]] = {}
+            for card in cards:
+                if (span := span_of(card, name)) is not None:
+                    spans.setdefault(card.agent, set()).add(span)
+            for some in spans.values():
+                apart = max(low for low, _ in some) > min(high for _, high in some)
+                found.append(apart or (None if len(some) > 1 else False))
+        return any_true(found)
 
     def _settled(self, metric: str) -> _Values | None:
         """Return the metric in every trial of both runs; None where it is not known in one."""
@@ -185,11 +188,14 @@ class Table:
 
     Args:
         pairs: them, by id.
+        shares: the metrics that lie between 0 and 1.
     """
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
+    def __init__(self, pairs: Sequence[Pair], shares: Container[str] = ()) -> None:
         self.pairs = pairs
         self.clusters = [pair.cluster for pair in pairs]
+        self._shares = shares
+        self._means: dict[tuple[str, bool], dict[str, Aggregate]] = {}
         self._differences: dict[str, list[Bounds | None]] = {}
         self._places: dict[str, list[int]] = {"": [*range(len(pairs))]}
         for place, pair in enumerate(pairs):
@@ -206,6 +212,15 @@ class Table:
         if metric not in self._differences:
             self._differences[metric] = [pair.difference(metric) for pair in self.pairs]
         return Column(self, metric, domain, self._places.get(domain, []), self._differences[metric])
+
+    def mean(self, metric: str, domain: str, *, new: bool) -> Bounds | None:
+        """Return the bounds of a mean in one of the runs, over all of its cases that are compared, as the run itself tells it."""
+        if (domain, new) not in self._means:
+            pairs = [self.pairs[place] for place in self._places.get(domain, ())]
+            cards = [card for pair in pairs for card in (pair.new if new else pair.baseline)]
+            self._means[domain, new] = within_scale(summarise(cards, resamples=0), self._shares)
+        aggregate = self._means[domain, new].get(metric)
+        return None if aggregate is None else aggregate.bounds
 
     def intervals(
         self, columns: Sequence[Column], *, level: float = LEVEL, resamples: int = RESAMPLES
@@ -229,12 +244,11 @@ def blocks_of(
     """
     dealt: dict[str, list[Block]] = {}
     for number, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-        weight = 1.0 if kind == "flips" else 1 / max(1, len(column.members))
         for pair in column.members if kind != "none" else ():
             baseline, new = pair.values(column.metric, most=kind != "least")
             if baseline == new and len(set(baseline)) == 1:
                 continue  # however it is dealt out, nothing of it differs
-            dealt.setdefault(pair.cluster, []).append(Block(number, weight, baseline, new, flips=kind == "flips"))
+            dealt.setdefault(pair.cluster, []).append(Block(number, 1.0, baseline, new, flips=kind == "flips"))
     return [dealt[cluster] for cluster in sorted(dealt)]
 
 
@@ -282,8 +296,7 @@ class Column:
 
     def side(self, *, new: bool) -> Bounds | None:
         """Return the mean in one of the runs, at its bounds."""
-        means = [bounds for pair in self.members if (bounds := pair.mean(self.metric, new=new)) is not None]
-        return (mean([low for low, _ in means]), mean([high for _, high in means])) if means else None
+        return self._table.mean(self.metric, self.domain, new=new)
 
     def aligned(self, values: Sequence[float]) -> list[float]:
         """Return values of the members as a column of units of all cases, the same rows for every column."""
@@ -365,7 +378,7 @@ def _direction(baseline: Outcome, new: Outcome, differences: Sequence[Bounds]) -
 
 def _side(pair: Pair, rule: str, metrics: Sequence[str], *, new: bool) -> CaseSide:
     rows = case_rows(pair.new if new else pair.baseline, rule)
-    worst = min(rows, key=lambda row: _RANK[row.outcome])
+    worst = min(rows, key=lambda row: _WORST.index(row.outcome))
     means = {name: pair.mean(name, new=new) for name in (*metrics, PASS_RATE)}
     return CaseSide(
         outcome=worst.outcome,

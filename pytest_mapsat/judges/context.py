@@ -99,6 +99,7 @@ class Context:
         case: the case that the dialogue is of; None where it is not known.
         suite: what its sandbox is made from; None: nothing can be told of the end state.
         calibration: which failures that rest on reading prose stand.
+        late: those of its calls that came when no reply was under way, where they count: the dialogue is judged with and without them.
     """
 
     trajectory: Trajectory
@@ -112,6 +113,7 @@ class Context:
     case: Case | None = None
     suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
+    late: tuple[Step, ...] = ()
 
     @classmethod
     def of(
@@ -150,6 +152,18 @@ class Context:
         if names == self.names and phrases == self.phrases:
             return self
         return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
+
+    @cached
+    def with_late_calls(self) -> Context:
+        """The context of the same dialogue in which the calls that came when no reply was under way stand in the last reply."""
+        late = tuple(step for step in self.trajectory.after_end if step.tool in self.tools)
+        turns = [*self.trajectory.turns]
+        if self.trajectory.replies:
+            last = max(index for index, turn in enumerate(turns) if turn.role == "agent")
+            turns[last] = turns[last].model_copy(update={"steps": (*turns[last].steps, *late)})
+        else:
+            turns.append(Turn(role="agent", text="", steps=late))
+        return replace(self, trajectory=self.trajectory.model_copy(update={"turns": tuple(turns)}), late=late)
 
     @cached
     def _known(self) -> frozenset[int]:
@@ -436,6 +450,13 @@ class Context:
         answered = {call.tool for call in calls if call.status == "ok"}
         missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
         return tuple(sorted(missed)) if not answered & named else ()
+
+    def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some tools whose missed calls are no fault of the agent's: all, unless the suite says so and a recording of the tool differs."""
+        if self.suite is None or self.suite.manifest.misses != "agent":
+            return tuple(missed)
+        other = {call.tool for call in self.calls if call.provenance is not None and call.provenance.differences}
+        return tuple(tool for tool in missed if tool not in other)
 
     @cached
     def entities(self) -> tuple[Entity, ...]:

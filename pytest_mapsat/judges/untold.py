@@ -20,6 +20,10 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
     """
     if isinstance(check, EndState | Unchanged | SameEnd):
         part, calls = "changes", [*context.maybe_writing]
+        writing = [step.tool for step in context.late if step.tool in calls]
+        if isinstance(check, Unchanged) and not check.exempt and writing:
+            why = f"{first_few(sorted(set(writing)))} was called when no reply was under way"
+            return Finding(False, why, finding.wanted)
     else:
         part, calls = "result", _needed(check, finding, context)
     if not calls or (finding.passed is None and not finding.broken):

@@ -242,7 +242,7 @@ def summarise(
 
     The trials of a case are averaged first, over those that have a value or bounds, so that each case counts once. A case that has neither is left
     out and counted by its class, the gravest of its trials. While a case is undecided the mean is too, and lies between its bounds. Intervals are
-    bootstrapped, Wilson's for ``pass_rate``. A metric that the suite of a case does not declare is over the other cases alone.
+    bootstrapped, Wilson's for ``pass_rate``; with no resamples there is Wilson's alone. A metric that the suite of a case does not declare is over the other cases alone.
     """
     trials = list(_grouped(cards, lambda card: card.id).values())
     *metrics, rate = _columns(cards, trials)
@@ -251,7 +251,8 @@ def summarise(
     means = [column for column in columns if column is not rate]
     samples = [clustered(column.least, column.clusters) for column in means]
     samples += [clustered(column.most, column.clusters) for column in means if column.undecided]
-    intervals = bootstrap_intervals(samples, level=level, resamples=resamples)
+    none = (None,) * len(samples)
+    intervals = bootstrap_intervals(samples, level=level, resamples=resamples) if resamples else none
     lower, upper = iter(intervals[: len(means)]), iter(intervals[len(means) :])
     summary = {}
     misread = _Misreadings(trials)

@@ -8,10 +8,11 @@ from pydantic import Field
 
 from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun
 from .scorecard import MSB_METRICS, Metric, Scorecard
+from .trajectory import MOST_BUILD
 from .verdict import LabelKind, Outcome, Quote
 
-#: What a comparison, or one of its rules, comes to.
-ComparisonOutcome = Literal["passed", "failed", "inconclusive"]
+#: What a comparison, or one of its rules, comes to; ``invalid``: the runs cannot be compared.
+ComparisonOutcome = Literal["passed", "failed", "inconclusive", "invalid"]
 #: ``unclear``: the difference could be one of chance, or undecided labels leave its sign open.
 Direction = Literal["worse", "better", "same", "unclear"]
 
@@ -19,12 +20,14 @@ Direction = Literal["worse", "better", "same", "unclear"]
 class ComparedRun(Noun):
     """One of the two runs: what it was of, and how large.
 
+    ``agent_build``: what names the build of its agent; empty where that is not known.
     ``digest``: of its episodes, which tells it from other runs of the same agent. ``suites``: each as ``name version fingerprint``. ``cases`` and
     ``episodes`` are counted before anything was left out.
     """
 
     agent: str
     agent_source: str = ""
+    agent_build: str = ""
     suites: tuple[str, ...] = ()
     user: str = ""
     judge: str = ""
@@ -68,7 +71,7 @@ class RuleResult(Noun):
     """What became of one rule of ``--mapsat-max-drop``.
 
     ``rule``: as it was written, ``navigation.ar:0.02``. ``p``: how probable so large a drop is between two runs of one agent, corrected for all rules;
-    null where the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
+    null where nothing is known of chance, or the agent does not vary. ``low`` and ``high``, of a rule with ``@sampled``: they hold the difference over cases like these at 95 %, for
     all such rules together. ``settle``: what the answer is worth and what would decide an inconclusive rule, a line each. ``smallest``: the drop that so many
     cases and trials show four times in five; ``trials``: how many trials of each case would show one as large as the rule's; ``cases``, with ``@sampled``:
     how many cases would decide it.
@@ -141,7 +144,7 @@ class Comparison(Noun):
     ``unlike``: what keeps the runs from being comparable; where there is any, nothing is compared unless the common part was asked for
     (``common``). ``only_baseline``, ``only_new``: cases that one run has alone. ``pairs`` cases are in both. ``changes``: every metric for all cases
     first, then by domain. ``cases``: those that changed, the worst first. ``flips``: how many cases passed and do not, and the other way round;
-    ``varies``: whether the agent is known to end otherwise in another trial (true) or to do the same each time (false); null: neither. ``reasons``: one line each, the gravest first;
+    ``varies``: whether trials of a case in one run end differently (true), or both runs have several trials of each case and none does (false); null: neither. ``reasons``: one line each, the gravest first;
     ``where``: the domains in which cases got worse, with the cases and their requirements.
     ``inconclusive`` says whether an inconclusive comparison fails the gate.
     """
@@ -278,12 +281,14 @@ class RunOptions(Noun):
 class RunRequest(Noun):
     """What a run was asked for: it goes into the manifest whole and comes back from it.
 
-    ``agent_source``: a digest of the agent's source code, empty where it has none that can be read. ``decisions``: a digest of the file of people's
+    ``agent_source``: a digest of the files that make the agent and what is around it, empty where none can be read. ``agent_build``: what names its build: the text
+    that was given, or for an agent in Python its ``agent_source``; empty where its code is elsewhere. ``decisions``: a digest of the file of people's
     decisions that was named; empty: each suite's own counts.
     """
 
     agent: str
     agent_source: str = ""
+    agent_build: str = Field(default="", max_length=MOST_BUILD)
     user: str
     judge: str
     decisions: str = ""
@@ -302,6 +307,7 @@ class RunManifest(Noun):
     suites: tuple[SuiteInfo, ...]
     agent: str
     agent_source: str = ""
+    agent_build: str = Field(default="", max_length=MOST_BUILD)
     user: str
     judge: JudgeInfo
     decisions: str = ""
@@ -319,6 +325,7 @@ class RunManifest(Noun):
         return RunRequest(
             agent=self.agent,
             agent_source=self.agent_source,
+            agent_build=self.agent_build,
             user=self.user,
             judge=self.judge.spec,
             decisions=self.decisions,
@@ -335,12 +342,17 @@ class Lost(Noun):
 
 
 class Accounting(Noun):
-    """Where every collected item went: to a scorecard, or it was deselected, or it is lost. ``drafts``: cases that no person has accepted yet, left out before they became items."""
+    """Where every collected item went: to a scorecard, or it was deselected, or it is lost.
+
+    ``drafts``: cases that no person has accepted yet, left out before they became items. ``excused``: cases that fail no item of ours: only a test of the user's
+    own plays them, or a mark expects them to fail.
+    """
 
     collected: int = Field(default=0, ge=0, strict=True)
     deselected: int = Field(default=0, ge=0, strict=True)
     lost: tuple[Lost, ...] = ()
     drafts: tuple[Identifier, ...] = ()
+    excused: tuple[Identifier, ...] = ()
 
 
 class RunTiming(Noun):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole
+from .base import SCALARS, FieldUnit, FigureRole, Identifier, Json, JsonObject, Level, Noun, Text, TimeRole, shown
 from .computing import ToolAnswer
 
 #: Key in ``Tool.meanings`` that stands for an item of entities.
@@ -200,6 +200,7 @@ class Tool(Noun):
     ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
     ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
     to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
+    ``asks``: the words with which its go-ahead is asked for (cancel, 取消): a user agrees to a call only where one of them stands in the question.
     ``by``: who may call it: the agent, the simulated user, both, or neither (``world``): then it only prepares a case. An agent learns nothing of a tool that is not its own.
     """
 
@@ -218,12 +219,18 @@ class Tool(Noun):
     mode: str | None = None
     answer: ToolAnswer | None = None
     secrets: tuple[Text, ...] = ()
+    asks: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")
+        if wrong := next((name for name, part in properties.items() if not isinstance(part, dict)), None):
+            raise ValueError(f"the parameter {wrong!r} has {shown(properties[wrong])}, expected a JSON Schema")
+        required = self.parameters.get("required", [])
+        if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+            raise ValueError(f"required is a list of names of parameters, not {shown(required)}")
         for name, match in self.match.items():
             for wanted in (name, match.pair, match.covers.centre if match.covers else None):
                 if wanted is not None and wanted not in properties:

@@ -18,6 +18,8 @@ StepStatus = Literal["ok", "miss", "refused", "error", "over_limit", "unknown"]
 #: What a record made elsewhere may not tell of a call.
 CallPart = Literal["arguments", "result", "changed"]
 
+#: Characters of what names a build.
+MOST_BUILD = 200
 #: Who a fault is laid to.
 Blame = Literal["agent", "user", "judge", "sandbox", "infrastructure"]
 
@@ -223,6 +225,9 @@ class Trajectory(Noun):
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
     recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
     changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
+    ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
+    ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
+    When they come depends on the clock, so that such an episode equals no other.
     """
 
     case: str
@@ -236,6 +241,8 @@ class Trajectory(Noun):
     reference: ReferenceEnd | None = None
     form: Form | None = None
     memory: Retrieval | None = None
+    builds: tuple[str, ...] = ()
+    after_end: tuple[Step, ...] = ()
 
     @property
     def replies(self) -> tuple[Turn, ...]:

@@ -18,7 +18,7 @@ from pytest_mapsat.gate import parse_allowance
 from pytest_mapsat.judges import default_votes
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import Problem, RunOptions, RunRequest, SuiteError, UsageError
+from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, refuse_ini, typed
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
@@ -26,6 +26,8 @@ from pytest_mapsat.suite import Suite
 
 #: Megabytes: what Python and the agent's side of ours need, and more than any machine has.
 _LEAST_MEMORY, _MOST_MEMORY = 64, 16_000_000
+#: Characters of the text that names a build: of an agent in Python its source is added.
+_MOST_TOLD = MOST_BUILD // 2
 _SWITCH_OFF = "leave --mapsat-isolate out (an ini file's: -o mapsat_isolate=off)"
 #: The field of a run's options that a suite's word on an option becomes, and the key of the manifest that says it.
 _SUITE_FIELDS = {
@@ -78,6 +80,7 @@ class Settings:
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         cache: what kept answers of models are used for.
         model_cache: whether the model calls that the agent makes by itself are kept and replayed.
+        allowed_hosts: hosts that the agent may ask where only kept answers are used.
         max_cost: US dollars that models may cost; None: any sum.
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
@@ -98,6 +101,7 @@ class Settings:
     unsaid: frozenset[str]
     cache: CacheMode
     model_cache: bool
+    allowed_hosts: frozenset[str]
     max_cost: float | None
     rates: tuple[int, int]
     isolation: IsolationSettings | None
@@ -140,6 +144,7 @@ def read_settings(config: pytest.Config) -> Settings:
         unsaid=frozenset(name for name in _SUITE_FIELDS if not _text(config, name)),
         cache=_value(config, "cache"),
         model_cache=_value(config, "model-cache"),
+        allowed_hosts=_hosts(config),
         max_cost=_value(config, "max-cost"),
         rates=(rates.get("rpm", 0), rates.get("tpm", 0)),
         isolation=_isolation(config),
@@ -238,8 +243,18 @@ def _request(config: pytest.Config, rates: dict[str, int]) -> RunRequest:
     options = RunOptions(**read)
     agent, user = agent_spec(config), _value(config, "user")
     return RunRequest(
-        agent=_unrated("agent", agent, rates), user=_unrated("user", user, rates), judge=judge, options=options
+        agent=_unrated("agent", agent, rates),
+        agent_build=_read("agent-build", _text(config, "agent-build"), _build),
+        user=_unrated("user", user, rates),
+        judge=judge,
+        options=options,
     )
+
+
+def _build(text: str) -> str:
+    if len(text) > _MOST_TOLD or not text.isprintable():
+        raise ValueError(f"found {text[:_MOST_TOLD]!r}, expected at most {_MOST_TOLD} characters, on one line")
+    return text
 
 
 def _http(config: pytest.Config) -> str:
@@ -371,6 +386,15 @@ def _executor(config: pytest.Config) -> str:
             f"--mapsat-executor={spec}: the agent of a fixture is an object of this process: name it as module:attr, or leave --mapsat-executor out"
         )
     return address
+
+
+def _hosts(config: pytest.Config) -> frozenset[str]:
+    hosts = frozenset(filter(None, map(str.strip, _text(config, "allow-hosts").split(","))))
+    if odd := [host for host in sorted(hosts) if not re.fullmatch(r"[\w.-]+(:[0-9]{1,5})?", host)]:
+        raise pytest.UsageError(
+            f"--mapsat-allow-hosts: found {odd[0]!r}, expected hosts with commas between, such as api.example.com,127.0.0.1:8080"
+        )
+    return hosts
 
 
 def _isolation(config: pytest.Config) -> IsolationSettings | None:

@@ -40,6 +40,7 @@ class Subjects:
         firm = {name.key for name in names if name.stance == "affirmed" and name.key}
         self.only = (firm.pop(),) if len(firm) == 1 else ()
         self._headers: dict[str, list[Cue]] = {}
+        self._named_rows = sorted(block for block in self.by_block if scan.blocks[block].kind == "row")
 
     def subject(self, start: int, end: int, place: int, *, travel: bool) -> tuple[str, ...]:
         """Return the things that a figure may be said of: one where it is sure, none where nothing is named."""
@@ -118,9 +119,8 @@ class Subjects:
 
     def _table_names(self, block: int) -> bool:
         """Return whether another row of the same table names a thing, so that one that does not is about none."""
-        first = block - self.scan.blocks[block].level
-        rows = range(first, min(block + _FAR, len(self.scan.blocks)))
-        return any(row in self.by_block for row in rows if self.scan.blocks[row].kind == "row")
+        at = bisect_left(self._named_rows, block - self.scan.blocks[block].level)
+        return at < len(self._named_rows) and self._named_rows[at] < block + _FAR
 
     def _earlier(self, clause: Clause, block: int, start: int) -> tuple[str, ...]:
         """Return the thing that the sentence, the item, the text before or the heading speaks of."""

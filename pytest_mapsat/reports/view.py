@@ -246,11 +246,11 @@ def headline(run: Run) -> tuple[str, str]:
     """Return what becomes of the run in a few words, and its state: ``passed``, ``failed`` or ``open``."""
     counts = Counter(card.outcome for card in run.cases)
     gate, total = run.gate, len(run.cases)
-    if gate.outcome == "passed" and counts["failed"]:
-        return f"{counts['failed']} of {total} failed{'; the gate holds' if gate.thresholds else ''}", "failed"
+    if gate.outcome == "failed" and counts["failed"]:
+        return f"{counts['failed']} of {total} failed{'; the gate fails' if gate.thresholds else ''}", "failed"
     if gate.outcome == "passed" and not gate.thresholds:
-        passed = counts["passed"]
-        return (f"All {total} passed" if passed == total else f"{passed} of {total} passed, none failed"), "passed"
+        passed, none = counts["passed"], "" if counts["failed"] else ", none failed"
+        return (f"All {total} passed" if passed == total else f"{passed} of {total} passed{none}"), "passed"
     titles = {"passed": "The gate holds", "failed": "The gate fails", "inconclusive": "The gate is undecided"}
     state = {"passed": "passed", "inconclusive": "open"}.get(gate.outcome, "failed")
     return titles.get(gate.outcome, "The run is invalid"), state

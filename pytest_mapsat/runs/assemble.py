@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_mapsat import __version__
 from pytest_mapsat.formats import shown_path
-from pytest_mapsat.gate import Coverage, Side, compare, decide, likeness
+from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, likeness
 from pytest_mapsat.metrics import group, summarise, within_scale
 from pytest_mapsat.model import (
     MSB_METRICS,
@@ -101,6 +101,7 @@ def assemble(
             agent=manifest.agent,
             uncertified=_uncertified(suites, manifest),
             pass_rule=options.pass_rule,
+            excused=outcome.accounting.excused,
         ),
         timing=timing,
     )
@@ -182,6 +183,7 @@ def _manifest(
         suites=suite_infos(suites),
         agent=request.agent,
         agent_source=request.agent_source,
+        agent_build=request.agent_build,
         user=request.user,
         judge=JudgeInfo(spec=request.judge, linked=linked),
         decisions=request.decisions,
@@ -191,8 +193,15 @@ def _manifest(
         partial=outcome.partial,
         broken=tuple(sorted(set(outcome.broken))),
         unfinished=outcome.unfinished,
-        warnings=_warnings(cards),
+        warnings=(*_builds_warning(request, cards), *_warnings(cards)),
     )
+
+
+def _builds_warning(request: RunRequest, cards: Sequence[Scorecard]) -> Iterator[str]:
+    builds = builds_named(request, cards)
+    if len(builds) > 1:
+        named = listed(build or "none" for build in builds)
+        yield f"the agent named several builds in this run ({named}), so that its build is not known"
 
 
 def portable(request: RunRequest) -> RunRequest:
@@ -237,7 +246,8 @@ def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Itera
         prompts=prompts_of(request),
     )
     # The cases of the new run are not known yet: they are taken to be those of the baseline.
-    like = likeness(baseline, replace(baseline, manifest=manifest, lost=()))
+    cards = [card for card in baseline.cards if card.id not in baseline.lost_cases]
+    like = likeness(baseline, replace(baseline, manifest=manifest, cards=cards, lost=(), partial=True))
     if refusal := like.refusal(common=False):
         raise UsageError("\n".join(f"--mapsat-compare={shown_path(path)}: {line}" for line in refusal))
 

@@ -464,6 +464,7 @@ def _facts(request: RunRequest) -> dict[str, object]:
     return {
         "agent": request.agent,
         "the source of the agent, its helpers and conftests": request.agent_source,
+        "the build of the agent": "" if request.agent_build == request.agent_source else request.agent_build,
         "user": request.user,
         "judge": request.judge,
         "decisions": request.decisions,

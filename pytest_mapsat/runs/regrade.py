@@ -369,7 +369,10 @@ def merge(
     broken = sorted({place for run in parts.values() for place in run.manifest.broken})
     episodes = {(card.id, card.trial, card.agent) for card in cards}
     drafts = sorted({draft for run in parts.values() for draft in run.accounting.drafts})
-    accounting = Accounting(collected=len(episodes) + len(lost), lost=tuple(lost), drafts=tuple(drafts))
+    excused = sorted({case for run in parts.values() for case in run.accounting.excused})
+    accounting = Accounting(
+        collected=len(episodes) + len(lost), lost=tuple(lost), drafts=tuple(drafts), excused=tuple(excused)
+    )
     outcome = Outcome(accounting, partial, tuple(broken))
     return assemble(
         cards,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 
-from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES, memory_asks_model
+from pytest_mapsat.agents import MODEL_KINDS, SERVICE_SCHEMES, memory_asks_model, names_own_code
 from pytest_mapsat.formats import shown_path
 from pytest_mapsat.gate import EACH_CASE, Ceiling, Drop, Threshold, parse_drops, parse_thresholds
 from pytest_mapsat.judges import asks_model
@@ -121,6 +121,8 @@ def source_digest(spec: str, agent: object, others: Iterable[Path] = ()) -> str:
         16 hex digits; empty where no file can be read.
     """
     kind, _, rest = spec.partition(":")
+    if ":" in rest and names_own_code(spec):
+        kind, _, rest = rest.partition(":")  # behind the name of a framework
     if kind == "baseline":
         return ""
     module = sys.modules.get(kind) or sys.modules.get(getattr(agent, "__module__", None) or type(agent).__module__)

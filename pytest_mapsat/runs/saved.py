@@ -182,6 +182,7 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
         suites=journal_suites(path, journal.notes),
         agent=request.agent,
         agent_source=request.agent_source,
+        agent_build=request.agent_build,
         user=request.user,
         judge=JudgeInfo(spec=request.judge),
         options=request.options,
@@ -270,16 +271,16 @@ def accept(new: Path, anchor: Path) -> None:
 
     refuse_journal(new)
     run = read_run(new, keep=without_turns, dialogues=False)
-    options, lost = run.manifest.options, run.accounting.lost
+    side = Side.of(run)
+    options, lost = run.manifest.options, side.lost_cases
     if partial := run.manifest.unfinished or (
-        f"{len(lost)} episodes are lost"
+        f"{len(lost)} cases are lost"
         if lost
         else f"part of the suite ran ({', '.join(run.manifest.partial)})"
         if run.manifest.partial and not options.sample
         else ""
     ):
         raise UsageError(f"{shown_path(new)}: {partial}: only a whole run can be accepted")
-    side = Side.of(run)
     cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
     slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None}
     save_run(anchor, run.model_copy(update=slim))

@@ -68,7 +68,8 @@ def _events(places: Sequence[dict], said: Sequence[str], query: str, taken: Sequ
     sessions = [(f"2026-02-{day:02}", ask, place) for day, place in enumerate(taken[:-1], 1)]
     for at, text in enumerate(said):
         yield {"at": f"2026-03-{10 + at:02}T12:00:00+08:00", "type": "say", "text": text, **common}
-    for day, words, place in (*sessions, ("2026-03-20", query, taken[-1])):
-        search = {"type": "search", "query": words, "shown": [place["id"] for place in places]}
+    for turn, (day, words, place) in enumerate((*sessions, ("2026-03-20", query, taken[-1]))):
+        order = [places[(5 * at + 3 * turn) % 16]["id"] for at in range(16)]  # sorted by nothing that anybody wants
+        search = {"type": "search", "query": words, "shown": order}
         yield {"at": f"{day}T15:00:00+08:00", **search, **common}
         yield {"at": f"{day}T15:09:00+08:00", "type": "order", "place": f"p{place}", **common}

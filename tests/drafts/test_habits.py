@@ -1,6 +1,7 @@
 """Habits: what a user's choices show beyond what was there to choose from, and beyond each other."""
 
 import json
+import random
 from collections import Counter
 
 import pytest
@@ -147,3 +148,36 @@ def test_two_habits_that_took_turns_explain_a_third_attribute_together():
     places = cafes(*rows, *[{"garden": False, "lift": False, "cheap": False}] * 16)
     found = identified(places, [0, 1, 2, 3] * 2 + [4, 5, 6, 7] * 4)
     assert "cheap" not in [habit.condition.field for habit in found.habits]
+
+
+def taken_of_lists(seed, key, take):
+    """Return the habits of a user who takes 20 places, each from a list of ten that is sorted by a figure, or in any order where there is no key."""
+    rng = random.Random(seed)
+    rows = [{"price": rng.randint(10, 60), "quiet": rng.random() < 0.4, "wifi": rng.random() < 0.5} for _ in range(40)]
+    places, choices = cafes(*rows), []
+    for day in range(20):
+        listed = rng.sample(places, 10)
+        listed = sorted(listed, key=lambda place: place.row[key]) if key else listed
+        moment = f"2026-03-{day + 1:02}T15:00:00"
+        choices.append(Choice(take(rng, listed), tuple(listed), None, float(day), moment, f"events.jsonl:{day}"))
+    found = Identifier(Catalogue(places, Counter())).identify(choices, "cafe")
+    return {habit.condition.field for habit in found.habits}
+
+
+def near_the_top(rng, listed):
+    return listed[min(9, int(rng.expovariate(1 / 1.5)))]
+
+
+def test_who_takes_what_a_sorted_list_shows_first_shows_no_wish_for_its_key():
+    assert sum("price" in taken_of_lists(seed, "price", near_the_top) for seed in range(20)) <= 2
+
+
+def test_a_wish_beside_the_order_of_a_list_is_still_a_habit():
+    def quiet_ones(rng, listed):
+        return near_the_top(rng, ([place for place in listed if place.row["quiet"]] * 10)[:10] or listed)
+
+    def cheap_ones(rng, listed):
+        return rng.choice([place for place in listed if place.row["price"] < 25] or listed)
+
+    assert sum("quiet" in taken_of_lists(seed, "price", quiet_ones) for seed in range(10)) >= 9
+    assert sum("price" in taken_of_lists(seed, "", cheap_ones) for seed in range(10)) >= 9

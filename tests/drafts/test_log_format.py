@@ -256,3 +256,12 @@ def test_personal_data_are_refused_with_their_lines_or_get_aliases(tmp_path, cap
         assert personal not in text
     assert "a cafe for phone-1" in text
     assert '"lon": 116.312' in text
+
+
+@pytest.mark.parametrize("name", ["x" * 81, "", "a.b", "-", "a\tb"])
+def test_a_column_that_no_case_could_name_is_left_out_and_told_once(tmp_path, capsys, name):
+    places = [{**place, name: True} for place in PLACES]
+    report, (case,) = built(tmp_path, capsys, visits(12), places=places)
+    assert report["odd"] == {"columns left out": 1}
+    assert any("places.jsonl:1: the column" in line for line in report["odd_lines"])
+    assert [part["id"] for part in hidden(case)] == ["quiet"]

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from chats import ACCEPTED, PLACES, QUERY, REFUSED, agent, harbour, harbour_spans, otlp, result, user, write
+from step_count import steps_of
 
 from pytest_mapsat.drafts import choose, conversation_of, draft_of, personal_data_of, read_logs, without_personal
 from pytest_mapsat.model import SuiteError
@@ -147,3 +148,71 @@ def test_nothing_personal_is_left_in_any_part_of_a_draft(tmp_path):
     text = "\n".join(json.dumps(noun.to_json(), ensure_ascii=False) for noun in nouns) + str(draft.notes)
     assert not any(value in text for value in ("5551234", "5550123", "AB 1234", "anna@", "9.9937", "53.546"))
     assert text.count("phone-2") >= 2
+
+
+def gemini(role, **part):
+    return {"role": role, "parts": [part]}
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        [
+            gemini("model", functionCall={"name": "find", "args": {"q": "tea"}}),
+            gemini("user", functionResponse={"name": "find", "response": {"x": [1]}}),
+        ],
+        [
+            {"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": '{"q": "tea"}'}},
+            {"role": "function", "name": "find", "content": '{"x": [1]}'},
+        ],
+        [
+            {"role": "assistant", "toolCalls": [{"toolCallId": "a", "toolName": "find", "args": {"q": "tea"}}]},
+            {
+                "role": "tool",
+                "content": [{"type": "toolResult", "toolCallId": "a", "toolName": "find", "output": {"x": [1]}}],
+            },
+        ],
+    ],
+    ids=["gemini", "openai-first-form", "camel-case"],
+)
+def test_calls_are_read_in_every_spelling(tmp_path, called):
+    conversation = read(write(tmp_path / "chat.json", [user("Tea?"), *called, agent("Here.")]))
+    (call,) = conversation.trajectory.calls
+    assert (call.tool, call.arguments, call.result, call.status) == ("find", {"q": "tea"}, {"x": [1]}, "ok")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"properties": {"q": 5}},
+        {"properties": {"q": {"type": 5}}, "required": [{}]},
+        {"properties": {"q": {"type": "string"}}, "required": "q"},
+        {"properties": {"q": {"type": "string"}}, "required": 5},
+        {"properties": 5},
+    ],
+)
+def test_a_tool_s_schema_that_is_none_is_loosened(tmp_path, parameters):
+    chat = {
+        "tools": [{"name": "find", "parameters": parameters}],
+        "messages": [
+            user("Tea?"),
+            agent(None, ("a", "find", {"q": "x"})),
+            {"role": "assistant", "tool_calls": 5},
+            agent("Here."),
+        ],
+    }
+    draft = draft_of(read(write(tmp_path / "chat.json", chat)), "tea", None)
+    assert list(draft.tools["find"].parameters["properties"]) == ["q"]
+
+
+def test_a_query_that_no_case_can_hold_is_refused_with_its_line(tmp_path):
+    with pytest.raises(SuiteError, match=r"chat.json:2: the query has 100001 characters"):
+        read(write(tmp_path / "chat.json", [user("a" * 100_001), agent("Here.")]))
+
+
+def test_the_work_for_personal_data_grows_with_their_number_alone(tmp_path):
+    def steps(count):
+        chat = [user(" ".join(f"1380013{number:04}" for number in range(count))), agent("Here.")]
+        return steps_of(lambda: personal_data_of(read_logs(write(tmp_path / "chat.json", chat))[0]))
+
+    assert steps(800) < 6 * steps(200)

@@ -1,5 +1,6 @@
 """``mapsat new`` on small chats: what becomes of profiles, refusals, times and names that a log tells in its own way."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,38 @@ def test_a_row_that_only_frames_a_thing_is_not_taken_for_it() -> None:
 def test_a_case_that_asks_for_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     made(hotel_chat())
     assert "no proposal says what the query asks for: write an asked requirement" in capsys.readouterr().err
+
+
+def cafe_chat(*after: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a chat in which a cafe is recommended, and what comes after that."""
+    cafes = [{"id": "a", "name": "Blue Cup", "noise": "low"}, {"id": "b", "name": "Red Cup", "noise": "high"}]
+    called = [agent(None, ("c1", "search", {"q": "cafe"})), result("c1", cafes)]
+    return [user("A quiet cafe near Rose Square."), *called, agent("Blue Cup is quiet."), *after]
+
+
+def labels() -> list[dict[str, Any]]:
+    return [
+        json.loads(line) for path in Path("suite/labels").glob("*") for line in path.read_text("utf-8").splitlines()
+    ]
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "Thanks. Different question: is there a pharmacy nearby?",
+        "Great! One more thing, is a pharmacy open?",
+        "By the way, where is a pharmacy?",
+        "谢谢。另外问一下，附近有药店吗？",
+    ],
+)
+def test_another_question_is_no_objection(turn: str) -> None:
+    pharmacy = [agent(None, ("c2", "search", {"q": "pharmacy"})), result("c2", [{"id": "p", "name": "Mill Pharmacy"}])]
+    case = made(cafe_chat(user(turn), *pharmacy, agent("Mill Pharmacy.")))
+    assert case["visible"]["query"] == turn
+    assert not any("failed" in label["labels"].values() for label in labels())
+
+
+@pytest.mark.parametrize("complaint", ["That was too long. Just the name.", "No lectures please.", "没必要说这么多"])
+def test_an_objection_that_names_no_field_fails_no_label(complaint: str) -> None:
+    made(cafe_chat(user(complaint), agent("Blue Cup."), user("Thanks")))
+    assert not any("failed" in label["labels"].values() for label in labels())

@@ -1,8 +1,10 @@
 """Files as strangers leave them: pipes, loops, odd names, bombs; each is told in one line, at once."""
 
 import os
+import re
 import sys
 import time
+from zipfile import ZipFile
 
 import pytest
 from saved_runs import card, run_text
@@ -10,7 +12,16 @@ from suite_maker import case_line, case_yaml, make_suite
 
 from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.cli import main
-from pytest_mapsat.formats import content_digest, limits, parse_yaml, read_bytes, read_csv, read_lines, replacing
+from pytest_mapsat.formats import (
+    content_digest,
+    limits,
+    parse_yaml,
+    read_bytes,
+    read_csv,
+    read_lines,
+    read_text,
+    replacing,
+)
 from pytest_mapsat.judges import make_judge
 from pytest_mapsat.model import MapsatError, SuiteError, Trajectory
 from pytest_mapsat.suite import lint, open_suite
@@ -169,3 +180,28 @@ class TestReplacing:
             self.write(tmp_path / name)
         assert os.lstat(tmp_path / name) == before
         assert list(tmp_path.glob(".*.part")) == []
+
+
+@pytest.mark.parametrize(
+    ("member", "kind", "hint"),
+    [
+        ("_journal/start.json", "a zip archive: an eval log of Inspect", "inspect log dump"),
+        ("[Content_Types].xml", "a zip archive: an Office document", "CSV"),
+        ("cases/a.yaml", "a zip archive", "unpack it"),
+    ],
+)
+def test_a_zip_archive_is_named_with_what_it_is(tmp_path, member, kind, hint):
+    with ZipFile(tmp_path / "t", "w") as archive:
+        archive.writestr(member, "{}")
+    with pytest.raises(SuiteError, match=f"t: is {re.escape(kind)}.*, expected UTF-8 text.*{hint}"):
+        list(read_csv(tmp_path / "t", ["a"]))
+
+
+@pytest.mark.parametrize(
+    ("begin", "kind"),
+    [(b"PAR1", "a parquet table"), (b"SQLite format 3\0", "an SQLite database"), (b"\xff\xfea\0", "UTF-16 text")],
+)
+def test_other_binary_files_are_named(tmp_path, begin, kind):
+    (tmp_path / "t").write_bytes(begin)
+    with pytest.raises(SuiteError, match=f"is {kind}"):
+        read_text(tmp_path / "t", 100)

@@ -35,7 +35,7 @@ def test_a_telephone_number_is_found_however_it_is_written(text):
     [
         "on 2026-05-16 at 18:30", "05/16/2026", "01/01-12/31", "open 9:00-18:00", "between 100-2000 m", "116.397428,39.90923", "rated 4.5 by 1,234 people", "order 20260516123456",
         "parcel 1Z999AA10123456784", "1747400000000", "B0FFG1234567", "flight LH 1234", "price 100-200", "the home of jazz", "bus 062-069", "2026-11-26T18:30:00+08:00",
-        "platform 12 at 18.30", "room 1204",
+        "platform 12 at 18.30", "room 1204", "10:30:00", "version 1.2.3", "127.0.0.1", "pin the map", "sk_places_nearby_search", "your order ID is 12345",
     ],
 )  # fmt: skip
 def test_dates_prices_points_and_ids_are_not_personal(text):
@@ -57,6 +57,22 @@ def test_dates_prices_points_and_ids_are_not_personal(text):
         ("4111 1111 1111 1111", "card number"),
         ("4111-1111-1111-1111", "card number"),
         ("home is at 48.13743, 11.57549.", "home position"),
+        ("身份证号110105194912310021。", "identity number"),
+        ("SSN 123-45-6789", "identity number"),
+        ("NI number AB 12 34 56 C", "identity number"),
+        ("my ID card number: 123456789", "identity number"),
+        ("driving licence number MORGA657054SM9IJ", "identity number"),
+        ("passport number is X1234567", "passport number"),
+        ("护照号码：E12345678", "passport number"),
+        ("EA1234567 is mine", "passport number"),
+        ("DE89 3704 0044 0532 0130 00", "account number"),
+        ("from 203.0.113.7 today", "IP address"),
+        ("at 2001:db8::ff00:42:8329", "IP address"),
+        ("sk-proj-abcdEFGH1234567890xyz", "secret"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz012345", "secret"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_123", "secret"),
+        ("my PIN is 4471", "secret"),
+        ("密码：abc12345", "secret"),
         ("我家在116.397428，39.90923", "home position"),
     ],
 )
@@ -65,6 +81,13 @@ def test_other_kinds_are_found_and_replaced(text, kind):
     assert {datum.kind for datum in found} == {kind}
     assert clean["content"] != text
     assert cleaned(clean)[1] == []
+
+
+def test_a_paper_is_known_by_its_field_and_then_wherever_it_stands():
+    value = {"passportNumber": "X1234567", "user": {"national_id": 12345678}, "note": "x 123 4567, and 12345678", "ip": "10.2.3.4"}  # fmt: skip
+    clean, found = cleaned(value)
+    assert {datum.kind for datum in found} == {"passport number", "identity number", "IP address"}
+    assert clean == {"passportNumber": "passport-1", "user": {"national_id": "identity-1"}, "note": "passport-1, and identity-1", "ip": "ip-1"}  # fmt: skip
 
 
 def test_a_number_that_is_no_card_s_stays():

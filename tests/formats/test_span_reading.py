@@ -295,3 +295,52 @@ def test_figures_that_no_count_of_tokens_can_be_tell_nothing(figure, tmp_path) -
     told["gen_ai.operation.name"] = "chat"
     turn = only(write(tmp_path / "spans.json", span(1, "chat", told))).turns[-1]
     assert (turn.text, turn.input_tokens, turn.output_tokens) == (REPLY, None, 7)
+
+
+def tool_span(number, name, result, *, parent=1, call_id=""):
+    made = {"gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": json.dumps(result)}
+    made |= {"gen_ai.tool.call.id": call_id} if call_id else {}
+    told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **made}
+    return span(number, f"execute_tool {name}", told, parent=parent)
+
+
+def agent_span(number, name, reply="", parent=0):
+    told = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name, "session.id": "talk"}
+    told |= {"input.value": QUERY, "output.value": reply} if reply else {}
+    return span(number, f"invoke_agent {name}", told, parent=parent)
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("transfer_to_refunds_agent", {"assistant": "Refunds agent"}),
+        ("transfer_to_refunds", "Successfully transferred to refunds"),
+        ("transfer_back_to_supervisor", "Transferring back"),
+        ("transfer_to_agent", None),
+    ],
+)
+def test_a_handoff_is_no_call_of_a_tool(tmp_path, name, result):
+    spans = [
+        agent_span(1, "supervisor", LAST),
+        tool_span(2, name, result),
+        agent_span(3, "refunds", parent=1),
+        tool_span(4, "find_order", RESULT, parent=3),
+    ]
+    assert calls(only(write(tmp_path / "spans.json", *spans))) == [("find_order", {}, RESULT, True)]
+
+
+def test_a_transfer_of_money_is_a_call(tmp_path):
+    spans = [agent_span(1, "bank", LAST), tool_span(2, "transfer_to_account", {"ok": True})]
+    assert [name for name, *_ in calls(only(write(tmp_path / "spans.json", *spans)))] == ["transfer_to_account"]
+
+
+def test_a_call_that_two_instrumentations_tell_is_one(tmp_path):
+    nested = [
+        agent_span(1, "maps", LAST),
+        tool_span(2, "find_order", RESULT),
+        tool_span(3, "find_order", RESULT, parent=2),
+        tool_span(4, "find_order", RESULT),
+    ]
+    assert len(calls(only(write(tmp_path / "spans.json", *nested)))) == 2
+    by_id = [agent_span(1, "maps", LAST), *(tool_span(at, "find_order", RESULT, call_id="c1") for at in (2, 3))]
+    assert len(calls(only(write(tmp_path / "spans.json", *by_id)))) == 1

@@ -6,6 +6,7 @@ A test file of a framework says how its agent is built, and how its fake model a
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
 import subprocess
@@ -19,8 +20,9 @@ from typing import Any
 import pytest
 from minds import Seen, mind
 
+from pytest_mapsat import sandboxed
 from pytest_mapsat.agents import resolve_source, source_of
-from pytest_mapsat.episode import Limits, run_episode
+from pytest_mapsat.episode import Limits, run_episode, shutdown
 from pytest_mapsat.model import (
     Case,
     Context,
@@ -42,7 +44,19 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), 
 #: The agents' own functions take any text.
 SCHEMA = {"type": "object", "properties": {"query": {"type": "string", "minLength": 2}}, "required": ["query"]}
 FIND = Tool(name="find", description="Find places.", parameters=SCHEMA)
-__all__ = ["Scenarios", "Seen", "as_text", "calls", "find", "mind", "play", "replies", "source_of", "weather"]
+__all__ = [
+    "Scenarios",
+    "Seen",
+    "as_text",
+    "calls",
+    "find",
+    "mind",
+    "play",
+    "really_called",
+    "replies",
+    "source_of",
+    "weather",
+]
 
 #: What the user answers, whatever the agent asks.
 ANSWER = "Yes, go ahead."
@@ -127,6 +141,30 @@ class Scenarios:
             wishes: ``output``: with the output type {place, stars}; ``approval``: find needs a go-ahead; ``tools``: these, of the framework, and no own ones.
         """
         raise NotImplementedError
+
+    #: Whether the tools of an agent behind a function can be answered by the sandbox; those of a program that is started cannot.
+    sandboxes = True
+
+    def ask(self, agent: Any, message: str) -> str:
+        """Run the agent as a function of the user's does, and return what it says."""
+        raise NotImplementedError
+
+    def behind(self, agent):
+        """Return the function of a user who runs the agent in it."""
+
+        def function(message, tools):
+            return self.ask(agent, message)
+
+        return function
+
+    def refused(self, agent, said="sandboxed", tool="'find'"):
+        """See that no tool of an agent was run for real, and that the run's set-up is blamed for it."""
+        ended = play(agent, "Find a cafe")
+        assert (ended.ending, ended.fault.blame) == ("infrastructure_error", "infrastructure"), ended
+        assert tool in ended.fault.message
+        assert said in ended.fault.message
+        assert calls(ended) == []
+        assert really_called == []
 
     def lost(self, error):
         """See that an episode is lost, and not failed, where the agent's model raises an error."""
@@ -273,6 +311,53 @@ class Scenarios:
         done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
         assert re.search(r"sandbox +1 call", done.stdout)
+
+    def test_behind_a_function_no_tool_runs_for_real(self):
+        said = "sandboxed(agent)" if self.sandboxes else "--mapsat-agent=module:options"
+        self.refused(self.behind(self.agent()), said, "'find'" if self.sandboxes else "'Bash'")
+
+    def test_behind_a_function_the_sandbox_answers_what_is_sandboxed(self):
+        if not self.sandboxes:
+            pytest.skip(f"no tool of {self.name} can be answered behind a function")
+        agent = self.agent()
+        assert sandboxed(agent) is agent
+        self.played(self.behind(agent))
+
+        def made_inside(message, tools):
+            return self.ask(sandboxed(self.agent()), message)
+
+        self.played(made_inside)
+
+        async def coroutine(message, tools):
+            return await asyncio.to_thread(self.ask, agent, message)
+
+        self.played(coroutine)
+
+    def test_many_episodes_at_once_behind_a_function_never_mix(self):
+        if not self.sandboxes:
+            pytest.skip(f"no tool of {self.name} can be answered behind a function")
+
+        def function(message, tools):
+            return self.ask(sandboxed(self.agent()), message)
+
+        source, places = source_of(function, "mymod:agent"), [f"place{number}" for number in range(8)]
+        with ThreadPoolExecutor(len(places)) as pool:
+            ended = list(pool.map(lambda place: play(source, f"Find a {place}"), places))
+        for place, trajectory in zip(places, ended, strict=True):
+            assert trajectory.fault is None, trajectory.fault
+            assert calls(trajectory) == [("find", "ok")]
+            assert f"Old {place}" in replies(trajectory)[0]
+
+    def test_outside_an_episode_its_tools_run_as_ever(self):
+        if not self.sandboxes:
+            pytest.skip(f"it would take the program of {self.name}")
+        agent = sandboxed(self.agent())
+        self.played(self.behind(agent))
+        for _ in range(2):
+            assert "the real world" in self.ask(agent, "Find a cafe")
+            assert really_called == ["find cafe"]
+            really_called.clear()
+            shutdown()  # the run is over: nothing of the framework is watched any more
 
     def test_a_slow_agent_is_stopped_at_the_time_limit(self):
         started = time.monotonic()

@@ -1,3 +1,4 @@
+import asyncio
 import dataclasses
 import shlex
 import sys
@@ -10,7 +11,7 @@ pytest.importorskip(
     "claude_agent_sdk", reason="claude-agent-sdk is not installed; python tests/frameworks installs and tests it"
 )
 
-from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, tool
+from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool
 
 from pytest_mapsat.model import UsageError
 
@@ -35,7 +36,13 @@ def own_tool(function):
 
 class TestClaudeAgentSDK(Scenarios):
     name = "claude-agent-sdk"
-    approves = False
+    approves = sandboxes = False
+
+    def ask(self, agent, message):
+        async def asked():
+            return [event async for event in query(prompt=message, options=agent)]
+
+        return asyncio.run(asked())[-1].result
 
     @pytest.fixture(autouse=True)
     def _program(self, program):

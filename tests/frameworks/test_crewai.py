@@ -80,6 +80,9 @@ class TestCrewAI(Scenarios):
         task = Task(description="{message}", expected_output="a place", agent=agent, **options)
         return Crew(agents=[agent], tasks=[task])
 
+    def ask(self, agent, message):
+        return agent.kickoff(message).raw
+
     def test_a_crew_is_played_too(self):
         self.played(self.crew(self.agent()))
 

@@ -14,6 +14,7 @@ pytest.importorskip(
 from google.adk.agents import LlmAgent
 from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
+from google.adk.runners import InMemoryRunner
 from google.adk.tools import AgentTool, FunctionTool, google_search
 from google.genai.errors import ServerError
 from google.genai.types import Content, GenerateContentResponseUsageMetadata, Part
@@ -71,6 +72,10 @@ class TestGoogleADK(Scenarios):
             output_schema=Place if output else None,
             **options,
         )
+
+    def ask(self, agent, message):
+        events = asyncio.run(InMemoryRunner(agent).run_debug(message, quiet=True))
+        return events[-1].content.parts[0].text
 
     def test_an_app_is_played_like_its_agent(self):
         self.played(App(name="guide_app", root_agent=self.agent()))

@@ -1,9 +1,12 @@
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import TypedDict
 
 import pytest
 from scenarios import Scenarios, Seen, as_text, calls, find, mind, play, replies, weather
+
+from pytest_mapsat import sandboxed
 
 pytest.importorskip(
     "langchain.agents", reason="langgraph is not installed; python tests/frameworks installs and tests it"
@@ -15,12 +18,15 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import tool
+from langchain_core.tools import BaseTool, tool
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel
 
+CALLED = {"messages": [AIMessage("", tool_calls=[{"name": "find", "args": {"query": "cafe"}, "id": "c1"}])]}
 ROLES = {"system": "", "human": "user", "tool": "tool", "ai": "assistant"}
 
 
@@ -70,6 +76,9 @@ class TestLangGraph(Scenarios):
             middleware=[HumanInTheLoopMiddleware({"find": True})] if approval else [],
         )
 
+    def ask(self, agent, message):
+        return agent.invoke({"messages": [("user", message)]})["messages"][-1].text
+
     def test_a_tool_that_a_node_calls_by_itself_is_answered(self):
         def look(state):
             return {"messages": [AIMessage(tool(find).invoke({"query": "cafe"}))]}
@@ -104,11 +113,61 @@ class TestLangGraph(Scenarios):
 
     def test_a_thread_that_lost_its_context_runs_no_real_tool(self):
         def look(state):
-            with ThreadPoolExecutor(1) as pool:
-                return {"messages": [AIMessage(pool.submit(tool(find).invoke, {"query": "cafe"}).result())]}
+            heard = []
+            thread = Thread(target=lambda: heard.append(tool(find).invoke({"query": "cafe"})))
+            thread.start()
+            thread.join()
+            return {"messages": [AIMessage("done")]}
 
         ended = play(StateGraph(MessagesState).add_node("look", look).add_edge(START, "look"), "Find a cafe")
-        assert "a tool was called on a thread without its context" in ended.fault.message
+        assert ended.fault.blame == "infrastructure"
+        assert "called on a thread without its context" in ended.fault.message
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda own: own.invoke({"query": "cafe"}),
+            lambda own: own.run({"query": "cafe"}),
+            lambda own: own.run("cafe"),
+            lambda own: own.batch([{"query": "cafe"}]),
+            lambda own: own.func("cafe"),
+            lambda own: own._run("cafe", config={}),
+            lambda own: ThreadPoolExecutor(1).submit(own.func, query="cafe").result(),
+            lambda own: asyncio.run(own.ainvoke({"query": "cafe"})),
+            lambda own: ToolNode([own]).invoke(CALLED, config={"configurable": {"__pregel_runtime": Runtime()}}),
+        ],
+    )
+    def test_behind_a_function_each_way_to_a_body_is_met(self, call):
+        self.refused(lambda message, tools: str(call(tool(find))))
+        ended = play(lambda message, tools: str(call(sandboxed([tool(find)])[0])), "Find a cafe")
+        assert calls(ended) == [("find", "ok")]
+
+    def test_behind_a_function_a_tool_of_a_class_of_its_own_is_met(self):
+        class Find(BaseTool):
+            name: str = "find"
+            description: str = "Find places."
+
+            def _run(self, query: str) -> str:
+                return find(query)
+
+            def invoke(self, given, config=None, **more):
+                return find(str(given))
+
+        self.refused(lambda message, tools: Find().invoke({"query": "cafe"}))
+        self.refused(lambda message, tools: Find()._run("cafe"))
+        self.played(lambda message, tools: sandboxed(Find()).invoke({"query": "cafe"}))
+
+    def test_behind_a_function_streams_and_graphs_inside_graphs_are_answered(self):
+        graph = sandboxed(self.agent())
+        given = {"messages": [("user", "Find a cafe")]}
+
+        async def streams(message, tools):
+            return [state async for state in graph.astream(given, stream_mode="values")][-1]["messages"][-1].text
+
+        self.played(streams)
+        self.played(lambda message, tools: list(graph.stream(given, stream_mode="values"))[-1]["messages"][-1].text)
+        outer = StateGraph(MessagesState).add_node("inner", graph).add_edge(START, "inner").compile()
+        self.played(lambda message, tools: self.ask(outer, message))
 
     def test_tools_run_as_ever_outside_an_episode(self):
         self.played(self.agent())

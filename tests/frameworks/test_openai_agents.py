@@ -5,13 +5,24 @@ import pytest
 from minds import Step
 from scenarios import Scenarios, Seen, calls, find, mind, play, replies, source_of, weather
 
+from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
 
 pytest.importorskip(
     "agents.tool", reason="openai-agents is not installed; python tests/frameworks installs and tests it"
 )
 
-from agents import Agent, Model, ModelResponse, Usage, WebSearchTool, function_tool
+from agents import (
+    Agent,
+    FunctionTool,
+    Model,
+    ModelResponse,
+    Runner,
+    Usage,
+    WebSearchTool,
+    function_tool,
+    handoff,
+)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseReasoningItem
 from pydantic import BaseModel
 
@@ -75,6 +86,9 @@ class TestOpenAIAgents(Scenarios):
         own = own if tools is None else tools
         return Agent("guide", model=Mind(slow=slow), tools=own, output_type=Place if output else None, **options)
 
+    def ask(self, agent, message):
+        return asyncio.run(Runner.run(agent, message)).final_output
+
     def test_the_tools_of_an_agent_that_is_handed_over_to_are_answered(self):
         self.played(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]))
 
@@ -86,6 +100,38 @@ class TestOpenAIAgents(Scenarios):
         ended = play(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]), "Plan a trip")
         assert calls(ended) == [("find", "ok")]
         assert "Plan a trip" in replies(ended)[1]
+
+    def test_behind_a_function_agents_that_are_asked_by_others_are_met(self):
+        desks = [
+            lambda: Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[self.agent()]),
+            lambda: Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[handoff(self.agent())]),
+            lambda: Agent(
+                "desk",
+                model=HandsOver("helper", {"input": "Find a cafe"}),
+                tools=[self.agent().as_tool("helper", "Finds places.")],
+            ),
+        ]
+        for desk in desks:
+            self.refused(self.behind(desk()))
+            self.played(self.behind(sandboxed(desk())))
+        guide = sandboxed(self.agent())
+        self.played(self.behind(Agent("desk", model=HandsOver("transfer_to_guide", {}), handoffs=[guide])))
+
+    def test_behind_a_function_tools_are_met_however_they_are_made_and_called(self):
+        async def invoke(context, arguments):
+            return find(**json.loads(arguments))
+
+        schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+        by_hand = FunctionTool("find", "Finds.", schema, invoke, strict_json_schema=False)
+        for own in (by_hand, function_tool(find)):
+            self.refused(self.behind(self.agent(tools=[own])))
+            self.refused(lambda message, tools, own=own: asyncio.run(own.on_invoke_tool(None, '{"query": "cafe"}')))
+            self.played(self.behind(self.agent(tools=sandboxed([own]))))
+        self.played(self.behind(self.agent(tools=[function_tool(sandboxed(find))])))
+
+    def test_behind_a_function_a_tool_that_the_provider_runs_is_refused(self):
+        agent = Agent("web", model=Mind(slow=False), tools=[WebSearchTool()])
+        self.refused(self.behind(sandboxed(agent)), "no sandbox can answer it", "'web_search'")
 
     def test_a_tool_that_the_provider_runs_is_refused_by_name(self):
         with pytest.raises(UsageError, match="no sandbox can answer its WebSearchTool"):

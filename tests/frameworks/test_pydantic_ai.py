@@ -2,14 +2,24 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from scenarios import Scenarios, Seen, as_text, find, mind, source_of, weather
+from scenarios import Scenarios, Seen, as_text, calls, find, mind, play, source_of, weather
 
+from pytest_mapsat import sandboxed
 from pytest_mapsat.model import UsageError
 
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed; python tests/frameworks installs and tests it")
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ExternalToolset, ModelHTTPError, Tool, ToolDefinition
+from pydantic_ai import (
+    Agent,
+    DeferredToolRequests,
+    ExternalToolset,
+    FunctionToolset,
+    ModelHTTPError,
+    RunContext,
+    Tool,
+    ToolDefinition,
+)
 from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
@@ -55,6 +65,9 @@ class TestPydanticAI(Scenarios):
         made = model(slow=slow, error=error)
         return Agent(made, tools=own if tools is None else tools, output_type=output_type, **options)
 
+    def ask(self, agent, message):
+        return agent.run_sync(message).output
+
     def test_a_service_that_is_down_loses_the_episode(self):
         self.lost(ModelHTTPError(503, "mind"))
 
@@ -74,6 +87,35 @@ class TestPydanticAI(Scenarios):
         agent.instructions(lambda ctx: seen.append(ctx.deps) or "")
         self.played(agent)
         assert seen[0] == Where("Lindenau")
+
+    def test_behind_a_function_sets_of_tools_are_met(self):
+        def with_context(ctx: RunContext, query: str) -> str:
+            return find(query)
+
+        for made in (lambda: FunctionToolset([find]), lambda: FunctionToolset([Tool(with_context, name="find")])):
+            self.refused(self.behind(Agent(model(), toolsets=[made()])))
+            self.played(self.behind(Agent(model(), toolsets=[sandboxed(made())])))
+            self.played(self.behind(sandboxed(Agent(model(), toolsets=[made().filtered(lambda *given: True)]))))
+        self.played(self.behind(Agent(model(), tools=sandboxed([find, Tool(weather)]))))
+
+    def test_behind_a_function_an_output_function_is_met(self):
+        def calls_it(messages, info):
+            return ModelResponse([ToolCallPart(info.output_tools[0].name, {"query": "cafe"})])
+
+        async def asks(query: str) -> str:
+            return (await self.agent().run(f"Find a {query}")).output
+
+        self.refused(self.behind(Agent(FunctionModel(calls_it), output_type=find)))
+        ended = play(self.behind(sandboxed(Agent(FunctionModel(calls_it), output_type=find))), "Find a cafe")
+        assert calls(ended) == [("find", "ok")]
+        self.played(self.behind(sandboxed(Agent(FunctionModel(calls_it), output_type=asks))))
+
+    def test_behind_a_function_a_tool_that_the_provider_runs_is_refused(self):
+        native_tools = pytest.importorskip("pydantic_ai.native_tools", reason="2.0 gave them their name")
+        from pydantic_ai.capabilities import NativeTool
+
+        agent = self.agent(capabilities=[NativeTool(native_tools.WebSearchTool())])
+        self.refused(self.behind(sandboxed(agent)), "no sandbox can answer", "'web_search'")
 
     def test_a_tool_that_the_provider_runs_is_refused_by_name(self):
         native_tools = pytest.importorskip("pydantic_ai.native_tools", reason="2.0 gave them their name")

@@ -74,6 +74,9 @@ class TestSmolagents(Scenarios):
         own = [own_tool(find), own_tool(weather)]
         return kind(own if tools is None else tools, model, verbosity_level=LogLevel.OFF)
 
+    def ask(self, agent, message):
+        return agent.run(message)
+
     def test_an_agent_that_writes_code_is_played_too(self):
         self.played(self.agent(kind=CodeAgent))
 

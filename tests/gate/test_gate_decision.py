@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_mapsat.gate import Coverage, compare, decide, parse_allowance, parse_drops, parse_thresholds
-from pytest_mapsat.model import Label, Lost, Scorecard, Trajectory
+from pytest_mapsat.model import Fault, Label, Lost, Scorecard, Trajectory
 
 
 def make_card(case, ar=None, outcome="passed", blame=None, ar_class=None, **fields):
@@ -247,7 +247,8 @@ def test_without_thresholds_items_that_nobody_could_decide_need_an_allowance():
 
 def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     card = undecided_card("x", outcome="failed", blame="agent")
-    assert judge_run([*cards_of(0.9), card]).outcome == "passed"
+    gate = judge_run([*cards_of(0.9), card])
+    assert (gate.outcome, gate.reasons[0]) == ("failed", "1 of 2 cases failed: x")
 
 
 @pytest.mark.parametrize(
@@ -255,9 +256,9 @@ def test_an_open_label_of_an_item_that_failed_anyway_is_not_counted():
     [
         ("pppu", "3/4", "passed"),
         ("ppfu", "3/4", "inconclusive"),
-        ("pffu", "3/4", "passed"),  # the item failed, which the gate leaves to it
+        ("pffu", "3/4", "failed"),
         ("pppu", "", "inconclusive"),
-        ("pfuu", "", "passed"),
+        ("pfuu", "", "failed"),
     ],
 )
 def test_an_open_trial_that_the_pass_rule_does_not_need_is_not_counted(ended, pass_rule, outcome):
@@ -440,3 +441,111 @@ def test_what_is_decided_at_the_bounds_stays_so_whatever_the_open_labels_turn_ou
     turned_out = cards_of(*(span[at_most] for span, (_, _, at_most) in zip(spans, cases, strict=True)))
     outcome = judge_run(cards, f"ar={minimum}").outcome
     assert outcome in ("inconclusive", judge_run(turned_out, f"ar={minimum}").outcome)
+
+
+FAILED = {"outcome": "failed", "blame": "agent"}
+
+
+@pytest.mark.parametrize(
+    ("more", "rules", "outcome"),
+    [
+        ([], (), "failed"),
+        ([], ("ar=0.5",), "failed"),
+        ([undecided_card("u")], (), "failed"),
+        ([undecided_card("u")], ("ar=0.5",), "failed"),
+        ([make_card("l", outcome="error", blame="infrastructure")], (), "invalid"),
+    ],
+)
+def test_a_case_that_failed_makes_the_gate_failed_unless_it_is_invalid(more, rules, outcome):
+    gate = judge_run([*cards_of(0.9, 0.9), make_card("bad", 0.6, **FAILED), *more], *rules)
+    assert gate.outcome == outcome
+    assert f"1 of {3 + len(more)} cases failed: bad" in gate.reasons
+
+
+def test_only_the_cases_that_fail_an_item_make_the_gate_failed():
+    cards = [
+        *(make_card("again", 0.9, attempt=n, **({} if n == 2 else FAILED)) for n in (1, 2)),
+        *(make_card("mine", 0.9, trial=n, **FAILED) for n in (1, 2)),
+        make_card("broke", 0.9, outcome="error", blame="agent"),
+    ]
+    one = decide(cards, (), coverage=Coverage(3), excused={"mine"})
+    assert (one.outcome, one.reasons[0]) == ("failed", "1 of 3 cases failed: broke")
+    assert decide(cards, (), coverage=Coverage(3), excused={"mine", "broke"}).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "drops", "outcome"), [([], [], "passed"), (["ar=0.1"], [], "invalid"), ([], ["ar:0"], "invalid")]
+)
+def test_a_judge_without_its_certificate_gates_nothing_and_is_told_where_nothing_is_gated(thresholds, drops, outcome):
+    cards = cards_of(0.9)
+    same = compare(side(cards), side(cards), parse_drops(drops)) if drops else None
+    gate = decide(
+        cards,
+        parse_thresholds(thresholds),
+        coverage=Coverage(1),
+        drops=parse_drops(drops),
+        comparisons=[same] if same else [],
+        uncertified=["the judge may not gate"],
+    )
+    assert (gate.outcome, gate.reasons[0]) == (outcome, "the judge may not gate")
+
+
+def test_each_rule_of_each_comparison_is_told_and_an_inconclusive_one_as_it_was_asked_for():
+    drops = parse_drops(["ar:0.02"])
+    good, bad = cards_of(*[1.0] * 8), [*cards_of(*[1.0] * 6), make_card("c6", 0.5), make_card("c7", 0.5)]
+    worse = [make_card(card.id, 0.2) for card in good]
+
+    def decided(cards, *comparisons, **coverage):
+        return decide(cards, (), coverage=Coverage(8, **coverage), drops=drops, comparisons=comparisons)
+
+    alike = compare(side(good), side(good), drops)
+    unsure, strict = (compare(side(good), side(bad), drops, inconclusive=word) for word in ("pass", "fail"))
+    fell = compare(side(good), side(worse), drops)
+    told = "ar 1.000 -> 0.875 fell by more than 0.02, which may be chance: -0.125 (2 of 8 cases differ; p = 0.250)"
+    gate = decided(bad, unsure)
+    assert (gate.outcome, gate.reasons[0]) == ("passed", f"warning: inconclusive: {told}")
+    assert gate.reasons[1].startswith("  one trial of each case is too few to tell the change from chance")
+    gate = decided(bad, strict, alike)
+    assert (gate.outcome, gate.reasons[0]) == ("inconclusive", told)
+    assert gate.reasons[2] == "against the anchor, ar 1.000 -> 1.000: no difference in 8 cases"
+    gate = decided(worse, alike, fell)
+    assert (gate.outcome, gate.reasons[0][:49]) == ("failed", "against the anchor, ar 1.000 -> 0.200 fell by mor")
+    unlike = compare(side(good), side(good, user="silent"), drops)
+    gate = decided(good, alike, unlike)
+    assert (gate.outcome, gate.reasons[0]) == (
+        "invalid",
+        "against the anchor, the runs cannot be compared: user: baseline scripted, new silent",
+    )
+    gate = decided(good)
+    assert (gate.outcome, gate.reasons) == (
+        "inconclusive",
+        ("ar is undecided: the earlier run is not given (--mapsat-compare=PATH)",),
+    )
+    part = decided(good, total=9, partial=("-k",))
+    assert (part.outcome, part.reasons) == (
+        "inconclusive",
+        ("ar is undecided: part of the suite ran (8 of 9 cases; -k)",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"faults": {"m": Fault(blame="infrastructure", message="no judge")}}, "1 case lost (infrastructure 1: x)"),
+        ({"bounds": {"m": (0.0, 1.0)}}, "1 of 1 case has no verdict, allowed: 0 (undecided 1: x)"),
+        ({}, "1 case lost (judge 1: x)"),
+        ({"labels": (unknown("m", "who knows"),)}, "1 of 1 case has no verdict, allowed: 0 (undecided 1: x)"),
+        ({"labels": (unknown("m", blame="user"),)}, "1 case lost (user 1: x)"),
+        (
+            {
+                "labels": (unknown("m", blame="user"),),
+                "faults": {"m": Fault(blame="infrastructure", message="no judge")},
+            },
+            "1 case lost (user 1: x)",
+        ),
+        ({"unknown": ("m", "n"), "labels": (unknown("m"), unknown("n", blame="judge"))}, "1 case lost (judge 1: x)"),
+    ],
+)
+def test_an_unknown_label_is_laid_to_whom_it_names_else_to_what_broke_its_metric(fields, told):
+    gate = judge_run([make_card("x", outcome="unevaluated", **{"unknown": ("m",), **fields})])
+    assert gate.reasons[0].partition(": x")[0] == told.partition(": x")[0]

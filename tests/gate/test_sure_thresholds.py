@@ -8,8 +8,9 @@ from pytest_mapsat.model import Membership, UsageError
 
 
 def judged(cards, *texts, **coverage):
-    whole = Coverage(selected=len({one.id for one in cards}), **coverage)
-    return decide(cards, parse_thresholds(texts), coverage=whole)
+    cases = {one.id for one in cards}
+    whole = Coverage(selected=len(cases), **coverage)
+    return decide(cards, parse_thresholds(texts), coverage=whole, excused=cases)
 
 
 def spread(count):

@@ -6,8 +6,10 @@
                                                         and how many wrong ones a false form turns green
     python tests/natural/measure.py said FILE [all]     prints what number, clock_time and says make of single sentences (said_example.json shows
                                                         the form of FILE), and which labels are sure and wrong; with "all" every label
+    python tests/natural/measure.py agreed FILE         prints how the check ``agreed`` decides the dialogues of FILE, and which wrongly
 
-SET is the name of a file beside this one (blind_14), SUITE a folder (benchmark_cases where it is left out).
+FILE is a list of dialogues as in agreed_example.json: the rows that a tool lists, what is said, the call that follows the user's yes, and a label:
+agreed, not_agreed or unclear. SET is the name of a file beside this one (blind_14), SUITE a folder (benchmark_cases where it is left out).
 """
 
 import json
@@ -21,11 +23,13 @@ from random import Random
 from typing import Any, get_args
 
 from pytest_mapsat.formats import Lines, Placed
-from pytest_mapsat.judges import Context, make_judge
+from pytest_mapsat.judges import Context, evaluate, make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.judges.labels import label_of
 from pytest_mapsat.model import (
+    Calls,
+    Case,
     FigureRole,
     Form,
     FormFigure,
@@ -33,7 +37,9 @@ from pytest_mapsat.model import (
     Judging,
     PeopleLabels,
     Requirement,
+    Step,
     TimeRole,
+    Tool,
     Trajectory,
     Turn,
 )
@@ -45,6 +51,7 @@ from pytest_mapsat.suite import open_suite
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+NO_PARAMETERS = {"type": "object", "properties": {}}
 TABLE = ROOT / "pytest_mapsat" / "judges" / "calibration.json"
 
 
@@ -182,6 +189,67 @@ def said(items: Mapping[str, Sequence[Mapping[str, Any]]], *, every: bool) -> st
     return "\n".join((*lines, *listed))
 
 
+def agreed(path: Path) -> None:
+    """Print how the check on agreement decides dialogues, by language and label, and the dialogues that it decides wrongly, or leaves open, with the reason."""
+    wrong = {"agreed": "failed", "not_agreed": "met"}
+    counts: Counter[tuple[str, str, str]] = Counter()
+    lines = []
+    for item in json.loads(path.read_text()):
+        outcome, why = agreement(item)
+        label = item["label"]
+        counts[item["language"], label, outcome] += 1
+        if outcome == wrong.get(label) or (label == "unclear" and outcome != "undecided"):
+            lines.append(f"wrong {item['id']}: {label}, {outcome}: {why}")
+        elif outcome == "undecided":
+            lines.append(f"open  {item['id']}: {label}: {why}")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    for language in (*sorted({language for language, _, _ in counts}), "all"):
+        for label in ("agreed", "not_agreed", "unclear"):
+            of_label = [(of, end, count) for (of, mark, end), count in counts.items() if mark == label]
+            row = [
+                sum(count for of, end, count in of_label if end == outcome and language in (of, "all"))
+                for outcome in ("met", "failed", "undecided")
+            ]
+            shares = ", ".join(
+                f"{outcome} {count} ({count / max(1, sum(row)):.3f})"
+                for outcome, count in zip(("met", "failed", "undecided"), row, strict=True)
+            )
+            sys.stdout.write(f"{language:4} {label:11} {shares}\n")
+    undecided = sum(count for (_, _, outcome), count in counts.items() if outcome == "undecided")
+    sys.stdout.write(f"undecided of all: {undecided / max(1, counts.total()):.3f}\n")
+
+
+def agreement(item: dict[str, Any]) -> tuple[str, str]:
+    """Return how the check on agreement decides a dialogue: met, failed or undecided, and why."""
+    listing, acting = item["listing"], item["tool"]
+    properties = {name: {"type": kind} for name, kind in acting["parameters"].items()}
+    tools = {
+        listing["tool"]: Tool(name=listing["tool"], description="Lists rows.", parameters=NO_PARAMETERS),
+        acting["name"]: Tool(
+            name=acting["name"],
+            description=acting["description"],
+            effect="write",
+            parameters={"type": "object", "properties": properties},
+            asks=acting.get("asks", ()),
+        ),
+    }
+    listed = Step(
+        kind="call", tool=listing["tool"], arguments=listing["arguments"], result={"rows": listing["rows"]}, status="ok"
+    )
+    called = Step(kind="call", tool=acting["name"], arguments=item["call"], result={}, status="ok")
+    turns = [Turn(role=turn["role"], text=turn["text"]) for turn in item["dialogue"]]
+    first = next(place for place, turn in enumerate(turns) if turn.role == "agent")
+    turns[first] = turns[first].model_copy(update={"steps": (listed,)})
+    turns.append(Turn(role="agent", text="Done.", steps=(called,)))
+    check = Calls(kind="calls", tool=acting["name"], agreed=True)
+    asked = Requirement(id="agreed", kind="hard", text="The user agrees first", check=check)
+    case = Case(
+        id="natural", language=item["language"], visible={"query": turns[0].text}, truth={"requirements": [asked]}
+    )
+    finding = evaluate(check, Context.of(case, Trajectory(case=case.id, turns=tuple(turns)), tools))
+    return {True: "met", False: "failed", None: "undecided"}[finding.passed], finding.why
+
+
 def stored() -> dict[str, list[Judging]]:
     """Return the first judgings of all sets."""
     return {
@@ -219,6 +287,8 @@ def main() -> None:
     elif sys.argv[1:2] == ["said"] and len(sys.argv) in (3, 4):
         items = json.loads(Path(sys.argv[2]).read_text("utf-8"))
         sys.stdout.write(said(items, every=sys.argv[3:] == ["all"]) + "\n")
+    elif sys.argv[1:2] == ["agreed"] and len(sys.argv) == 3:
+        agreed(Path(sys.argv[2]))
     elif sys.argv[1:2] == ["judge"] and len(sys.argv) in (3, 4):
         judgings = judge(sys.argv[2], Path(sys.argv[3]) if len(sys.argv) == 4 else ROOT / "benchmark_cases")
         sys.stdout.write(figures(judgings) + "\n")

@@ -19,13 +19,13 @@ def lost(project: pytest.Pytester) -> dict[str, str]:
 @EVERYWHERE
 def test_a_run_with_nothing_lost_says_how_many_items_there_were(project, workers):
     assert project.runpytest(GOOD, SAVE, *workers).ret == 0
-    assert saved(project)["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": []}
+    assert saved(project)["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": [], "excused": []}
 
 
 @THOROUGHLY
 def test_deselected_items_are_counted_and_not_lost(project, workers):
     assert project.runpytest(GOOD, SAVE, "-m", "navigation", *workers).ret == 0
-    assert saved(project)["accounting"] == {"collected": 3, "deselected": 1, "lost": [], "drafts": []}
+    assert saved(project)["accounting"] == {"collected": 3, "deselected": 1, "lost": [], "drafts": [], "excused": []}
 
 
 @THOROUGHLY
@@ -198,7 +198,7 @@ def test_a_rerun_is_a_further_attempt_that_is_kept_and_averaged(project, workers
         for name in ("find-one", "nav-one", "nav-two")
         for attempt, outcome in ((1, "failed"), (2, "passed"))
     ]
-    assert run["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": []}
+    assert run["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": [], "excused": []}
     assert run["summary"]["pass_rate"]["mean"] == 0.5
     result.stdout.fnmatch_lines(["*flaky*find-one*"])
 
@@ -226,7 +226,7 @@ def test_every_worker_of_dist_each_is_accounted_for(project):
     assert [(card["id"], card["attempt"]) for card in saved(project)["cases"]] == [
         (name, attempt) for name in ("find-one", "nav-one", "nav-two") for attempt in (1, 2)
     ]
-    assert saved(project)["accounting"] == {"collected": 6, "deselected": 0, "lost": [], "drafts": []}
+    assert saved(project)["accounting"] == {"collected": 6, "deselected": 0, "lost": [], "drafts": [], "excused": []}
 
 
 # -- nothing asked for is ignored ----------------------------------------------------------

@@ -1,6 +1,7 @@
 """--mapsat-compare and mapsat compare: a planted regression is named, the same agent stays green, other runs are refused."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import tiny_suite
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.runs.request import source_digest
 
 GOOD = "--mapsat-agent=good:agent"
 #: Names the closed charger for the cases of one domain.
@@ -65,7 +67,7 @@ def test_a_regression_planted_in_one_domain_is_named_and_the_same_agent_stays_gr
         [
             "where    search: 10 of 10 cases got worse (sea-0, sea-1, sea-2 ...);",
             "         requirements:*z1*",
-            "gate*FAILED: ar 0.500 -> 0.250 fell by more than 0.02: -0.250*",
+            "gate*FAILED: ar 0.500 -> 0.229 to 0.273 fell by more than 0.02: -0.250*",
             "*navigation.ar 0.500 -> 0.500: no difference in 10 cases*",
         ]
     )
@@ -107,7 +109,8 @@ def test_what_nobody_can_tell_is_a_warning_unless_it_is_to_fail(planted: pytest.
         [
             "gate*PASSED: warning: inconclusive: ar 0.500 -> 0.000 fell*",
             "*may be chance: -0.500 (3 of 3 cases differ; p = 0.125)*",
-            "*a drop of 0.718 would have been seen four times in five with 1 trial of*",
+            "*one trial of each case is too few to tell the change from chance:*",
+            "*--mapsat-trials=4 in both runs tells*",
         ]
     )
     strict = run(planted, *rules, "--mapsat-max-drop=ar:0.02", "--mapsat-inconclusive=fail")
@@ -155,30 +158,26 @@ def test_an_agent_that_varies_is_green_against_itself_and_red_when_it_got_worse(
     )
 
 
-#: Names the closed charger in one case; all words are others where it says "Today".
+#: Names the closed charger in one case.
 ONCE = """\
 def agent(message, tools):
     pois = tools.search_poi(query="charger")["pois"]
     place = next(poi for poi in pois if poi["open"] != ("bridge" in message))
-    return f"TODAYI suggest {place['name']}."
+    return f"Today I suggest {place['name']}."
 """
 
 
-def test_one_flip_of_a_changed_agent_is_red_where_other_words_stay_and_a_warning_where_all_differ(
-    pytester: pytest.Pytester,
-) -> None:
+def test_one_flip_in_one_trial_is_red_with_the_ways_on(pytester: pytest.Pytester) -> None:
     cases = [tiny_suite.case(f"c{n}") for n in range(12)]
     cases[7]["visible"]["query"] = "Take me to a charger at the bridge."
     tiny_suite.write_suite(pytester.path / "benchmark_cases", {"all.jsonl": cases})
-    pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE.replace("TODAY", ""), chatty=ONCE.replace("TODAY", "Today "))
+    pytester.makepyfile(good=tiny_suite.GOOD, once=ONCE)
     run(pytester, GOOD, "--mapsat-assert=none", "--mapsat-save=baseline.json")
     asked = ("--mapsat-compare=baseline.json", "--mapsat-assert=hard")
-    once = run(pytester, "--mapsat-agent=once:agent", *asked)
-    once.stdout.fnmatch_lines(["gate*FAILED: 1 case passed before and fails now (allowed: 0): c7"])
-    chatty = run(pytester, "--mapsat-agent=chatty:agent", *asked)
-    told = " ".join(chatty.stdout.str().split())
-    assert "warning: inconclusive: 1 case passed before and fails now (allowed: 0): c7 one trial" in told
-    assert "one trial of each case is too few to tell the change from chance: the words of 12 of 12 dialogues" in told
+    told = " ".join(run(pytester, "--mapsat-agent=once:agent", *asked).stdout.str().split())
+    ways = "one trial of each case is too few to tell the change from chance run both with --mapsat-trials=4, or let N"
+    assert f"gate FAILED: 1 case passed before and fails now (allowed: 0): c7 {ways} cases flip with flips:N" in told
+    assert "1 of 12 cases failed: c7" in told
 
 
 #: Forgets the bench in so many cases as the file ``step`` says: AR falls by 0.012 each time, over 10 cases.
@@ -232,7 +231,7 @@ def test_an_anchor_is_written_moved_and_moved_to_another_suite(
     assert "accepted baseline.json is written to anchor.json: commit it" in capsys.readouterr().out
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02"]) == 1
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0.02", "--accept"]) == 0
-    assert "ar 0.500 -> 0.250 fell by more than 0.02" in " ".join(capsys.readouterr().out.split())
+    assert re.search("ar 0.500 -> 0.250 fell by more than 0.02", " ".join(capsys.readouterr().out.split()))
     anchor = json.loads((planted.path / "anchor.json").read_text())
     assert all(card["trajectory"].get("turns", []) == [] for card in anchor["cases"])
     assert main(["compare", "anchor.json", "worse.json", "--max-drop=ar:0"]) == 0
@@ -262,13 +261,13 @@ def test_both_baselines_must_hold(planted: pytest.Pytester) -> None:
     both = run(planted, *asked, *baselines, *reports, "--mapsat-save=both.json")
     assert both.ret == 1
     both.stdout.fnmatch_lines(
-        ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250 fell by more*"]
+        ["anchor   good:agent, tiny 1 *", "gate*FAILED: against the anchor, ar 0.500 -> 0.250* fell by more*"]
     )
     saved = json.loads((planted.path / "both.json").read_text())
     assert (saved["comparison"]["outcome"], saved["anchor"]["outcome"]) == ("passed", "failed")
     for report in ("both.html", "both.md"):
         told = (planted.path / report).read_text(encoding="utf-8")
-        assert "ar 0.500 -&gt; 0.250 fell" in told or "ar 0.500 -> 0.250 fell" in told
+        assert re.search("ar 0.500 -(&gt;|>) 0.250 fell", told)
         assert "Against the anchor" in told
     three = run(planted, *asked, *[f"--mapsat-compare={name}.json" for name in ("last", "baseline", "both")])
     assert "found 3 runs, expected at most two" in three.stderr.str()
@@ -319,7 +318,42 @@ def test_a_decision_made_after_the_baseline_refuses_no_comparison_and_counts_for
     rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0")
     result = run(planted, GOOD, "--mapsat-save=new.json", *rules)
     result.assert_outcomes(passed=19, failed=1)
-    result.stdout.fnmatch_lines(["gate*PASSED: ar 0.475 -> 0.475: no difference in 20 cases"])
+    result.stdout.fnmatch_lines(
+        ["gate*FAILED: 1 of 20 cases failed: nav-0", "*ar 0.475 to 0.497 -> 0.475 to 0.497: no*"]
+    )
+
+
+def test_a_metric_has_one_interval_wherever_it_is_told(
+    planted: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted.makepyfile(once=ONCE.replace("bridge", "north"))
+    reports = [f"--mapsat-report={kind}:{kind}.out" for kind in ("markdown", "html", "json")]
+    rules = ("--mapsat-compare=baseline.json", "--mapsat-max-drop=ar:0.02")
+    table = run(planted, "--mapsat-agent=once:agent", "--mapsat-save=new.json", *reports, *rules).stdout.str()
+    markdown, page, data = (
+        (planted.path / f"{kind}.out").read_text(encoding="utf-8") for kind in ("markdown", "html", "json")
+    )
+    saved = json.loads((planted.path / "new.json").read_text(encoding="utf-8"))
+    least, most = saved["summary"]["ar"]["bounds"]
+    assert least < most - 0.005  # widened by the errors of the judge
+    short, long = f"{least:.2f}-{most:.2f}", f"{least:.2f} to {most:.2f}"
+    assert re.search(rf"^all +10/20 +{short} ", table, re.MULTILINE)
+    assert re.search(rf"satisfied 0.500 → {long}, −0.250: worse", " ".join(table.split()))
+    assert f"| `satisfied (AR)` | {long} |" in markdown
+    assert f"| satisfied | 0.500 | {long} |" in markdown
+    cells = re.findall(r">\s*(0\.\d+ to 0\.\d+)\s*<", page)
+    assert {cell for cell in cells if cell.startswith(f"{least:.2f}")} == {long}
+    assert json.loads(data)["summary"]["ar"]["bounds"] == [least, most]
+    change = saved["comparison"]["changes"][0]
+    assert (change["metric"], change["new"]) == ("ar", [least, most])
+    capsys.readouterr()
+    assert main(["compare", "baseline.json", "new.json", "-v", "--max-drop=ar:0.02"]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"metrics satisfied 0.500 → {long}, −0.250: worse" in told
+    assert f"ar:0.02 failed: ar 0.500 -> {least:.3f} to {most:.3f} fell by more" in told
+    domain = saved["groups"]["domain"]["search"]["ar"]["bounds"]
+    of_search = next(one for one in saved["comparison"]["changes"] if (one["group"], one["metric"]) == ("search", "ar"))
+    assert of_search["new"] == domain
 
 
 def test_a_run_of_part_of_the_suite_decides_what_it_can(planted: pytest.Pytester) -> None:
@@ -358,3 +392,32 @@ def test_a_baseline_that_cannot_be_compared_is_told_before_anything_runs(
     assert "found 1 runs, expected the earlier one and the new one" in capsys.readouterr().err
     assert main(["compare", "--aa", "baseline.json", "--max-drop=ar:0"]) == 2
     assert "give several runs, or one with --mapsat-trials" in capsys.readouterr().err
+
+
+def test_the_build_of_an_agent_in_python_is_its_source_and_that_of_any_other_is_unknown(
+    planted: pytest.Pytester,
+) -> None:
+    planted.makeconftest("import pytest, good\n@pytest.fixture\ndef mapsat_agent(): return good.agent\n")
+
+    def build_of(agent: str, *options: str) -> tuple[str, str]:
+        run(planted, f"--mapsat-agent={agent}", "-k", "nav-0", "--mapsat-save=built.json", *options)
+        manifest = json.loads((planted.path / "built.json").read_text(encoding="utf-8"))["manifest"]
+        return manifest["agent_build"], manifest["agent_source"]
+
+    build, source = build_of("good:agent")
+    assert build == source != ""
+    assert build_of("good:agent", "--mapsat-agent-build=v1") == (f"v1 of source {source}", source)
+    for agent in ("fixture", "recorded:baseline.json", "baseline:silent"):
+        assert build_of(agent)[0] == ""
+        assert build_of(agent, "--mapsat-agent-build=v1")[0] == "v1"
+
+
+def test_the_source_of_a_framework_s_agent_is_that_of_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    digests = []
+    for text in ("graph = 1\n", "graph = 2\n"):
+        (tmp_path / "of_framework.py").write_text(text)
+        digests.append(source_digest("smolagents:of_framework:graph", None))
+    assert len({"", *digests}) == 3

@@ -61,7 +61,13 @@ def test_a_run_leaves_drafts_out_and_tells_it_once(drafts, workers):
     assert told == [f"drafts   3 drafts {REVIEW}"]
     run = saved(drafts)
     assert ids(run) == ["c-1", "c-2", "c-3"]
-    assert run["accounting"] == {"collected": 3, "deselected": 0, "lost": [], "drafts": ["d-1", "d-2", "d-3"]}
+    assert run["accounting"] == {
+        "collected": 3,
+        "deselected": 0,
+        "lost": [],
+        "drafts": ["d-1", "d-2", "d-3"],
+        "excused": [],
+    }
     assert run["gate"]["outcome"] == "passed"
     assert run["manifest"]["suites"][0]["cases"] == 3
 

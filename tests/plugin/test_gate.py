@@ -6,6 +6,8 @@ import pytest
 import tiny_suite
 from workers import EVERYWHERE, THOROUGHLY
 
+from pytest_mapsat.cli import main
+
 GOOD = "--mapsat-agent=good:agent"  # AR 0.5 in every case: the soft requirement is missed
 
 
@@ -95,7 +97,7 @@ def test_a_broken_recording_fails_its_item_without_a_traceback_and_makes_the_gat
     with (project.path / "benchmark_cases" / "recordings" / "all.jsonl").open("a") as recordings:
         recordings.write('{"case":"nav-one","tool":"search_poi","arguments":{},"result":NaN}\n')
     result = project.runpytest(GOOD, *workers)
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(["*all.jsonl:4: NaN is not a JSON value*", "lost*nav-one*", "gate*INVALID*"])
     assert "pytest_mapsat/" not in result.stdout.str()
 
@@ -149,3 +151,33 @@ def test_a_number_that_cannot_be_used_is_a_usage_error(project: pytest.Pytester,
     result = project.runpytest(GOOD, f"--mapsat-{option}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*--mapsat-{option.partition('=')[0]}: found*expected*"])
+
+
+@THOROUGHLY
+def test_a_case_that_fails_its_item_makes_the_gate_failed_and_one_that_fails_none_does_not(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    bad = ("--mapsat-agent=bad:agent", "--mapsat-save=run.json", *workers)
+    for rules in ((), ("--mapsat-fail-under=ecr=0.1",), ("--mapsat-trials=1/2",)):
+        failed = project.runpytest(*bad, *rules)
+        assert failed.ret == 1
+        failed.stdout.fnmatch_lines(["gate     FAILED: 3 of 3 cases failed: find-one, nav-one, nav-two"])
+    mark = "import pytest\ndef pytest_itemcollected(item): item.add_marker(pytest.mark.xfail(reason='one day'))\n"
+    project.makeconftest(mark)
+    expected = project.runpytest(*bad)
+    expected.assert_outcomes(xfailed=3)
+    assert expected.ret == 0
+    saved = json.loads((project.path / "run.json").read_text(encoding="utf-8"))
+    assert (saved["accounting"]["excused"], saved["gate"]["outcome"]) == (["find-one", "nav-one", "nav-two"], "passed")
+    assert main(["regrade", "run.json"]) == main(["report", "run.json", "markdown:run.md"]) == 0
+    assert "mapsat: 0 of 3 passed" in (project.path / "run.md").read_text(encoding="utf-8")
+    (project.path / "conftest.py").unlink()
+    project.makepyfile(
+        test_mine="def test_mine(mapsat_case, mapsat_run): assert mapsat_run().scorecard.outcome == 'failed'\n"
+    )
+    mine = project.runpytest(*bad, "test_mine.py", "-o", "mapsat_cases=benchmark_cases")
+    mine.assert_outcomes(passed=3)
+    assert mine.ret == 0
+    both = project.runpytest(*bad, "test_mine.py", "benchmark_cases", "-k", "nav-one")
+    both.assert_outcomes(passed=1, failed=1, deselected=4)
+    both.stdout.fnmatch_lines(["gate     FAILED: 1 of 1 case failed: nav-one"])

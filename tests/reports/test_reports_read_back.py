@@ -9,7 +9,7 @@ from report_runs import BROKEN, COMPARED, RUN
 from runs_made import card, run_of
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.model import MapsatError, UsageError
+from pytest_mapsat.model import Label, MapsatError, UsageError
 from pytest_mapsat.reports import parse_reports, write_reports
 from pytest_mapsat.reports.data import json_report
 from pytest_mapsat.reports.markdown import MOST, annotation_lines, code, markdown_report
@@ -69,7 +69,15 @@ def test_a_run_that_holds_says_so():
     assert list(annotation_lines(run)) == []
     assert markdown_report(run_of(card("a"))).startswith("## ✅ mapsat: All 1 passed\n")
     failed = run_of(card("a"), card("b", 0.0, outcome="failed"), thresholds=["ar=0.5"])
-    assert markdown_report(failed).startswith("## ❌ mapsat: 1 of 2 failed; the gate holds\n")
+    assert markdown_report(failed).startswith("## ❌ mapsat: 1 of 2 failed; the gate fails\n")
+
+
+def test_failed_cases_are_told_before_undecided_ones():
+    label = Label(requirement="z", kind="hard", outcome="unevaluated", why="undecided: who knows")
+    cards = [card("b", 0.0, outcome="failed"), card("c", outcome="unevaluated", unknown=("z",), labels=(label,))]
+    run = run_of(card("a"), *cards)
+    assert run.gate.outcome == "failed"
+    assert markdown_report(run).startswith("## ❌ mapsat: 1 of 3 failed\n")
 
 
 def test_annotations_stand_on_the_line_of_the_case_ten_at_most():
@@ -113,7 +121,6 @@ def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
         ("htm:a", "did you mean 'html'"),
         ("html", "expected html:PATH"),
         ("json:", "names no file"),
-        ("github:", "GITHUB_STEP_SUMMARY is not set"),
         ("markdown:.", "is a folder"),
         ("", "expected TYPE:PATH"),
         ("/tmp/x.html", "did you mean html:/tmp/x.html?"),
@@ -139,6 +146,13 @@ def test_the_summary_of_a_step_is_added_to(tmp_path, monkeypatch, text):
     lines = list(write_reports(RUN, [target], tmp_path / "project"))
     assert lines[0].startswith("::error file=project/cases/charge-now.jsonl,")
     assert summary.read_text(encoding="utf-8") == "before\n" + markdown_report(RUN)
+
+
+def test_a_report_for_a_step_on_github_is_a_note_elsewhere(tmp_path):
+    target = parse_report("github:", tmp_path, {})
+    (note,) = write_reports(RUN, [target], tmp_path)
+    assert note.startswith("note     github: was not written: GITHUB_STEP_SUMMARY is not set")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_that_cannot_be_written_leaves_what_was_there(tmp_path):

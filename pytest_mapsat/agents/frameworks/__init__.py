@@ -13,13 +13,14 @@ from .adapter import Adapter as Adapter
 from .adapter import Answer as Answer
 from .adapter import Episode as Episode
 from .adapter import Spent as Spent
-from .adapter import Underway as Underway
 from .adapter import comes_from, kinds_of
 from .adapter import data_from as data_from
 from .adapter import declared as declared
 from .adapter import go_ahead as go_ahead
 from .adapter import question as question
 from .adapter import reply_of as reply_of
+from .watched import unwatch as unwatch
+from .watched import watch as watch
 
 #: The package that the agents of a framework come from, by the name of the adapter, which is the framework's name on PyPI.
 #: Its module is that name with underscores. A new framework is a module and a line here.

@@ -6,14 +6,14 @@ import dataclasses
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from threading import Lock, current_thread, main_thread
 from typing import Any, NamedTuple
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
 from pytest_mapsat.agents.source import AgentContext, Session
+from pytest_mapsat.guard import is_stand_in
 from pytest_mapsat.model import Json, JsonObject, Usage, UsageError, canonical_json, total_usage
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
@@ -46,10 +46,11 @@ class Episode:
     tools: Toolbox
     context: AgentContext
     session: Session
-    names: frozenset[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.names = frozenset(schema["name"] for schema in declared(self.tools))
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the tools of the case."""
+        return frozenset(schema["name"] for schema in declared(self.tools))
 
     @classmethod
     def of(cls, tools: Toolbox) -> Episode:
@@ -68,50 +69,14 @@ class Episode:
                 arguments = json.loads(arguments or "{}")
             except ValueError:
                 arguments = {"arguments": arguments}
-        value = self.tools.call(name, {} if arguments is None else arguments)
+        value = self.tools.call(name, {} if arguments is None else as_json(arguments, _plain))
         failed = isinstance(value, dict) and value.get("status") == "error"
         return Answer(value, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), failed)
 
 
-class Underway:
-    """The episode that is under way in a context, for frameworks that know it by nothing else.
-
-    A framework hands contexts on to its tasks and threads. Code of the agent that starts a thread by itself may lose its context; what it
-    calls there is refused while an episode is under way, so that no real tool is run.
-    """
-
-    def __init__(self, framework: str) -> None:
-        self._episode: ContextVar[Episode | None] = ContextVar(f"mapsat_{framework}", default=None)
-        self._open = 0
-        self._lock = Lock()
-
-    def begin(self) -> None:
-        """Count an episode that begins."""
-        with self._lock:
-            self._open += 1
-
-    def end(self) -> None:
-        """Count an episode that ends."""
-        with self._lock:
-            self._open -= 1
-
-    def enter(self, episode: Episode) -> None:
-        """Say which episode the present task is of."""
-        self._episode.set(episode)
-
-    def episode(self) -> Episode | None:
-        """Return the episode of this context; None outside of episodes.
-
-        Raises:
-            RuntimeError: an episode is under way, and this thread has lost its context.
-        """
-        episode = self._episode.get()
-        if episode is None and self._open and current_thread() is not main_thread():
-            raise RuntimeError(
-                "a tool was called on a thread without its context, where the sandbox cannot answer; "
-                "start it with contextvars.copy_context().run"
-            )
-        return episode
+def is_ours(function: Any) -> bool:
+    """Return whether a function, or an object, is one of ours, or one that the sandbox answers."""
+    return is_stand_in(function) or str(getattr(function, "__module__", "")).startswith(f"{__package__}.")
 
 
 def declared(tools: Toolbox) -> list[dict[str, Any]]:
@@ -284,7 +249,7 @@ def data_from(context: AgentContext, kind: Any) -> Any:
     if names is None:
         raise AgentFault(
             f"the agent wants {kind.__name__} for its context, which cannot be made from {', '.join(context)}; "
-            "write a function that runs the agent with its own"
+            "write a function that runs `pytest_mapsat.sandboxed(agent)` with its own"
         )
     if missing := sorted(needed - set(context)):
         raise AgentFault(

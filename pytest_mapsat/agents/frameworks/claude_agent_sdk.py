@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pytest_mapsat.agents.returned import AgentFault, is_unavailable
+from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, reply_of
+from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
 
 #: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
+_NAMED = "name the options as the agent, --mapsat-agent=module:options, and the sandbox answers its tools"
 _ASK = "AskUserQuestion"
 
 
@@ -109,6 +111,13 @@ class _Conversation:
         tokens = sum(part.get(name) or 0 for part in parts for name in inputs)
         spent.add(tokens, sum(part.get("output_tokens") or 0 for part in parts), cost)
         return spent
+
+
+def meet(call: Call) -> Any:
+    """Refuse a tool, and to start a program whose tools no sandbox answers; our own client has a hook that has them answered."""
+    if not is_ours(call.body) and (call.name == "handler" or not call.is_answered()):
+        call.refuse(getattr(call.thing, "name", "Bash"), _NAMED)
+    return call.real()
 
 
 def _look_for_errors(result: Any) -> None:

@@ -1,18 +1,22 @@
-"""CrewAI: each episode plays a copy of the ``Agent`` or ``Crew``, whose tools have the same names and schemas and are answered by the sandbox."""
+"""CrewAI: each episode plays a copy of the ``Agent`` or ``Crew``, whose tools are answered by the sandbox where they are called."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel, Field, create_model
 
+from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, reply_of
+from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
 
+#: Where the tools come from with which agents hand over to each other: they touch nothing outside the crew.
+_OWN = ("crewai.tools.agent_tools.ask", "crewai.tools.agent_tools.delegate")
 _THOUGHT = re.compile(r"Thought:\s*(.+?)\s*(?=\n\s*(?:Action|Final Answer):|\Z)", re.DOTALL)
 
 
@@ -46,7 +50,6 @@ class _Conversation:
             members = [*self._agent.agents, *self._agent.tasks]
             members += [self._agent.manager_agent] if self._agent.manager_agent else []
         for member in members:
-            member.tools = [_answered(tool, episode) for tool in member.tools or ()]
             _own_counter(getattr(member, "llm", None))
 
     async def reply(self, message: str) -> Reply:
@@ -77,18 +80,31 @@ class _Conversation:
         return {**context, "message": message, "history": before}
 
 
-def _answered(tool: Any, episode: Episode) -> Any:
-    return _tool(tool.name, tool.description, tool.args_schema, episode, result_as_answer=tool.result_as_answer)
-
-
-def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode, **others: Any) -> Any:
+def _tool(name: str, description: str, schema: type[BaseModel], episode: Episode) -> Any:
     from crewai.tools import BaseTool
 
     class SandboxTool(BaseTool):
         def _run(self, **arguments: Any) -> str:
             return episode.call(name, _given(schema, arguments)).text
 
-    return SandboxTool(name=name, description=description, args_schema=schema, **others)
+    return SandboxTool(name=name, description=description, args_schema=schema)
+
+
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool, or refuse it."""
+    tool = call.thing
+    # A structured tool is made from one of the other kind.
+    made_from = getattr(getattr(tool, "func", None), "__self__", tool)
+    own = type(made_from).__module__.startswith(_OWN) and tool.name not in call.names
+    if own or is_ours(getattr(made_from, "func", None) or type(made_from)):
+        return call.real()
+    if not call.is_answered(made_from):
+        call.refuse(tool.name)
+    arguments: Any = dict(zip(tool.args_schema.model_fields, call.given, strict=False)) | call.options
+    if call.name.endswith("invoke"):
+        arguments = call.options.get("input", *call.given[:1])
+        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return call.episode.call(tool.name, _given(tool.args_schema, arguments)).text
 
 
 def _given(schema: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Container
 from typing import Any
 
+from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Episode, Spent, declared, go_ahead, is_ours, question, reply_of
 
 #: The tools with which agents hand over, ask each other and end: those of these modules of ``google.adk.tools`` touch nothing outside the run.
 _OWN = (
@@ -28,6 +30,7 @@ _HOSTED = {
     "UrlContextTool",
     "VertexAiSearchTool",
 }
+_INSTEAD = "no sandbox can answer it; give the agent a function in its place"
 _CONFIRM = "adk_request_confirmation"
 _USER = "user"
 
@@ -120,9 +123,6 @@ class _Conversation:
         conversation = self
 
         class Sandboxed(BasePlugin):
-            async def before_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any) -> Any:
-                return await _answered(conversation._episode, tool, tool_args, tool_context)  # its own
-
             async def after_model_callback(self, *, llm_response: Any, **_: Any) -> None:
                 if not llm_response.partial:
                     conversation._count(llm_response)  # its own
@@ -136,10 +136,41 @@ class _Conversation:
         self._thoughts += [part.text for part in _parts(response) if part.thought and part.text]
 
 
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool, or refuse it; what runs agents goes on."""
+    tool = call.thing
+    if call.name.startswith("run") and hasattr(tool, "session_service"):  # a runner
+        answered = call.is_answered(getattr(tool, "agent", None), getattr(tool, "app", None))
+        return call.inside() if answered else call.real()
+    if call.name == "execute_code":
+        call.refuse(type(tool).__name__, _INSTEAD)
+    if call.name == "process_llm_request":
+        if type(tool).__name__ in _HOSTED:
+            call.refuse(tool.name, _INSTEAD)
+        return call.real()
+    if _is_own(tool, call.names) or is_ours(getattr(tool, "func", None) or tool):
+        return call.real()
+    if not call.is_answered():
+        call.refuse(tool.name)
+    if call.name == "func":
+        return call.episode.call(tool.name, call.arguments()).value
+    return _met(call)
+
+
+async def _met(call: Call) -> Any:
+    tool, context = call.thing, call.options["tool_context"]
+    result = await _answered(call.episode, tool, call.options["args"], context)
+    return await call.real() if result is None else result
+
+
+def _is_own(tool: Any, names: Container[str]) -> bool:
+    module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
+    return module.removeprefix("google.adk.tools.") in _OWN and tool.name not in names
+
+
 async def _answered(episode: Episode, tool: Any, arguments: dict[str, Any], context: Any) -> dict[str, Any] | None:
     """Return the sandbox's answer to a call; None lets the framework's own tools run, and ask for a go-ahead."""
-    module = str(getattr(getattr(tool, "func", None), "__module__", "") or type(tool).__module__)
-    if module.removeprefix("google.adk.tools.") in _OWN and tool.name not in episode.names:
+    if _is_own(tool, episode.names):
         return None
     confirm = getattr(tool, "_require_confirmation", False)
     if callable(confirm):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import wraps
 from typing import Any
 from uuid import uuid4
 
 from pytest_mapsat.agents.returned import AgentFault, as_json
+from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, Underway, data_from, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, is_ours, question, reply_of
 
-_underway = Underway("langgraph")
 #: Where the tools come from with which agents hand over to each other and plan: they touch nothing outside the graph.
 _OWN = (
     "deepagents.middleware.subagents",
@@ -37,7 +36,6 @@ class _Conversation:
         from langgraph.checkpoint.memory import InMemorySaver
         from langgraph.store.memory import InMemoryStore
 
-        _answer_calls()
         update = {"checkpointer": InMemorySaver()}
         if hasattr(graph, "compile"):
             self._graph = graph.compile(**update)
@@ -51,11 +49,9 @@ class _Conversation:
         self._config = {"configurable": {"thread_id": uuid4().hex}}
         kind = getattr(self._graph, "context_schema", None)
         self._context = {} if kind is None else {"context": data_from(episode.context, kind)}
-        _underway.begin()
 
     async def reply(self, message: str) -> Reply:
         """Return the graph's answer; after an interrupt, the message is the value that the graph waits for."""
-        _underway.enter(self._episode)  # in this task alone
         spent = Spent()
         config = {**self._config, "callbacks": [_counter(spent)]}
         # values: what the graph returns, for other modes of streaming, too.
@@ -75,10 +71,6 @@ class _Conversation:
             output = {name: value for name, value in state.items() if name != "__interrupt__"}
         return reply_of(output, spent, text=text, thoughts=thoughts)
 
-    def close(self) -> None:
-        """Count the episode as ended."""
-        _underway.end()
-
     def _given(self, message: str) -> Any:
         from langgraph.types import Command
 
@@ -92,7 +84,7 @@ class _Conversation:
         if not fields:  # an entrypoint
             return message
         raise AgentFault(
-            f"the state of the graph has no messages, only {', '.join(fields)}; write a function that takes message and runs the graph"
+            f"the state of the graph has no messages, only {', '.join(fields)}; write a function of message that runs `pytest_mapsat.sandboxed(graph)`"
         )
 
 
@@ -149,50 +141,26 @@ def _counter(spent: Spent) -> Any:
 # -- calls of tools ------------------------------------------------------------------------------------------------------
 
 
-def _answer_calls() -> None:
-    """Have the sandbox answer wherever a tool of LangChain is called in an episode; everywhere else tools run as before."""
-    from langchain_core.tools import BaseTool, StructuredTool, Tool
-
-    if hasattr(BaseTool.run, "mapsat"):
-        return
-    for kind in (BaseTool, StructuredTool, Tool):
-        for name in ("run", "arun", "ainvoke"):
-            if name in vars(kind):
-                setattr(kind, name, _in_place_of(vars(kind)[name], name))
-
-
-def _in_place_of(original: Any, name: str) -> Any:
-    def stand_in(tool: Any) -> Any:
-        episode = _underway.episode()
-        own = str(getattr(getattr(tool, "func", None) or getattr(tool, "coroutine", None), "__module__", ""))
-        if (
-            episode is None
-            or "mapsat" in (tool.tags or ())
-            or (own.startswith(_OWN) and tool.name not in episode.names)
-        ):
-            return None
-        schema = {"type": "object", "properties": tool.args}
-        return _substitute(tool.name, tool.description or tool.name, schema, episode, tool)
-
-    if name == "run":
-
-        @wraps(original)
-        def answered(self: Any, *given: Any, **options: Any) -> Any:
-            other = stand_in(self)
-            return original(self, *given, **options) if other is None else other.run(*given, **options)
-    else:
-        # One after the other in the loop, not in threads: calls keep their order.
-        plain = {"arun": "run", "ainvoke": "invoke"}[name]
-
-        @wraps(original)
-        async def answered(self: Any, *given: Any, **options: Any) -> Any:
-            other = stand_in(self)
-            if other is None:
-                return await original(self, *given, **options)
-            return getattr(other, plain)(*given, **options)
-
-    vars(answered)["mapsat"] = True
-    return answered
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool of LangChain, or refuse it."""
+    tool = call.thing
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    own = str(getattr(function, "__module__", "")).startswith(_OWN) and tool.name not in call.names
+    if own or is_ours(function or tool):
+        return call.real()
+    if not call.is_answered():
+        call.refuse(tool.name)
+    # One after the other in the loop, not in threads: calls keep their order.
+    plain = {"arun": "run", "ainvoke": "invoke"}.get(call.name, call.name)
+    if plain not in ("run", "invoke"):
+        arguments = call.arguments(tool.args)
+        return call.episode.call(tool.name, {name: arguments[name] for name in tool.args if name in arguments}).text
+    options = dict(call.options)
+    given, *others = call.given or [options.pop("input" if plain == "invoke" else "tool_input")]
+    given = dict.fromkeys(list(tool.args)[:1], given) if isinstance(given, str) else given
+    schema = {"type": "object", "properties": tool.args}
+    stand_in = _substitute(tool.name, tool.description or tool.name, schema, call.episode, tool)
+    return getattr(stand_in, plain)(given, *others, **options)
 
 
 def _substitute(name: str, description: str, schema: dict[str, Any], episode: Episode, tool: Any = None) -> Any:
@@ -213,7 +181,6 @@ def _substitute(name: str, description: str, schema: dict[str, Any], episode: Ep
         args_schema=schema,
         func=call,
         handle_tool_error=True,
-        tags=["mapsat"],
         return_direct=getattr(tool, "return_direct", False),
     )
 

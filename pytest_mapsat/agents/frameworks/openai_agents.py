@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator
-from functools import wraps
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+from pytest_mapsat.guard import Call, is_sandboxed
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, Underway, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Answer, Episode, Spent, declared, go_ahead, is_ours, question, reply_of
 
-_underway = Underway("openai_agents")
 #: Tools that touch nothing outside the run.
 _HARMLESS = {"FunctionTool", "ToolSearchTool"}
+_INSTEAD = "no sandbox can answer it; give the agent a function in its place"
 
 
 def native(tools: Toolbox) -> list[Any]:
@@ -37,18 +37,15 @@ class _Conversation:
     """One episode with an agent: the dialogue, the agent that speaks after handoffs, and the run that waits for the user's go-ahead."""
 
     def __init__(self, agent: Any, episode: Episode) -> None:
-        _answer_calls()
         self._agent = agent
         self._episode = episode
         self._dialogue: list[Any] = []
         self._waiting: Any = None
-        _underway.begin()
 
     async def reply(self, message: str) -> Reply:
         """Return the agent's answer; where calls wait for a go-ahead, the message gives or denies it."""
         from agents import Runner
 
-        _underway.enter(self._episode)  # in this task alone
         waited = self._waiting
         items = self._decided(message) if waited else [*self._dialogue, {"role": "user", "content": message}]
         before = _used(waited)
@@ -63,10 +60,6 @@ class _Conversation:
             return Reply(question(asked, self._episode), thoughts, spent.usage())
         self._dialogue, self._agent = result.to_input_list(), result.last_agent
         return reply_of(result.final_output, spent, thoughts=thoughts)
-
-    def close(self) -> None:
-        """Count the episode as ended."""
-        _underway.end()
 
     def _decided(self, message: str) -> Any:
         """Return the state of the run that waits, with the user's decision in it."""
@@ -85,37 +78,58 @@ def _used(result: Any) -> tuple[int, int]:
     return (used.input_tokens, used.output_tokens) if used else (0, 0)
 
 
-def _answer_calls() -> None:
-    """Have agents be given tools that the sandbox answers, in an episode; everywhere else they get their own, as before."""
-    from agents.agent import AgentBase
-
-    original = AgentBase.get_all_tools
-    if hasattr(original, "mapsat"):
-        return
-
-    @wraps(original)
-    async def get_all_tools(self: Any, run_context: Any) -> list[Any]:
-        tools = await original(self, run_context)
-        episode = _underway.episode()
-        return tools if episode is None else [_answered(tool, episode) for tool in tools]
-
-    vars(get_all_tools)["mapsat"] = True
-    AgentBase.get_all_tools = get_all_tools
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool, or refuse it; what runs agents, and lists their tools, goes on."""
+    if not _is_there():
+        return call.real()
+    if call.name == "get_all_tools":
+        return _listed(call)
+    if call.name.startswith("run"):
+        agent = call.given[0] if call.given else call.options.get("starting_agent")
+        return call.inside() if call.is_answered(agent) else call.real()
+    if _is_own(call.thing, call):
+        return call.real()
+    return _invoker(call.thing, call)(*call.given, **call.options)
 
 
-def _answered(tool: Any, episode: Episode) -> Any:
-    # An agent that is a tool is asked as ever: the tools that it has are answered, too.
-    if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or (
-        getattr(tool, "_is_agent_tool", False) and tool.name not in episode.names
-    ):
-        return tool
+async def _listed(call: Call) -> list[Any]:
+    """Return the tools of an agent with stand-ins, which the sandbox answers, or which are refused."""
+    tools = await call.real()
+    outside = [tool for tool in tools if type(tool).__name__ not in _HARMLESS]
+    if outside:
+        call.refuse(str(getattr(outside[0], "name", type(outside[0]).__name__)), _INSTEAD)
+    # Whether a tool of an MCP server is answered, the server knows, which was perhaps given to ``sandboxed``.
+    passed = any(map(is_sandboxed, call.thing.mcp_servers)) and not call.is_answered()
+    kept = [_is_own(tool, call) or (passed and _is_of_a_server(tool)) for tool in tools]
+    return [tool if keep else _twin(tool, call) for tool, keep in zip(tools, kept, strict=True)]
 
-    async def invoke(_: Any, arguments: str) -> str:
-        return episode.call(tool.name, arguments).text
 
+def _is_of_a_server(tool: Any) -> bool:
+    return str(getattr(getattr(getattr(tool, "_tool_origin", None), "type", None), "value", "")) == "mcp"
+
+
+def _is_own(tool: Any, call: Call) -> bool:
+    """Return whether a tool is answered already, or an agent that is asked as ever: the tools that it has are met, too."""
+    functions = (getattr(tool, name, None) for name in ("on_invoke_tool", "__wrapped__"))
+    if type(tool).__name__ in _HARMLESS - {"FunctionTool"} or any(map(is_ours, functions)):
+        return True
+    return getattr(tool, "_is_agent_tool", False) and tool.name not in call.names
+
+
+def _twin(tool: Any, call: Call) -> Any:
     twin = copy.copy(tool)
-    twin.on_invoke_tool = invoke
+    twin.on_invoke_tool = _invoker(tool, call)
     return twin
+
+
+def _invoker(tool: Any, call: Call) -> Callable[[Any, str], Awaitable[str]]:
+    async def invoke(ctx: Any, input: str) -> str:  # noqa: A002, ARG001  # the framework's names
+        if not call.is_answered(tool):
+            call.refuse(tool.name)
+        answer: Answer = call.episode.call(tool.name, input)
+        return answer.text
+
+    return invoke
 
 
 def _thoughts(items: list[Any]) -> Iterator[str]:
@@ -138,10 +152,14 @@ def _refusal(agent: Any) -> str:
     return f"no sandbox can answer its {', '.join(sorted(kinds))}; give it functions in their place" if kinds else ""
 
 
+def _is_there() -> bool:
+    """Return whether the package is the framework: many projects have one of their own that is called agents."""
+    return hasattr(sys.modules.get("agents"), "Runner")
+
+
 class _Adapter(Adapter):
     def recognises(self, agent: object) -> bool:
-        # Many projects have a package of their own that is called agents.
-        return super().recognises(agent) and hasattr(sys.modules.get("agents"), "Runner")
+        return super().recognises(agent) and _is_there()
 
 
 ADAPTER = _Adapter(

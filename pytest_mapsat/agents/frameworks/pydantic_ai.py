@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from pytest_mapsat.guard import Call, is_sandboxed
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, data_from, declared, go_ahead, question, reply_of
+from .adapter import Adapter, Answer, Episode, Spent, data_from, declared, go_ahead, is_ours, question, reply_of
 
 
 def native(tools: Toolbox) -> list[Any]:
@@ -50,7 +52,6 @@ class _Conversation:
                 message_history=list(self._messages),
                 deferred_tool_results=decided,
                 deps=self._deps,
-                capabilities=[_capability(self._episode)],
             )
             self._messages = result.all_messages()
             _count(result.new_messages(), spent, thoughts)
@@ -66,24 +67,75 @@ class _Conversation:
             prompt, decided = None, DeferredToolResults(calls=calls)
 
 
-def _capability(episode: Episode) -> Any:
-    """Return the capability that has the sandbox answer; made here because its base class is the framework's."""
-    import pydantic_ai
-    from pydantic_ai.capabilities import AbstractCapability
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool, or refuse it; the run of an agent gets a capability that has each call answered."""
+    if call.name == "iter":
+        if not call.is_answered():
+            return call.real()
+        call.options["capabilities"] = [*(call.options.get("capabilities") or ()), _capability(call)]
+        return call.inside()
+    if call.name.startswith("request"):
+        (parameters,) = [value for value in (*call.given, *call.options.values()) if hasattr(value, "function_tools")]
+        if outside := _outside(getattr(parameters, "native_tools", None) or getattr(parameters, "builtin_tools", ())):
+            call.refuse(outside[0], "no sandbox can answer what the model's provider runs; leave it out")
+        return call.real()
+    if call.name == "call":
+        # A function of a set of tools is met there; this one makes the output, or is the framework's own.
+        function = call.thing.function
+        name = getattr(function, "__name__", "output")
+        own = is_ours(function) or str(getattr(function, "__module__", "")).startswith("pydantic_ai.")
+        if own or (call.is_answered() and name not in call.names):
+            return call.real()
+        if not call.is_answered():
+            call.refuse(name)
+        return _answered(call, name, call.given[0])
+    return _met_in_a_set(call)
 
+
+def _met_in_a_set(call: Call) -> Any:
+    """Meet a call of a tool in a set of them."""
+    from pydantic_ai.toolsets import FunctionToolset
+
+    toolset, given = call.thing, inspect.signature(call.body).bind(*call.given, **call.options).arguments
+    name, tool = given["name"], given.get("tool")
+    functions = isinstance(toolset, FunctionToolset)
+    member = toolset.tools.get(name) if functions else None
+    # Sets around others hand on to them; tools that belong to the framework itself, such as the search for other tools, have a kind.
+    around = (
+        not functions and type(toolset).__module__.startswith("pydantic_ai.toolsets.") and not is_sandboxed(toolset)
+    )
+    if around or getattr(tool and tool.tool_def, "tool_kind", None) or is_ours(getattr(member, "function", None)):
+        return call.real()
+    if not call.is_answered(member):
+        call.refuse(name)
+    return _answered(
+        call, getattr(given.get("ctx"), "tool_name", None) or name, given.get("tool_args", given.get("args"))
+    )
+
+
+async def _answered(call: Call, name: str, arguments: Any) -> Any:
+    import pydantic_ai
+
+    answer: Answer = call.episode.call(name, arguments)
     failed = getattr(pydantic_ai, "ToolFailed", None)  # where it is missing, the error is a result like others
+    if answer.failed and failed is not None:
+        raise failed(answer.text)
+    return answer.value
+
+
+def _capability(call: Call) -> Any:
+    """Return the capability that has the sandbox answer; made here because its base class is the framework's."""
+    from pydantic_ai.capabilities import AbstractCapability
 
     class Sandboxed(AbstractCapability):
         async def wrap_tool_execute(self, _: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
             # Tools that belong to the framework itself, such as the search for other tools, have a kind.
             own = tool_def.kind == "output" or getattr(tool_def, "tool_kind", None)
-            if own and call.tool_name not in episode.names:
+            if own and call.tool_name not in run.names:
                 return await handler(args)
-            answer = episode.call(call.tool_name, call.args_as_dict())
-            if answer.failed and failed is not None:
-                raise failed(answer.text)
-            return answer.value
+            return await _answered(run, call.tool_name, call.args_as_dict())
 
+    run = call
     return Sandboxed()
 
 
@@ -102,10 +154,13 @@ def _cost(message: Any) -> float | None:
         return None
 
 
+def _outside(tools: Any) -> list[str]:
+    """Return the kinds of those tools that the provider of the model runs; the search for other tools touches nothing outside."""
+    return sorted({str(getattr(tool, "kind", type(tool).__name__)) for tool in tools} - {"tool_search"})
+
+
 def _refusal(agent: Any) -> str:
-    tools = getattr(agent, "_cap_native_tools", None) or ()
-    # The search for other tools touches nothing outside.
-    names = sorted({str(getattr(tool, "kind", type(tool).__name__)) for tool in tools} - {"tool_search"})
+    names = _outside(getattr(agent, "_cap_native_tools", None) or ())
     return f"the model's provider runs its tools {', '.join(names)}, which no sandbox can answer" if names else ""
 
 

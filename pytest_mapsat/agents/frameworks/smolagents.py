@@ -6,10 +6,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, reply_of
+from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
@@ -109,13 +110,31 @@ def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
 
 
 def _answered(name: str, tool: Any, episode: Episode) -> Any:
-    if name in _OWN and name not in episode.names:
+    if _is_own(tool) and name not in episode.names:
         return tool
     twin = copy.copy(tool)
     twin.is_initialized = True  # its setup is for the real call
     twin.output_type = "string" if tool.output_type in ("image", "audio") else tool.output_type
     twin.forward = _answering(episode, name, list(tool.inputs), twin.output_type)
     return twin
+
+
+def _is_own(tool: Any) -> bool:
+    return type(tool).__module__ == "smolagents.default_tools" and tool.name in _OWN
+
+
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool, or refuse it."""
+    tool = call.thing
+    if call.name == "send_tools":
+        call.refuse(type(tool).__name__, "its code runs where no sandbox can answer it; use executor_type='local'")
+    if is_ours(vars(tool).get("forward", type(tool))) or (_is_own(tool) and tool.name not in call.names):
+        return call.real()
+    if not call.is_answered():
+        call.refuse(tool.name)
+    if call.name == "setup":
+        return None  # it is for the real call
+    return _answering(call.episode, tool.name, list(tool.inputs), tool.output_type)(*call.given, **call.options)
 
 
 def _answering(episode: Episode, name: str, inputs: list[str], output_type: str) -> Callable[..., Any]:

@@ -1,0 +1,29 @@
+"""Sessions of agents with MCP servers, whatever framework opens them: the server is asked for its tools, and none of them is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_mapsat.guard import Call
+
+from .adapter import Answer
+
+
+def meet(call: Call) -> Any:
+    """Have the sandbox answer a call of a tool of a server, or refuse it."""
+    given = [*call.given, None, None]
+    name = str(call.options.get("name", call.options.get("tool_name", given[0])))
+    session = getattr(call.thing, "session", None) or call.thing
+    if getattr(getattr(session, "server_info", None), "name", "") == "mapsat":  # the sandbox, over MCP
+        return call.real()
+    if not call.is_answered():
+        call.refuse(name)
+    return _answered(call, name, call.options.get("arguments", given[1] if call.given else None))
+
+
+async def _answered(call: Call, name: str, arguments: Any) -> Any:
+    from mcp.types import CallToolResult
+
+    answer: Answer = call.episode.call(name, arguments)
+    shown = {"content": [{"type": "text", "text": answer.text}], "isError": answer.failed}
+    return CallToolResult.model_validate(shown)

@@ -1,0 +1,156 @@
+"""Where frameworks call tools: their classes are watched while a run goes on, from the moment at which they are imported, by whomever. We import none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from threading import Lock
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from pytest_mapsat.guard import Call, guarded, handed_on, is_sandboxed, now
+
+_RUNS = "invoke ainvoke batch abatch stream astream astream_events"
+_LANGCHAIN = "invoke ainvoke run arun _run _arun func coroutine"
+_CREW = "kickoff kickoff_async akickoff execute_task aexecute_task"
+#: Of a class, and those below it, what is called where a tool's body may be reached, behind the module of ours whose ``meet`` decides. Without a
+#: module: what runs agents, which is met where it was given to ``sandboxed``. A class that a version of a framework does not have is passed over.
+_WATCHED = {
+    "agents.agent.AgentBase": "openai_agents: get_all_tools",
+    "agents.mcp.server.MCPServer": "mcp_client: call_tool",
+    "agents.run.AgentRunner": "openai_agents: run run_sync run_streamed",
+    "agents.tool.FunctionTool": "openai_agents: on_invoke_tool",
+    "claude_agent_sdk.SdkMcpTool": "claude_agent_sdk: handler",
+    "claude_agent_sdk._internal.client.InternalClient": "claude_agent_sdk: process_query",
+    "claude_agent_sdk.client.ClaudeSDKClient": "claude_agent_sdk: connect",
+    "crewai.agents.agent_builder.base_agent.BaseAgent": f": {_CREW}",
+    "crewai.crew.Crew": f": {_CREW}",
+    "crewai.tools.base_tool.BaseTool": f"crewai: {_LANGCHAIN}",
+    "crewai.tools.structured_tool.CrewStructuredTool": f"crewai: {_LANGCHAIN}",
+    "fastmcp.client.client.Client": "mcp_client: call_tool call_tool_mcp",
+    "google.adk.code_executors.base_code_executor.BaseCodeExecutor": "google_adk: execute_code",
+    "google.adk.runners.Runner": "google_adk: run run_async run_live",
+    "google.adk.tools.base_tool.BaseTool": "google_adk: run_async process_llm_request",
+    "google.adk.tools.function_tool.FunctionTool": "google_adk: func",
+    "langchain_core.runnables.base.Runnable": f": {_RUNS}",
+    "langchain_core.tools.base.BaseTool": f"langgraph: {_LANGCHAIN}",
+    "mcp.client.client.Client": "mcp_client: call_tool",
+    "mcp.client.session.ClientSession": "mcp_client: call_tool",
+    "pydantic_ai._function_schema.FunctionSchema": "pydantic_ai: call",
+    "pydantic_ai.agent.abstract.AbstractAgent": "pydantic_ai: iter",
+    "pydantic_ai.models.Model": "pydantic_ai: request request_stream",
+    "pydantic_ai.toolsets.abstract.AbstractToolset": "pydantic_ai: call_tool direct_call_tool",
+    "smolagents.agents.MultiStepAgent": ": run",
+    "smolagents.remote_executors.RemotePythonExecutor": "smolagents: send_tools",
+    "smolagents.tools.Tool": "smolagents: setup forward",
+}
+#: What a framework compares, and calls where it is met elsewhere: its own modules read what is there.
+_READ_BY_ITSELF = {"on_invoke_tool": "agents.", "func": "google.adk."}
+
+
+class _Watch:
+    """Finds modules before all others, in order to see the watched ones as soon as they have run."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, dict[str, str]] = {}
+        for place, called in _WATCHED.items():
+            module, _, kind = place.rpartition(".")
+            self._kinds.setdefault(module, {})[kind] = called
+        self._undo = [_hand_on()]
+        sys.meta_path.insert(0, self)
+        for module in self._kinds.keys() & sys.modules.keys():
+            self._look_at(sys.modules[module])
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Return the spec of a watched module as the other finders have it, with a loader that looks at the module afterwards."""
+        if name not in self._kinds:
+            return None
+        finders = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+        spec: Any = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+        loader = spec and spec.loader
+
+        def exec_module(module: Any) -> None:
+            module.__loader__ = module.__spec__.loader = loader
+            loader.exec_module(module)
+            self._look_at(module)
+
+        if loader:
+            spec.loader = SimpleNamespace(create_module=loader.create_module, exec_module=exec_module)
+        return spec
+
+    def stop(self) -> None:
+        """Leave everything as it was."""
+        with suppress(ValueError):  # others put the list back, too
+            sys.meta_path.remove(self)
+        for undo in reversed(self._undo):
+            undo()
+
+    def _look_at(self, module: ModuleType) -> None:
+        for name, called in self._kinds[module.__name__].items():
+            kind = getattr(module, name, None)
+            if isinstance(kind, type):
+                self._undo.append(_watch(kind, *called.split(":")))
+
+
+def _hand_on() -> Callable[[], None]:
+    """Have what is given to a pool of threads belong to the episode of who gives it; return the function that ends it."""
+    original = ThreadPoolExecutor.submit
+
+    def submit(pool: Any, function: Any, /, *given: Any, **options: Any) -> Any:
+        return original(pool, handed_on(function), *given, **options)
+
+    ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
+    return partial(setattr, ThreadPoolExecutor, "submit", original)
+
+
+def _watch(kind: Any, adapter: str, called: str) -> Callable[[], None]:
+    """Guard what is read of the objects of a class; return the function that ends it."""
+    names = frozenset(called.split())
+    own = vars(kind).get("__getattribute__")
+
+    def __getattribute__(thing: Any, name: str) -> Any:  # noqa: N807  # what it takes the place of
+        value = own(thing, name) if own else super(kind, thing).__getattribute__(name)
+        if name not in names or now() is None or not callable(value) or not (adapter or is_sandboxed(thing)):
+            return value
+        if name in _READ_BY_ITSELF and _reader().startswith(_READ_BY_ITSELF[name]):
+            return value
+        meet = import_module(f"{__package__}.{adapter}").meet if adapter else Call.inside
+        return guarded(adapter.replace("_", "-"), thing, name, value, meet)
+
+    kind.__getattribute__ = __getattribute__
+
+    def end() -> None:
+        del kind.__getattribute__
+        if own is not None:
+            kind.__getattribute__ = own
+
+    return end
+
+
+def _reader() -> str:
+    """Return the module whose code reads the attribute."""
+    return str(sys._getframe(2).f_globals.get("__name__", ""))  # noqa: SLF001  # no other way to it
+
+
+_watching: _Watch | None = None
+_lock = Lock()
+
+
+def watch() -> None:
+    """Watch the frameworks that are imported, and those that will be, until ``unwatch`` is called."""
+    global _watching  # noqa: PLW0603  # classes belong to the process
+    with _lock:
+        _watching = _watching or _Watch()
+
+
+def unwatch() -> None:
+    """Leave the frameworks as they were."""
+    global _watching  # noqa: PLW0603  # likewise
+    with _lock:
+        if _watching is not None:
+            _watching.stop()
+            _watching = None

@@ -1,0 +1,279 @@
+"""Whether a tool of a framework may run: in a test run no tool of an agent does, the sandbox answers it or the call is refused.
+
+Standard library only: production code that calls ``sandboxed`` imports this module and nothing else of ours.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, NamedTuple, NoReturn, TypeVar
+from weakref import WeakSet, WeakValueDictionary
+
+_T = TypeVar("_T")
+#: The packages whose objects ``sandboxed`` takes.
+_PACKAGES = ("agents", "crewai", "google.adk", "langchain_core", "langgraph", "mcp", "pydantic_ai", "smolagents")
+_WRITE = (
+    "write `agent = pytest_mapsat.sandboxed(agent)` around what is run in the end (with_config() and clone() make another), "
+    "or the same around its tools, and the sandbox answers"
+)
+_START = "start it with contextvars.copy_context().run, or use asyncio.to_thread or a ThreadPoolExecutor"
+#: Threads of ours have names that begin so. What runs on one without an episode is a judge, a user or a check, and no agent.
+_OURS = "mapsat-"
+
+
+class RefusedTool(BaseException):  # no framework may hand it to the model as the error of a tool
+    """A tool of the agent would have run for real."""
+
+
+class Scope:
+    """One episode, as the calls of its agent's tools know it.
+
+    Attributes:
+        episode: ``call`` has the sandbox answer, given the name of a tool and its arguments; ``names`` are those of the case's tools.
+        answers: whether the sandbox answers every tool of a framework, as where one of our adapters plays the agent.
+        refused: why the first call was refused that would have been a real one; empty where none was.
+    """
+
+    def __init__(self, episode: Any) -> None:
+        self.episode = episode
+        self.answers = False
+        self.refused = ""
+        _under_way.append(self)
+
+    @contextmanager
+    def replying(self) -> Iterator[None]:
+        """Count what is called in this context as the agent's; the episode is under way until the reply ends, however late, and ``end`` is called."""
+        _under_way.append(self)
+        try:
+            with _entered(_Here(self, answers=False)):
+                yield
+        finally:
+            _under_way.remove(self)
+
+    def end(self) -> None:
+        """End the episode; threads that the agent may have left behind stay refused."""
+        if self in _under_way:
+            _under_way.remove(self)
+        _left.update(thread for thread in threading.enumerate() if not _is_ours(thread))
+
+
+class _Here(NamedTuple):
+    """What a context belongs to. ``scope``: the episode, None where an episode is under way, but which one is not known."""
+
+    scope: Scope | None
+    answers: bool
+
+
+_here: ContextVar[_Here | None] = ContextVar("mapsat_here", default=None)
+_LOST = _Here(None, answers=False)
+#: What the agent did not call, such as the sandbox's own functions.
+_OUTSIDE = _Here(None, answers=True)
+_under_way: list[Scope] = []
+_left: WeakSet[threading.Thread] = WeakSet()
+_sandboxed: WeakValueDictionary[int, Any] = WeakValueDictionary()
+
+
+def not_the_agents() -> Any:
+    """Return a context manager in which tools run for real, because it is not the agent that calls them."""
+    return _entered(_OUTSIDE)
+
+
+@contextmanager
+def _entered(here: _Here | None) -> Iterator[None]:
+    before = _here.get()
+    _here.set(here)
+    try:
+        yield
+    finally:
+        _here.set(before)  # a generator may end in another context, where a token would be refused
+
+
+def handed_on(function: Callable[..., _T]) -> Callable[..., _T]:
+    """Return a function that another thread may run, whose calls belong to the episode of this context."""
+    here = _here.get()
+
+    def run(*given: Any, **options: Any) -> _T:
+        with _entered(here):
+            return function(*given, **options)
+
+    return run
+
+
+def _is_ours(thread: threading.Thread) -> bool:
+    return thread is threading.main_thread() or thread.name.startswith(_OURS)
+
+
+def now() -> _Here | None:
+    """Return the episode whose agent calls; None: no agent does, and tools run as ever."""
+    here = _here.get()
+    if here is not None:
+        return None if here is _OUTSIDE else here
+    thread = threading.current_thread()
+    return _LOST if not _is_ours(thread) and (_under_way or thread in _left) else None
+
+
+class Call(NamedTuple):
+    """A call that an agent makes, and that may reach the body of a tool.
+
+    Attributes:
+        framework: its name.
+        thing: the object that is called: a tool, a set of tools, an agent, what runs agents.
+        name: the attribute that is called.
+        body: its value.
+        given: the arguments by position.
+        options: the arguments by name.
+        here: the episode.
+    """
+
+    framework: str
+    thing: Any
+    name: str
+    body: Callable[..., Any]
+    given: tuple[Any, ...]
+    options: dict[str, Any]
+    here: _Here
+
+    @property
+    def episode(self) -> Any:
+        """What has the sandbox answer, where ``is_answered``."""
+        return self.here.scope and self.here.scope.episode
+
+    @property
+    def names(self) -> Container[str]:
+        """The names of the case's tools; none where the episode is not known."""
+        return self.episode.names if self.episode else ()
+
+    def is_answered(self, *things: Any) -> bool:
+        """Return whether the sandbox answers: the agent was given to ``sandboxed``, or any of some objects, or an adapter plays it."""
+        scope = self.here.scope
+        return scope is not None and (
+            self.here.answers or scope.answers or any(map(is_sandboxed, (self.thing, *things)))
+        )
+
+    def real(self) -> Any:
+        """Run the body: it is no tool's, or one that the sandbox answers."""
+        return self.body(*self.given, **self.options)
+
+    def inside(self) -> Any:
+        """Run an agent, all of whose tools the sandbox answers."""
+        here = self.here if self.here is _LOST else self.here._replace(answers=True)
+        with _entered(here):
+            result = self.real()
+        if inspect.isawaitable(result):
+            return _awaited(here, result)
+        if hasattr(result, "__aenter__") or inspect.isgenerator(result) or inspect.isasyncgen(result):
+            _here.set(here)  # it runs piece by piece in this context, where the sandbox answers from now on
+        return result
+
+    def arguments(self, names: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the arguments by name, as the signature of the body has them, and where it has none by some names; without what frameworks add for themselves."""
+        bound = inspect.signature(self.body).bind(*self.given, **self.options)
+        named = dict(bound.arguments)
+        for name, parameter in bound.signature.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                named |= named.pop(name, {})
+            elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                named |= zip(names, named.pop(name, ()), strict=False)
+        return {name: value for name, value in named.items() if not _is_of_a_framework(value)}
+
+    def refuse(self, tool: str, remedy: str = "") -> NoReturn:
+        """Refuse a call of a tool that would run for real: the run's set-up is at fault, and not the agent.
+
+        Args:
+            tool: its name.
+            remedy: what to do where ``sandboxed`` cannot help.
+
+        Raises:
+            RefusedTool: always.
+        """
+        what, advice = "would have run for real, and was kept from it", _WRITE
+        if self.here.scope is None:
+            what, advice = "was called on a thread without its context, where the sandbox cannot answer", _START
+        message = f"the agent's tool {tool!r} ({self.framework}) {what}: {remedy or advice}"
+        for scope in [self.here.scope] if self.here.scope else _under_way:
+            scope.refused = scope.refused or message
+        raise RefusedTool(message)
+
+
+async def _awaited(here: _Here, result: Awaitable[Any]) -> Any:
+    with _entered(here):
+        return await result
+
+
+def guarded(framework: str, thing: Any, name: str, body: Any, meet: Callable[[Call], Any]) -> Any:
+    """Return what is called in place of a body: in an episode ``meet`` decides what becomes of the call."""
+
+    def called(*given: Any, **options: Any) -> Any:
+        here = now()
+        if here is None:
+            return body(*given, **options)
+        return meet(Call(framework, thing, name, body, given, options, here))
+
+    if not inspect.iscoroutinefunction(body):
+        return wraps(body)(called)
+
+    @wraps(body)
+    async def awaited(*given: Any, **options: Any) -> Any:
+        result = called(*given, **options)
+        return await result if inspect.isawaitable(result) else result
+
+    return awaited
+
+
+def is_stand_in(function: Any) -> bool:
+    """Return whether a function is one that ``sandboxed`` has returned in place of another."""
+    return getattr(function, "mapsat_answers", False) is True
+
+
+def is_sandboxed(thing: Any) -> bool:
+    """Return whether an object of a framework was given to ``sandboxed``."""
+    return _sandboxed.get(id(thing)) is thing
+
+
+def sandboxed(tools: _T) -> _T:
+    """Have the sandbox answer tools wherever they are called in an episode; everywhere else they run as ever.
+
+    Args:
+        tools: an agent or a graph of a framework, whose tools are meant, and those of the agents that it runs; a tool, a set of tools, a
+            session with an MCP server; a plain function; a list, tuple or dict of these.
+
+    Returns:
+        The same kind of thing, with the same names and schemas: an object of a framework itself, a function in place of a function.
+
+    Raises:
+        TypeError: it is none of these.
+    """
+    made: Any = tools
+    if isinstance(made, list | tuple):
+        made = type(made)(map(sandboxed, made))
+    elif isinstance(made, dict):
+        made = {name: sandboxed(tool) for name, tool in made.items()}
+    elif inspect.isroutine(made):
+        made = _stand_in(made)
+    elif _is_of_a_framework(made):
+        _sandboxed[id(made)] = made
+    else:
+        raise TypeError(f"sandboxed() takes an agent, tools or a function, not an object of type {type(made).__name__}")
+    result: _T = made
+    return result
+
+
+def _stand_in(function: Any) -> Any:
+    """Return a function that the sandbox answers in an episode."""
+
+    def meet(call: Call) -> Any:
+        return call.episode.call(call.name, call.arguments()).value if call.episode else call.refuse(call.name)
+
+    made = function if is_stand_in(function) else guarded("Python", function, function.__name__, function, meet)
+    vars(made)["mapsat_answers"] = True
+    return made
+
+
+def _is_of_a_framework(thing: Any) -> bool:
+    modules = [f"{kind.__module__}." for kind in type(thing).__mro__]
+    return any(module.startswith(f"{package}.") for module in modules for package in _PACKAGES)
