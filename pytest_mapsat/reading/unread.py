@@ -27,9 +27,17 @@ _SIGNS = frozenset("%‰°℃℉½¼¾×÷±^′″")
 _DIGITS = re.compile(r"[0-9]+")
 #: What may stand between two parts of one amount.
 _GAP = re.compile(r"(?: ?[-/+×x*@⁄] ?| |点| of | by | to |[ -](?:and|&)(?:[ -]an?)?[ -])?")
-#: What is read in two ways: three digits behind a full stop (thousandths in one country, thousands in the next), 0715, 0:45, 5k, 1h20.
+#: What is read in two ways: three digits behind a full stop (thousandths in one country, thousands in the next), 0715, 0:45, 5k, 1h20, 2.30 hours,
+#: degrees of no scale.
 _TWO_WAYS = re.compile(
     r"(?<![0-9.,:])(?:[1-9][0-9]{0,2}\.[0-9]{3}|0[0-9]+|0:[0-5][0-9])(?![0-9]|[.,:][0-9])|[0-9](?:k(?![a-z0-9])|h[0-9])"
+    r"|[.,](?!25|50|75)[0-5][0-9] ?(?:h(?:ours?|rs?)?\b|个?小时)|(?:°|\bdegrees?\b)(?! ?[cf])"
+)
+#: A share that is taken off in one way of speaking, and is what is left in another: 30%的折扣.
+_SHARE_OF = ("的折扣", "折扣")
+#: Shares in words; twenty, thirty and forty in one character.
+_FRACTION = re.compile(
+    r"[廿卅卌]|\b(?:an?|one|two|three) (?:third|fifth|sixth|eighth|ninth|tenth)s?\b(?! (?:floor|time|day|street|stop|place|party))"
 )
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
 #: Chinese characters that make a number a vague one: 十来, 十几, 百余.
@@ -199,6 +207,7 @@ class _Finder:
             if (number.spelled or self._decimal(number.start)) and not number.article and not self._is_pronoun(number)
         ]
         parts += [_Part(*match.span()) for match in _DIGITS.finditer(self.text) if self._decimal(match.start())]
+        parts += [_Part(*match.span()) for match in _FRACTION.finditer(self.text)]
         parts += [
             _Part(place, place + 1, weak=True)
             for place, char in enumerate(self.text)
@@ -376,6 +385,7 @@ class _Finder:
         return (
             not (clinging or glued or behind)
             and _TWO_WAYS.search(self.text, start, end + 1) is None
+            and not self.text.startswith(_SHARE_OF, end)
             and not _VAGUE.intersection(self.text[start:end])
         )
 

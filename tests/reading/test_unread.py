@@ -98,3 +98,25 @@ def test_an_amount_tells_what_units_stand_in_it():
     (number,) = document_of("The price is 25 so far.").unread
     assert (hour.units, time.units, rated.units) == ({"min", CLOCK}, {CLOCK, "min"}, frozenset())
     assert (number.bare, hour.bare, rated.bare) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("About 40 degrees at noon.", "en"),
+        ("A drive of 2.30 hours.", "en"),
+        ("车程2.30小时。", "zh"),
+        ("可享30%的折扣。", "zh"),
+        ("It knocks a third off the fare.", "en"),
+        ("可以慳廿蚊。", "zh"),
+    ],
+)
+def test_what_is_one_amount_here_and_another_elsewhere_is_not_read(text, language):
+    assert read(text, language=language, lexicon=lexicon_of(())).unread
+
+
+@pytest.mark.parametrize(
+    "text", ["About 40 degrees Celsius at noon.", "A drive of 2.25 hours.", "On the third floor.", "A humidity of 30%."]
+)
+def test_what_can_be_one_amount_only_is_read(text):
+    assert not read(text, language="en", lexicon=lexicon_of(())).unread
