@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from pytest_mapsat import __version__
+from pytest_mapsat.printed import printed
 
 EXIT_OK = 0
 EXIT_ERROR = 2
+#: As pytest ends where it is used wrongly.
+EXIT_USAGE = 4
 
 #: What each command is about, as one comes to need them. COMMANDS of its module in ``commands/`` has the rest.
 COMMANDS = {
@@ -54,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors look like all the others of this command."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_ERROR, f"{self.prog}: {message}\n{self.prog}: see {self.prog} --help\n")
+        self.exit(EXIT_ERROR, f"{self.prog}: {printed(message)}\n{self.prog}: see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
@@ -65,7 +68,7 @@ def main(arguments: Sequence[str] | None = None, *, rare: bool = False) -> int:
         rare: whether the rarely used commands are known, too.
 
     Returns:
-        The exit status: 0 fine, 1 something was found or does not hold, 2 the command could not do its work.
+        The exit status: 0 fine, 1 something was found or does not hold, 2 the command could not do its work, 4 Python leaves out what checks assert.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -117,13 +120,16 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import MapsatError  # noqa: PLC0415  --help needs no pydantic
+    from pytest_mapsat.model import MapsatError, OptimisedError  # noqa: PLC0415  --help needs no pydantic
     from pytest_mapsat.user_code import listening  # noqa: PLC0415
 
     try:
         with listening():
             status: int = options.command(options)
             return status
+    except OptimisedError as error:
+        _fail(str(error))
+        return EXIT_USAGE
     except MapsatError as error:
         return _fail(_without_prefix(str(error), options))
     except BrokenPipeError:
@@ -141,5 +147,5 @@ def _without_prefix(message: str, options: argparse.Namespace) -> str:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write("".join(f"mapsat: {line}\n" for line in message.splitlines()))
+    sys.stderr.write("".join(f"mapsat: {line}\n" for line in printed(message).splitlines()))
     return EXIT_ERROR

@@ -331,6 +331,12 @@ _TABLE = (
         kind="flag",
     ),
     Option(
+        "allow-hosts",
+        "HOST,HOST:PORT",
+        "hosts that the agent may ask with --mapsat-model-cache and --mapsat-cache=only, which refuse all that is not kept",
+        ini=True,
+    ),
+    Option(
         "max-cost",
         "USD",
         "US dollars that models may cost in this run; an episode that would need more is skipped",

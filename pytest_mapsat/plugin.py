@@ -89,6 +89,11 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.E
     ended = None
     try:
         status = yield
+    except pytest.UsageError as error:
+        from .printed import printed  # noqa: PLC0415
+
+        error.args = tuple(map(printed, error.args))
+        raise
     except SystemExit as error:
         if error.code:
             raise
@@ -99,6 +104,28 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, int | pytest.E
     if ended is not None:
         raise ended
     return status
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int | pytest.ExitCode, config: pytest.Config
+) -> None:
+    """Say how a suite is run where nothing was collected, no agent is given, and nothing else can be the reason."""
+    nothing = exitstatus in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR)
+    if not nothing or agent_spec(config) or typed(config, "agent") or terminalreporter.stats.get("deselected"):
+        return
+    if any(getattr(config.option, name) for name in ("keyword", "markexpr", "deselect", "ignore", "ignore_glob")):
+        return
+    folders = [config.rootpath / text for text in config.getini(OPTIONS["cases"].dest)]
+    places = [config.rootpath]
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        given = (config.invocation_params.dir / text.partition("::")[0] for text in config.args)
+        folders, places = [], [place for place in given if place.exists()]
+    if exitstatus == pytest.ExitCode.USAGE_ERROR:  # pytest does not know what a file of cases is
+        folders, places = [], [place for place in places if place.suffix in (".yaml", ".yml", ".jsonl", ".gz")]
+    folders += [folder for place in places for folder in (place / "benchmark_cases", place, *place.parents)]
+    suite = next((folder for folder in folders if (folder / "suite.yaml").is_file()), None)
+    if suite is not None:
+        terminalreporter.write_line(f"mapsat: {suite.name!r} is a suite: --mapsat-agent=module:attr runs its cases")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -139,6 +166,7 @@ def mapsat_record(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tool
     Each call goes to the tool itself; when the test ends, the answers are recordings of the case in the suite. See docs/how-to/record-tools.md.
     """
     from .model import MapsatError  # noqa: PLC0415 (pydantic, and more below: for those who ask for it)
+    from .printed import printed  # noqa: PLC0415
     from .recording import recording  # noqa: PLC0415
 
     with ExitStack() as ended:
@@ -147,7 +175,7 @@ def mapsat_record(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tool
             try:
                 return ended.enter_context(recording(tools, request.config.rootpath / suite, case, replace=replace))
             except MapsatError as error:
-                raise pytest.fail.Exception(str(error), pytrace=False) from None
+                raise pytest.fail.Exception(printed(error), pytrace=False) from None
 
         yield record
 

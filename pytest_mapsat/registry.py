@@ -6,15 +6,30 @@ A conftest with a check is imported by every run of pytest, so the heavy modules
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
-from inspect import CO_COROUTINE, unwrap
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, getsource, unwrap
+from textwrap import dedent
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+if TYPE_CHECKING:
+    import ast
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+#: Built-in functions that only tell whether something holds.
+_TELLING = frozenset({"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"})
+#: What a function of another kind is, which returns no answer when it is called, by the flag of its code.
+_OTHER_KINDS = {
+    CO_COROUTINE: "a coroutine function: write def, not async def",
+    CO_ASYNC_GENERATOR: "an asynchronous generator function: write def, not async def, and no yield",
+    CO_GENERATOR: "a generator function, of which nothing runs: write assert or return in place of yield",
+}
+_OWN = f"{__package__}.ports."
 #: The entry point group in which installed packages name their checks: each entry is a name and a function.
 GROUP = "pytest_mapsat.checks"
 
@@ -36,6 +51,77 @@ class AddedCheck(NamedTuple):
         code = unwrap(self.function).__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
+    @property
+    def shape(self) -> Shape:
+        """What its source shows of what it can come to."""
+        return _shape_of(unwrap(self.function))
+
+
+class Shape(NamedTuple):
+    """What the source of a check shows.
+
+    Attributes:
+        returns: whether it has a ``return VALUE``, so that None is no pass.
+        forgets: why nothing in it can fail; empty where something can, or the source is not to be had.
+    """
+
+    returns: bool = False
+    forgets: str = ""
+
+
+@lru_cache(maxsize=1000)
+def _shape_of(function: Any) -> Shape:
+    """Return the shape of a function; a lambda returns what it computes."""
+    import ast  # noqa: PLC0415 (only where a check is looked at)
+
+    definition: ast.stmt | None = None
+    with suppress(OSError, SyntaxError, TypeError, ValueError):
+        (definition,) = ast.parse(dedent(getsource(function))).body
+    if not isinstance(definition, ast.FunctionDef):
+        return Shape(returns=function.__name__ == "<lambda>")
+    nodes = list(_own_nodes(definition.body))
+    values = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Return) and node.value} - {"None"}
+    dropped = [node for node in nodes if isinstance(node, ast.Expr) and _only_tells(node.value)]
+    may_fail = any(isinstance(node, ast.Raise | ast.Call) for node in nodes)
+    may_fail |= any(isinstance(node, ast.Assert) and not _always_holds(node.test) for node in nodes)
+    forgets = ""
+    if dropped:
+        line = function.__code__.co_firstlineno + min(node.lineno for node in dropped) - 1
+        forgets = f"line {line} compares, and what comes of it is lost: write assert"
+    elif not may_fail and values <= {"True"}:
+        forgets = "it neither asserts, raises nor calls anything, and returns nothing that could be False"
+    return Shape(bool(values), forgets)
+
+
+def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, but for those inside functions and classes that stand in it."""
+    import ast  # noqa: PLC0415
+
+    waiting: list[ast.AST] = [*body]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _always_holds(test: ast.expr) -> bool:
+    """Return whether an assertion holds whatever happens: of a constant, or of a tuple, as in ``assert (x, "why")``."""
+    import ast  # noqa: PLC0415
+
+    return (isinstance(test, ast.Constant) and bool(test.value)) or (isinstance(test, ast.Tuple) and bool(test.elts))
+
+
+def _only_tells(value: ast.expr) -> bool:
+    """Return whether an expression only tells whether something holds, so that it does nothing as a statement."""
+    import ast  # noqa: PLC0415
+
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in _TELLING
+    if isinstance(value, ast.BoolOp):
+        return all(map(_only_tells, value.values))
+    return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
+
 
 _added: dict[str, AddedCheck] = {}
 
@@ -47,8 +133,8 @@ def check(*, name: str = "") -> Callable[[_F], _F]: ...
 def check(function: Any = None, /, *, name: str = "") -> Any:
     """Add a function as a check that cases name: ``check: NAME``, or ``{kind: NAME, argument: value}``.
 
-    The function is called with the ``Episode`` and, as keyword arguments, what the case gives. An ``AssertionError`` and False fail, None and
-    True pass, a ``Finding`` counts as it is.
+    The function is called with the ``Episode`` and, as keyword arguments, what the case gives. An ``AssertionError`` and False fail, True
+    passes, and so does None where the function has no ``return VALUE``; a ``Finding`` counts as it is.
 
     Args:
         function: the function; it is returned as it is.
@@ -77,8 +163,10 @@ def _check_of(name: str, function: Any) -> AddedCheck:
         raise TypeError(
             f"a check is a function: found {function!r:.80}; write @mapsat.check, or @mapsat.check(name='...')"
         )
-    if plain.__code__.co_flags & CO_COROUTINE:
-        raise TypeError(f"the check {plain.__name__} is a coroutine function: write def, not async def")
+    flags = plain.__code__.co_flags | getattr(getattr(function, "__code__", None), "co_flags", 0)
+    for flag, words in _OTHER_KINDS.items():
+        if flags & flag:
+            raise TypeError(f"the check {plain.__name__} is {words}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r:.80} of a check, expected 1 to 80 of A-Z a-z 0-9 . _ -: @mapsat.check(name='...')"
@@ -91,14 +179,23 @@ def added_checks() -> Mapping[str, AddedCheck]:
 
     Raises:
         UsageError: one has the name of a built-in kind, two share a name, or one of an installed package cannot be loaded.
+        OptimisedError: there are some, and Python leaves out their assertions.
     """
-    from .model import KINDS, UsageError  # noqa: PLC0415 (pydantic)
+    from .model import KINDS, OptimisedError, UsageError  # noqa: PLC0415 (pydantic)
     from .user_code import installed  # noqa: PLC0415
 
     checks = {**_of_packages(tuple(installed(GROUP))), **_added}
+    # Our own return what they find.
+    if without_assertions() and not all(added.function.__module__.startswith(_OWN) for added in checks.values()):
+        raise OptimisedError
     for name in checks.keys() & KINDS:
         raise UsageError(f"{checks[name].place}: {name!r} is a built-in kind of check; give this one another name")
     return checks
+
+
+def without_assertions() -> bool:
+    """Return whether Python leaves out every ``assert``, as with ``-O`` and PYTHONOPTIMIZE."""
+    return bool(sys.flags.optimize)
 
 
 @lru_cache(maxsize=1)

@@ -42,7 +42,8 @@ class StoreError(MapsatError):
 
 def missing(library: str, what: str) -> UsageError:
     """Return the error for something that needs a library which is not installed."""
-    return UsageError(f"{what} needs {library}, which is not installed; {_INSTALL}")
+    how = f"pip install {library}" if library == "diskcache" else _INSTALL
+    return UsageError(f"{what} needs {library}, which is not installed; {how}")
 
 
 def store_folder() -> Path:

@@ -3,7 +3,7 @@
 import gc
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ import hypothesis  # its plugin would load it at the end, and look for what is l
 import pytest
 from generated import EVERYDAY, PROOFS
 from installed_packages import remember_installed
+from waits import heed_interrupts, limited
 from warm_python import warm_python
 
 from pytest_mapsat.llm.call import library
@@ -28,6 +29,9 @@ with suppress(ImportError):
 
 remember_installed()
 
+#: Seconds that a test may take, also on a machine that has much else to do.
+_LONGEST, _LONGEST_PROOF = 600, 3600
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -40,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     _check_entry_points()
+    heed_interrupts()
     hypothesis.settings.load_profile(PROOFS if config.getoption("--proofs") else EVERYDAY)
     os.environ["COLUMNS"] = "80"  # what is printed, also by processes that tests start, is as wide everywhere
     config.addinivalue_line("markers", "thorough: runs under --thorough only")
@@ -61,6 +66,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted(kept, key=lambda item: "litellm" not in getattr(item, "fixturenames", ()))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with limited(_LONGEST_PROOF if item.config.getoption("--proofs") else _LONGEST):
+        return (yield)
 
 
 def _tries_generated_input(item: pytest.Item) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 from uuid import uuid4
 
+from pytest_mapsat.llm import summed, usage_of
 from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.reply import Reply
 
@@ -22,11 +23,12 @@ from .wire_forms import (
     function_call,
     members_of,
     part_of,
-    summed,
+    require_complete,
+    require_same,
+    state_name,
     text_of,
     texts_of,
     told_error,
-    usage_of,
 )
 
 
@@ -62,16 +64,26 @@ class AgUiForm(ToolForm):
             "context": context,
             "forwardedProps": {},
         }
-        answer = self._exchange.post(self._extended(body, message), {"Accept": "text/event-stream"})
+        body = self._extended(body, message)
+        answer = self._exchange.post(body, {"Accept": "text/event-stream"})
         if answer.events is None:
             raise ServiceFault("expected a stream of events (text/event-stream), found one answer")
-        return self._read(answer.events)
+        return self._read(self._of_run(answer.events, body))
+
+    @staticmethod
+    def _of_run(events: Iterator[JsonObject], asked: JsonObject) -> Iterator[JsonObject]:
+        """Yield the events of the run that was asked for. Raises ServiceFault for those of another one."""
+        for event in events:
+            if part_of(event, "type", str, "an event") in ("RUN_STARTED", "RUN_FINISHED"):
+                require_same(event.get("threadId"), asked["threadId"], "thread")
+                require_same(event.get("runId"), asked["runId"], "run")
+            yield event
 
     def _read(self, events: Iterator[JsonObject]) -> Step:
         run = _Run()
         snapshot: list[JsonObject] | None = None
         for event in events:
-            kind = part_of(event, "type", str, "an event")
+            kind = event["type"]
             if kind == "RUN_ERROR":
                 raise told_error(event)
             if kind == "STATE_SNAPSHOT":
@@ -81,6 +93,9 @@ class AgUiForm(ToolForm):
             elif kind in self._THOUGHTS:
                 run.thought += text_of(event, "delta", "an event")
             elif kind == "RUN_FINISHED":
+                outcome = event.get("outcome") or "success"
+                state = outcome.get("type") if isinstance(outcome, Mapping) else outcome
+                require_complete(state, ("success", "interrupt"), "the outcome of the run", event.get("message"))
                 if run.thought.strip():
                     self._exchange.session.think(run.thought)
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
@@ -169,7 +184,8 @@ class A2AForm(WireForm):
     #: What a service says of a request that it cannot read: it is not the agent that fails.
     _UNREADABLE = (-32700, -32600, -32601, -32602, -32009)
     _AT_WORK = ("submitted", "working")
-    _WAITS = ("input-required", "auth-required")
+    #: A question: the user's answer goes to the same task.
+    _ASKS = "input-required"
     #: Between two looks at a task that is at work, seconds.
     _PAUSE = 0.5
 
@@ -189,7 +205,9 @@ class A2AForm(WireForm):
             error, result = self._send(message)
         while not error and (task := self._task(result)) and self._state(task) in self._AT_WORK:
             self._exchange.pause(self._PAUSE)
-            error, result = self._rpc(1, {"id": part_of(task, "id", str, "a task")})
+            asked = part_of(task, "id", str, "a task")
+            error, result = self._rpc(1, {"id": asked})
+            require_same((self._task(result) or {}).get("id"), asked, "task")
         if error:
             raise self._refused(error)
         return self._read(result)
@@ -218,8 +236,10 @@ class A2AForm(WireForm):
         answer = self._exchange.post(request, {"A2A-Version": self._version})
         if answer.events is not None:
             raise ServiceFault(f"it answers {name} with a stream of events; expected one JSON answer")
-        if isinstance(answer.data, Mapping) and answer.data.get("error"):
-            return part_of(answer.data, "error", dict), {}
+        if isinstance(answer.data, Mapping):
+            require_same(answer.data.get("id"), request["id"], "request")
+            if answer.data.get("error"):
+                return part_of(answer.data, "error", dict), {}
         return {}, part_of(answer.data, "result", dict)
 
     def _refused(self, error: JsonObject) -> ServiceFault:
@@ -235,7 +255,7 @@ class A2AForm(WireForm):
     @staticmethod
     def _state(task: JsonObject) -> str:
         state: str = part_of(part_of(task, "status", dict, "a task"), "state", str, "the status of a task")
-        return state.removeprefix("TASK_STATE_").lower().replace("_", "-")
+        return state_name(state)
 
     def _read(self, result: JsonObject) -> Reply:
         """Return the reply in a message, or in a task that does not work on, and keep what the next message goes on from."""
@@ -243,11 +263,14 @@ class A2AForm(WireForm):
         message = result.get("message", result) if task is None else task
         state = "" if task is None else self._state(task)
         parts = part_of(message, "parts", list, "a message") if task is None else self._parts(task, state)
-        if state in ("failed", "rejected", "canceled"):
-            raise told_error(texts_of(parts) or f"the task ended as {state}")
+        if task is not None:
+            require_complete(state, ("completed", self._ASKS), "the state of the task", texts_of(parts))
+        context, key = message.get("contextId"), message.get("taskId" if task is None else "id")
+        require_same(context, self._ids.get("contextId"), "context")
+        require_same(key, self._ids.get("taskId"), "task")
         ids = {
-            "contextId": message.get("contextId") or self._ids.get("contextId"),
-            "taskId": message.get("id") if state in self._WAITS else None,
+            "contextId": context or self._ids.get("contextId"),
+            "taskId": key if state == self._ASKS else None,
         }
         self._ids = {key: value for key, value in ids.items() if isinstance(value, str)}
         objects = (part.get("data") for part in parts if isinstance(part, dict))

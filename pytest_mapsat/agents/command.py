@@ -26,6 +26,7 @@ from weakref import WeakSet
 
 from pytest_mapsat.formats import parse_json
 from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
+from pytest_mapsat.printed import printed
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import ToolsClosed
 
@@ -325,7 +326,7 @@ class _Process:
         self._errors = b""
         if text:
             with suppress(Exception):  # somebody has closed or replaced the stream
-                sys.stderr.write(text)
+                sys.stderr.write(printed(text))
         return text
 
     def kill(self) -> None:

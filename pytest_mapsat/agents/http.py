@@ -34,6 +34,7 @@ from .wire_forms import (
     JsonForm,
     ResponsesForm,
     ServiceFault,
+    told_error,
 )
 
 if TYPE_CHECKING:
@@ -54,9 +55,14 @@ _SHARE = 0.8
 _DAY = 86_400.0
 #: Pauses before a request is sent again that did nothing, seconds.
 _PAUSES = (0.2, 1.0)
-_SUCCESS, _REDIRECTS, _CLIENT_ERRORS = range(200, 300), range(300, 400), range(400, 500)
+#: Statuses that call an answer complete: OK, and those of services that made something or stand behind a proxy.
+_SUCCESS = (200, 201, 203)
+_REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
 _LATER = (429, 503)
 _ADVICE = {
+    202: "it has not answered yet: let it answer when it is done",
+    204: "expected 200 with the whole answer",
+    206: "this is a part of its answer: let it send the whole",
     401: 'give its key in a service file: headers: {Authorization: "Bearer ${MY_TOKEN}"}',
     403: "does its key allow this?",
     404: "is the path of the address right, and the form?",
@@ -435,24 +441,36 @@ def _decoded(raw: bytes) -> str:
 
 
 def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
-    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault."""
-    lines: list[str] = []
-    for line in _lines(pieces):
-        if line.startswith("data:"):
-            lines.append(line.removeprefix("data:").removeprefix(" "))
-        if line or not lines:
-            continue
-        text = "\n".join(lines)
-        lines = []
+    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
+    for name, text in _blocks(pieces):
         if text == "[DONE]":
             return
         try:
             data = parse_json(text)
         except ValueError as error:
+            if name == "error":
+                raise told_error(text) from None
             raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+        if name == "error":
+            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
         if not isinstance(data, dict):
             raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
         yield data
+
+
+def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
+    name, lines = "", []
+    for line in _lines(pieces):
+        field, _, value = line.partition(":")
+        if field == "data":
+            lines.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.strip()
+        elif not line:
+            if lines or name == "error":
+                yield name, "\n".join(lines)
+            name, lines = "", []
     if lines:
         raise ServiceFault("its stream ended within an event")
 

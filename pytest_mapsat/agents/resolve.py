@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from pytest_mapsat.model import UsageError, did_you_mean, hint_at
+from pytest_mapsat.model import UsageError, hint_at
 from pytest_mapsat.user_code import StrangerError, call_stranger, frames_of, words_of
 
 from . import baselines, models, recorded
@@ -19,6 +19,14 @@ from .source import MODEL_KINDS, SERVICE_SCHEMES, Source, SourceElsewhere, Spec
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
+
+
+class _UnknownError(UsageError):
+    """A spec names no module, and none is like it; the kind of an agent may be misspelt."""
+
+
+def _refused(message: str, hint: str) -> UsageError:
+    return UsageError(message + hint) if hint else _UnknownError(message)
 
 
 def _elsewhere(spec: Spec) -> Source:
@@ -67,11 +75,8 @@ def resolve_source(spec: str, *, root: Path, client: ModelClient | None = None, 
         return framework_source(load(rest, root=root), spec, adapter)
     try:
         return callable_source(load(spec, root=root), spec)
-    except UsageError as error:
-        hint = did_you_mean(scheme, (*_SCHEMES, *ADAPTERS))
-        if not hint:
-            raise
-        raise UsageError(f"{error} ({hint})") from None
+    except _UnknownError as error:
+        raise UsageError(f"{error}{hint_at(scheme, (*_SCHEMES, *ADAPTERS))}") from None
 
 
 def names_own_code(spec: str) -> bool:
@@ -104,7 +109,7 @@ def load(spec: str, *, root: Path, what: Literal["agent", "memory", "tools", "ra
     module_name, colon, attribute = spec.partition(":")
     if not colon or not attribute or not all(part.isidentifier() for part in module_name.split(".")):
         example = f"expected module:attribute, as in my_{what}:{what}"
-        raise UsageError(f"{what} {spec!r}: {example}{_suggestion(module_name, attribute or what)}")
+        raise _refused(f"{what} {spec!r}: {example}", _suggestion(module_name, attribute or what))
     search_first(root)
     named = f"{what} {spec!r}"
     target: object = _import(module_name, named, root)
@@ -138,8 +143,9 @@ def _import(name: str, named: str, root: Path) -> object:
         error = broken.error
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     if missing is not None and (name == missing or name.startswith(missing + ".")):
-        hint = hint_at(name, _modules_in(root))
-        raise UsageError(f"{named}: there is no module {missing!r} in {root} or on sys.path{hint}")
+        raise _refused(
+            f"{named}: there is no module {missing!r} in {root} or on sys.path", hint_at(name, _modules_in(root))
+        )
     words = f"SyntaxError: {error.msg}" if type(error) is SyntaxError else words_of(error)
     raise UsageError(f"{named}: importing {name!r} failed: {_place(error, root)}{words}")
 

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from pytest_mapsat.formats import Lines, Located, parse_json, validate
+from pytest_mapsat.formats import Lines, Located, object_in, parse_json, validate
 from pytest_mapsat.model import (
     RESERVED,
     Blame,
@@ -332,7 +332,7 @@ def checked(value: object, *, form: bool = False) -> Reply:
 
 
 def with_data(reply: Reply, schema: JsonObject) -> Reply:
-    """Return a reply whose text is one JSON object as data, where the case asks for data; any other reply as it is.
+    """Return a reply whose text is one JSON object, or has one in its only block of code, as data, where the case asks for data; any other reply as it is.
 
     Args:
         reply: what ``checked`` returned; data of its own stay.
@@ -341,13 +341,14 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
     Raises:
         AgentFault: a reserved key of the data is not what it should be.
     """
-    if not schema or reply.output is not None or not reply.text.lstrip().startswith("{"):
+    if not schema or reply.output is not None:
         return reply
-    try:
-        data = parse_json(reply.text)
-    except ValueError:
+    data, _, alone = object_in(reply.text)
+    if data is None:
         return reply
-    return replace(checked(data), thoughts=reply.thoughts, usage=reply.usage)
+    made = checked(data)
+    # Words around a block of code are what the user reads.
+    return replace(made, text=made.text if alone else reply.text, thoughts=reply.thoughts, usage=reply.usage)
 
 
 def _named(value: object) -> str:

@@ -44,10 +44,18 @@ class UsagePaths(Noun):
     cost: str = ""
 
 
+class Complete(Noun):
+    """How a JSON answer says that it is a reply: what stands at ``path`` equals ``equals``, or one of them where that is a list."""
+
+    path: str = Field(min_length=1)
+    equals: Json
+
+
 class ResponsePaths(Noun):
     """Where the parts of a reply stand in a JSON answer: a dotted path each, empty for the usual names.
 
-    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``.
+    ``session``: the id that the service gives the dialogue; from then on it is sent as ``$session``. ``complete``: how an answer says that it is a
+    reply; null: any answer without an error is.
     """
 
     text: str = ""
@@ -55,6 +63,7 @@ class ResponsePaths(Noun):
     error: str = ""
     session: str = ""
     usage: UsagePaths = UsagePaths()
+    complete: Complete | None = None
 
 
 class BuildPlace(Noun):

@@ -10,13 +10,15 @@ import json
 import secrets
 import select
 import socket
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from importlib import metadata
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_mapsat.formats import parse_json
 from pytest_mapsat.model import Json, JsonObject, UsageError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _INSTALL = "pip install 'pytest-mapsat[mcp]'"
 #: Bytes of one request. An episode takes arguments of 1,000,000 characters, which are up to 4 bytes each.
 _MOST_BYTES = 4 * 1024 * 1024
+#: So many episodes that are over are still heard.
+_MOST_ENDED = 10_000
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _UNKNOWN_TOKEN = "unknown token: each episode has a token of its own, which ends with the episode"  # noqa: S105  # a message
 #: What a result says of itself where a tool gave no answer.
@@ -109,6 +113,7 @@ class ToolServer:
         self._host = f"[{host}]" if ":" in host else host
         self._port: int = self._socket.getsockname()[1]
         self._toolboxes: dict[str, Toolbox] = {}
+        self._ended: OrderedDict[str, Toolbox] = OrderedDict()
         self._woken = False
         Thread(target=self._run, name="mapsat-mcp", daemon=True).start()
 
@@ -123,7 +128,9 @@ class ToolServer:
         try:
             yield ToolEndpoint(f"http://{self._host}:{self._port}/mcp", token)
         finally:
-            del self._toolboxes[token]
+            self._ended[token] = self._toolboxes.pop(token)
+            if len(self._ended) > _MOST_ENDED:
+                self._ended.popitem(last=False)
 
     def _run(self) -> None:
         import asyncio  # noqa: PLC0415 (with the server)
@@ -158,6 +165,8 @@ class ToolServer:
             toolbox = self._toolboxes.get(token)
             if refusal is None and toolbox is None:
                 refusal = (401, _UNKNOWN_TOKEN)
+                if token in self._ended:
+                    await _call_late(self._ended[token], receive)
             if refusal is not None:
                 await _refuse(send, *refusal)
             else:
@@ -197,6 +206,18 @@ _TOOLBOX = "pytest_mapsat.toolbox"
 def _toolbox_of_request(context: Any) -> Toolbox:
     toolbox: Toolbox = context.request.scope[_TOOLBOX]
     return toolbox
+
+
+async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObject]]) -> None:
+    """Let the toolbox of an episode that is over refuse a call, so that it is kept."""
+    body, more = b"", True
+    while more and len(body) <= _MOST_BYTES:
+        part = await receive()
+        body, more = body + part.get("body", b""), part.get("more_body", False)
+    with suppress(ValueError, TypeError, KeyError, AttributeError, ToolsClosed):  # anything may stand there
+        asked = parse_json(body.decode())
+        if asked["method"] == "tools/call":
+            toolbox.call(asked["params"]["name"], asked["params"].get("arguments"))
 
 
 async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:

@@ -6,12 +6,12 @@ A form knows nothing of HTTP: it hands a body to ``Exchange.post`` and gets back
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from pytest_mapsat.formats import parse_json
+from pytest_mapsat.llm import summed, usage_of
 from pytest_mapsat.model import Blame, Json, JsonObject, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -83,26 +83,7 @@ class Exchange:
 
 # -- reading answers -----------------------------------------------------------------------------------------------------
 
-_SPELLINGS = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens"),
-    "cost": ("cost",),
-}
 _KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
-
-
-def usage_of(data: Json) -> dict[str, float]:
-    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
-    if not isinstance(data, Mapping):
-        return {}
-    amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
-    whole = {name: amount for name, amount in amounts.items() if type(amount) is int or name == "cost"}
-    return {name: amount for name, amount in whole.items() if isinstance(amount, int | float) and amount >= 0}
-
-
-def summed(parts: list[dict[str, float]]) -> dict[str, float]:
-    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
-    return {name: sum(part[name] for part in parts) for name in _SPELLINGS if all(name in part for part in parts)}
 
 
 def part_of(data: Json, key: str, kind: type, what: str = "its answer") -> Any:
@@ -169,6 +150,54 @@ def told_error(error: Json) -> ServiceFault:
     message = error.get("message") if isinstance(error, Mapping) else error
     words = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False)
     return ServiceFault(f"the agent reports an error: {words}", "agent")
+
+
+#: What services call an answer that failed, was given up, cut or filtered, which is the agent's own doing: the words of the forms, and other vendors' in their places.
+_BAD_STATES = (
+    *("failed", "error", "cancelled", "canceled", "rejected", "expired", "incomplete", "length", "max-tokens"),
+    *("max-output-tokens", "model-length", "content-filter", "safety"),
+)
+
+
+def state_name(state: Json) -> str:
+    """Return a state in one spelling: ``TASK_STATE_AUTH_REQUIRED``, ``auth_required`` and ``auth-required`` are one."""
+    return str(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+
+def require_complete(state: Json, complete: Collection[Json], what: str, why: Json = None) -> None:
+    """Check that a service calls its answer complete: this alone makes it a reply, whatever text it has.
+
+    Args:
+        state: what the service says.
+        complete: the states that its form documents as complete.
+        what: where the state stands, as messages name it.
+        why: what the service says about the reason; empty: nothing.
+
+    Raises:
+        ServiceFault: it is another state: one that is known to be bad is the agent's, any other says nothing about the agent.
+    """
+    if any(state == known and type(state) is type(known) for known in complete):
+        return
+    reason = f" ({why if isinstance(why, str) else json.dumps(why, ensure_ascii=False)})" if why else ""
+    if state_name(state) in _BAD_STATES:
+        raise ServiceFault(f"the agent gave no whole answer: {what} is {shown(state)}{reason}", "agent")
+    expected = " or ".join(map(shown, complete))
+    raise ServiceFault(f"it does not call its answer complete: {what} is {shown(state)}{reason}, expected {expected}")
+
+
+def require_same(given: Json, asked: Json, what: str) -> None:
+    """Check that an answer is to what was asked.
+
+    Args:
+        given: the id in the answer; None: it has none.
+        asked: the id that was sent; empty: none was.
+        what: what the id is of, as messages name it.
+
+    Raises:
+        ServiceFault: it is another one's.
+    """
+    if given is not None and asked and given != asked:
+        raise ServiceFault(f"it answers for another {what}: expected {shown(asked)}, found {shown(given)}")
 
 
 def form_of_answer(answer: Json) -> FormName:
@@ -262,16 +291,23 @@ class JsonForm(WireForm):
         answer = exchange.post(exchange.fields(self._USUAL if request is None else request, message), {})
         if answer.events is not None:
             data: Json = None
-            with suppress(ServiceFault):  # the first event is none: that it is a stream is what matters
+            try:
                 data = next(answer.events, None)
+            except ServiceFault as fault:
+                if fault.blame == "agent":
+                    raise  # else the first event is none: that it is a stream is what matters
             wrong = "it answers with a stream of events; the form json reads one JSON answer"
             raise ServiceFault(wrong, speaks=form_of_answer(data))
         data = answer.data
+        errors = [self._at(data, path) for path in ([paths.error] if paths.error else ["error", "errors"])]
+        if any(errors) and form_of_answer(data) != "a2a":
+            raise told_error(next(filter(None, errors)))
+        if paths.complete is not None:
+            path, equals = paths.complete.path, paths.complete.equals
+            complete = equals if isinstance(equals, list) else [equals]
+            require_complete(self._at(data, path), complete, f"{path!r} (response.complete)")
         if isinstance(data, str):
             return Reply(data)
-        error = self._at(data, paths.error or "error")
-        if error and form_of_answer(data) != "a2a":
-            raise told_error(error)
         if paths.session:
             exchange.values["session"] = self._at(data, paths.session) or exchange.values["session"]
         output = self._at(data, paths.output or "output")
@@ -398,12 +434,16 @@ class ChatForm(ToolForm):
         if body.get("stream") is True:
             body.setdefault("stream_options", {"include_usage": True})
         answer = self._exchange.post(body, {})
-        assistant, usage = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
+        assistant, usage, finish = self._whole(answer.data) if answer.events is None else self._streamed(answer.events)
+        if old := assistant.get("function_call"):
+            name = old.get("name") if isinstance(old, Mapping) else old
+            raise ServiceFault(f"it calls {shown(name)} by function_call, which is no longer made: use tool_calls")
         text = texts_of(assistant.get("content")) or texts_of(assistant.get("refusal"))
         if thought := "".join(texts_of(assistant.get(name)) for name in self._REASONING):
             self._exchange.session.think(thought)
         made = members_of(assistant, "tool_calls", "its message")
         calls = calls_of(((call, part_of(call, "function", dict, "a tool call")) for call in made), "id")
+        require_complete(finish, ("stop", "tool_calls") if calls else ("stop",), "finish_reason")
         # The message goes back with those fields only that every service takes.
         self._messages.append({"role": "assistant", "content": text or None})
         if calls:
@@ -411,23 +451,26 @@ class ChatForm(ToolForm):
         return Step(text, calls, usage_of(usage))
 
     @staticmethod
-    def _whole(data: Json) -> tuple[JsonObject, Json]:
+    def _whole(data: Json) -> tuple[JsonObject, Json, Json]:
+        """Return the message, the usage and the reason why it ended; a whole answer that gives no reason is not called unfinished."""
         if isinstance(data, Mapping) and data.get("error"):
             raise told_error(data["error"])
-        choice = next(iter(part_of(data, "choices", list)), None)
-        return part_of(choice, "message", dict, "its first choice"), data.get("usage")
+        choice: Any = next(iter(part_of(data, "choices", list)), None)
+        message = part_of(choice, "message", dict, "its first choice")
+        return message, data.get("usage"), choice.get("finish_reason", "stop")
 
     @classmethod
-    def _streamed(cls, events: Iterator[JsonObject]) -> tuple[JsonObject, Json]:
-        text, thought, usage, ended = "", "", None, False
+    def _streamed(cls, events: Iterator[JsonObject]) -> tuple[JsonObject, Json, Json]:
+        text, thought, old, usage, finish = "", "", None, None, None
         calls: dict[str, JsonObject] = {}
         for event in events:
             if event.get("error"):
                 raise told_error(event["error"])
             usage = event.get("usage") or usage
             for choice in members_of(event, "choices", "an event"):
-                ended = ended or bool(choice.get("finish_reason"))
+                finish = choice.get("finish_reason") or finish
                 delta = choice.get("delta") or {}
+                old = old or next(iter(values_at(choice, "delta.function_call")), None)
                 text += text_of(delta, "content", "a delta") + text_of(delta, "refusal", "a delta")
                 thought += "".join(text_of(delta, name, "a delta") for name in cls._REASONING)
                 for piece in members_of(delta, "tool_calls", "a delta"):
@@ -436,13 +479,15 @@ class ChatForm(ToolForm):
                     call["id"] = text_of(piece, "id", "a tool call") or call["id"]
                     call["name"] += text_of(function, "name", "a tool call")
                     call["arguments"] += text_of(function, "arguments", "a tool call")
-        if not ended:
+        if finish is None:
             raise ServiceFault("its stream ended before the answer did: no finish_reason came")
-        return {
+        assistant: JsonObject = {
             "content": text,
             "reasoning": thought,
+            "function_call": old,
             "tool_calls": [{"id": call.pop("id"), "function": call} for call in calls.values()],
-        }, usage
+        }
+        return assistant, usage, finish
 
 
 def function_call(call: Call) -> JsonObject:
@@ -486,10 +531,15 @@ class ResponsesForm(ToolForm):
             body["previous_response_id"] = self._previous
         answer = self._exchange.post(self._extended(body, message), {})
         data = answer.data if answer.events is None else self._last(answer.events)
-        if isinstance(data, Mapping) and data.get("error"):
-            raise told_error(data["error"])
+        told: Mapping[str, Json] = data if isinstance(data, Mapping) else {}
+        if told.get("error"):
+            raise told_error(told["error"])
+        details = told.get("incomplete_details")
+        status = told.get("status") or ("incomplete" if details else "completed")
+        require_complete(status, ("completed",), "its status", details)
         part_of(data, "output", list)
         output = members_of(data, "output", "its answer")
+        require_same(data.get("previous_response_id"), self._previous, "response")
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
         calls = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
@@ -502,9 +552,13 @@ class ResponsesForm(ToolForm):
 
     @staticmethod
     def _last(events: Iterator[JsonObject]) -> Json:
+        """Return the answer in the event that ends a stream, with the state that the event names unless it is complete."""
         for event in events:
-            if event.get("type") == "error":
+            kind = event.get("type")
+            if kind == "error":
                 raise told_error(event)
-            if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
-                return part_of(event, "response", dict, "its last event")
+            if kind in ("response.completed", "response.incomplete", "response.failed", "response.cancelled"):
+                answer: JsonObject = part_of(event, "response", dict, "its last event")
+                state = kind.removeprefix("response.")
+                return {**answer, "status": answer.get("status") if state == "completed" else state}
         raise ServiceFault("its stream ended before the answer did: no response.completed came")

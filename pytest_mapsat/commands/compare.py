@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import FINDINGS, OK, SUITE, Command, add_options, add_suite, print_run, width, write, write_json
+from .shared import FINDINGS, OK, Command, add_options, add_suite, print_run, width, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -150,7 +150,7 @@ def _merge(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
     if options.max_drop and not baselines:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
-    whole = merge(parts, open_suites(options.suite or [SUITE]), baselines, tuple(options.max_drop or ()))
+    whole = merge(parts, open_suites(options.suites(options)), baselines, tuple(options.max_drop or ()))
     save_run(options.out, whole)
     return print_run(whole, as_json=options.json, saved=options.out)
 

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from textwrap import fill
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from .shared import FINDINGS, OK, SUITE, Command, add_plugins, load_added, tell, width, write, write_json
+from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_suite, load_added, tell, width, write, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +32,9 @@ _TIMEOUT = 60.0
 _AT_ONCE = 10
 #: Characters of a reply that are shown.
 _QUOTED = 60
+#: What is said in one session, and asked for in the next.
+_CODE = "K7QX-2291"
+_CANARY, _ASKED_CANARY = f"My reference is {_CODE}, please keep it in mind.", "What is my reference?"
 #: The second message of the dialogue that shows whether an agent remembers the first.
 _AGAIN = {"en": "Please repeat your last answer.", "zh": "请把你刚才的回答重复一遍。"}
 
@@ -226,16 +228,42 @@ def _same_answer(reference: Behaviour, again: Behaviour, *, keeps: bool) -> Find
 
 
 def _separate_cases(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> Finding:
+    from pytest_mapsat.agents import SourceElsewhere
+
     check = "keeps nothing from one case to the next"
-    advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
-    if keeps:
-        return Finding(check, "failed", "fresh processes repeat the first answer, this one does not", advice)
+    if kept := _kept(examination, reference, steady=steady, keeps=keeps):
+        advice = "keep state in `session.state`, or make the agent a class or factory: it is called anew for each case"
+        return Finding(check, "failed", kept, advice)
     if not steady:
-        return Finding(check, "skipped", "the answers vary anyway")
-    examination.play(examination.cases[-1])
+        return Finding(check, "skipped", "not known: the answers vary anyway")
+    if examination.source.shared or isinstance(examination.source, SourceElsewhere):
+        return Finding(check, "skipped", "not known: no answer shows another case, and what else it keeps is not seen")
+    return Finding(check, "ok", "made anew for each case, and the same answers after another case")
+
+
+def _kept(examination: Examination, reference: Behaviour, *, steady: bool, keeps: bool) -> str:
+    """Return what shows that something of one session reaches another; empty where nothing does."""
+    case, other = [*examination.cases, _asking(examination.cases[0], _ASKED_CANARY)][:2]
+    repeat = _AGAIN["zh" if case.language.startswith("zh") else "en"]
+
+    def after(*cases: Case) -> Behaviour:
+        for played in cases:
+            examination.play(played)
+        return behaviour_of(examination.play(_asking(case, repeat)))
+
+    if keeps:
+        return "fresh processes repeat the first answer, this one does not"
+    examination.play(more=(_CANARY,))
+    if any(_CODE in reply for reply in behaviour_of(examination.play(_asking(case, _ASKED_CANARY))).replies):
+        return "a session knows what was said in the one before"
+    if not steady:
+        return ""
+    examination.play(other)
     if behaviour_of(examination.play()) != reference:
-        return Finding(check, "failed", "after another case, the first one is answered in another way", advice)
-    return Finding(check, "ok", "the same answer after another case")
+        return "after another case, the first one is answered in another way"
+    if (first := after(case)) == after(other, case) and first != after(case, other):
+        return f"to {repeat!r}, a session answers by the case before it"
+    return ""
 
 
 def _remembers(examination: Examination, reference: Behaviour) -> Finding:
@@ -408,8 +436,7 @@ def answer_once() -> None:
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="what you give to --mapsat-agent, such as mymod:agent")
-    about = f"the suite whose first cases are asked (default: {SUITE}, or the suite that mapsat init writes)"
-    parser.add_argument("--suite", metavar="DIR", type=Path, help=about)
+    add_suite(parser, "the suite whose first cases are asked, if there is none that of mapsat init", action="store")
     parser.add_argument("--case", metavar="ID", help="the case to ask first (default: the suite's first)")
     about = f"what one episode may take (default: {_TIMEOUT:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=_TIMEOUT, help=about)
@@ -422,7 +449,7 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.episode import shutdown
     from pytest_mapsat.model import UsageError
 
-    suite, plugins = _suite(options.suite, options.plugins)
+    suite, plugins = _suite(options)
     suite.sandboxes = load_added(plugins, [suite.root]).sandboxes
     cases = _cases(suite, options.case)
     source = resolve_source(options.agent, root=Path.cwd())
@@ -450,19 +477,19 @@ def _run(options: argparse.Namespace) -> int:
     return FINDINGS if failed else OK
 
 
-def _suite(folder: Path | None, plugins: list[str]) -> tuple[Suite, list[str]]:
+def _suite(options: argparse.Namespace) -> tuple[Suite, list[str]]:
     """Return the suite that was named, that of the project, or the one that comes with the package; and the modules that go with it."""
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.suite import find_suite, open_suite
 
-    root = find_suite(folder or SUITE)
+    root = find_suite(options.suites(options)[0])
     if root is not None:
-        return open_suite(root), plugins
-    if folder is not None:
-        raise UsageError(f"{folder}: there is no suite; expected a suite.yaml there or above")
+        return open_suite(root), options.plugins
+    if options.suite is not None:
+        raise UsageError(f"{options.suite}: there is no suite; expected a suite.yaml there or above")
     tell(f"no {SUITE} here: the cases are those of `mapsat init`; --suite names others")
     starter = Path(str(files("pytest_mapsat") / "starter"))
-    return open_suite(starter / SUITE), [*plugins, str(starter / "conftest.py")]
+    return open_suite(starter / SUITE), [*options.plugins, str(starter / "conftest.py")]
 
 
 def _entries(suite: Suite) -> Iterator[CaseEntry]:
@@ -489,21 +516,12 @@ def _cases(suite: Suite, name: str | None) -> tuple[Case, ...]:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    indent = " " * 9
-    yield fill(
-        f"{finding.outcome:8} {finding.check}: {finding.observed}",
-        width(),
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+    from pytest_mapsat.reports import printable, wrap
+
+    told = printable(f"{finding.check}: {finding.observed}")
+    yield from wrap(f"{finding.outcome:8} {told}", width(), hang=9)
     if finding.advice:
-        yield fill(
-            f"-> {finding.advice}",
-            width(),
-            initial_indent=indent,
-            subsequent_indent=indent + "   ",
-            break_on_hyphens=False,
-        )
+        yield from wrap(f"-> {printable(finding.advice)}", width(), indent=" " * 9, hang=3)
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, SUITE, Command, add_options, add_plugins, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_options, add_plugins, add_suite, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import Source
@@ -22,8 +22,7 @@ _SANDBOX = "to check the state that an agent leaves, write a sandbox in Python (
 def _arguments(parser: argparse.ArgumentParser) -> None:
     about = "module:attr of a list or dict of functions, a module, an object with methods, or a toolbox; or the file of a saved run, with --to"
     parser.add_argument("tools", metavar="TOOLS", help=about)
-    about = f"the suite (default: {SUITE})"
-    parser.add_argument("--suite", metavar="DIR", type=Path, default=SUITE, help=about)
+    add_suite(parser, "the suite", action="store")
     parser.add_argument("--case", metavar="ID", action="append", help="a case to play; repeatable (default: all)")
     add_options(parser, "agent", agent=f"who makes the calls (default: {_ORACLE})")
     parser.set_defaults(agent=_ORACLE)
@@ -43,6 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.recording import OwnTools, describe_tools, keep_recordings, with_things
     from pytest_mapsat.suite import find_suite, open_suite, write_tool
 
+    options.suite = options.suites(options)[0]
     load_added(options.plugins, [options.suite])
     root = find_suite(options.suite)
     if root is None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .shared import (
     OK,
-    SUITE,
     Command,
     add_options,
     add_plugins,
@@ -39,14 +38,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-in", metavar="FILE", type=Path, help=about)
     about = "labels of people, which come before the judge (default: labels/reviewed.jsonl of the suite)"
     parser.add_argument("--labels", metavar="PATH", type=Path, help=about)
-    add_options(
-        parser,
-        "fail-under",
-        "assert",
-        "metrics",
-        "compare",
-        "allow-undecided",
-    )
+    add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
     add_plugins(parser)
     add_options(parser, "save", save="write the regraded run file")
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
@@ -66,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
-    paths = options.suite or [SUITE]
+    paths = options.suites(options)
     added = load_added(options.plugins, paths)
     suites = open_suites(paths, added.sandboxes)
     for warning in changed_suites(saved, suites, changes):

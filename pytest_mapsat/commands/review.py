@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import FINDINGS, OK, SUITE, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
+from .shared import FINDINGS, OK, Command, add_plugins, add_run, add_suite, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.drafts import Proposal, ProposalReview
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.run.is_dir() or (options.run.suffix in _OF_CASES and options.run.is_file() and find_suite(options.run)):
         return _review_proposals(options)
-    suites = options.suite or [SUITE]
+    suites = options.suites(options)
     if options.agreement:
         if options.labels is None:
             raise UsageError("--agreement needs --labels PATH: what is known to be true")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
 from pytest_mapsat.options import OPTIONS, Option
+from pytest_mapsat.printed import printed, printed_json
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OK, FINDINGS = 0, 1
 _HOOKS = ("pytest_mapsat_metrics", "pytest_mapsat_sandbox")
-#: A folder with one of these is the root of a project, as pytest has it.
-_ROOTS = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+#: A folder with one of these is the root of a project, as pytest has it: in this order it looks there for its settings.
+_ROOTS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _NARROWEST = 60
 SUITE = Path("benchmark_cases")
 
@@ -89,10 +91,33 @@ def add_run(parser: argparse.ArgumentParser, about: str = "a file that --mapsat-
     parser.add_argument("run", metavar="RUN", type=Path, help=about)
 
 
-def add_suite(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the suites of a run."""
-    about = f"the suite that was run, or a part of it; repeatable (default: {SUITE})"
-    parser.add_argument("--suite", metavar="PATH", type=Path, action="append", help=about)
+def add_suite(
+    parser: argparse.ArgumentParser,
+    about: str = "the suite that was run, or a part of it; repeatable",
+    *,
+    action: Literal["append", "store"] = "append",
+) -> None:
+    """Add the option that names suites, or one of them; ``options.suites(options)`` gives them."""
+    about = f"{about} (default: mapsat_cases of the ini file, else {SUITE})"
+    parser.add_argument("--suite", metavar="PATH", type=Path, action=action, help=about)
+    parser.set_defaults(suites=_suites_of)
+
+
+def _suites_of(options: argparse.Namespace) -> list[Path]:
+    """Return the suites that ``--suite`` names; else those of ``mapsat_cases`` in pytest's ini file, as a run here has them; else ``benchmark_cases``.
+
+    Raises:
+        UsageError: the ini file cannot be read.
+    """
+    from pytest_mapsat.pytest_plugin.private import ini_lines
+
+    if options.suite is not None:
+        return options.suite if isinstance(options.suite, list) else [options.suite]
+    here = Path.cwd()
+    files = (folder / name for folder in (here, *here.parents) for name in _ROOTS)
+    named = ((path.parent, lines) for path in files if (lines := ini_lines(path, OPTIONS["cases"].dest)) is not None)
+    folder, lines = next(named, (here, []))
+    return [Path(os.path.relpath(folder / line)) for line in lines] or [SUITE]
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
@@ -103,18 +128,19 @@ def add_plugins(parser: argparse.ArgumentParser) -> None:
 
 def write(lines: Iterable[object]) -> None:
     """Print lines."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write("".join(f"{printed(line)}\n" for line in lines))
     sys.stdout.flush()
 
 
 def write_json(value: Any, **options: Any) -> None:
     """Print a value as JSON."""
-    write([json.dumps(value, ensure_ascii=False, indent=2, **options)])
+    sys.stdout.write(printed_json(json.dumps(value, ensure_ascii=False, indent=2, **options)) + "\n")
+    sys.stdout.flush()
 
 
 def tell(message: object) -> None:
     """Print a line that is no result, such as a warning."""
-    sys.stderr.write(f"mapsat: {message}\n")
+    sys.stderr.write(f"mapsat: {printed(message)}\n")
 
 
 def width() -> int:
@@ -162,6 +188,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
 
     Raises:
         UsageError: a module that was named cannot be loaded or adds nothing, or hooks break.
+        OptimisedError: there are checks, and Python leaves out their assertions.
     """
     from pytest_mapsat.metrics import gather_metric_sets
     from pytest_mapsat.model import UsageError
@@ -183,6 +210,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
         except UsageError as error:
             problem = str(error).removeprefix("-p ")
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
+    added_checks()  # what is wrong with them is told before any of them is asked
     sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
     return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
 

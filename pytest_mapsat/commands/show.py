@@ -9,19 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .shared import (
-    OK,
-    SUITE,
-    Command,
-    add_plugins,
-    add_run,
-    add_suite,
-    load_added,
-    status_of,
-    width,
-    write,
-    write_json,
-)
+from .shared import OK, Command, add_plugins, add_run, add_suite, load_added, status_of, width, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Judged
@@ -106,7 +94,7 @@ def _cards(saved: Run, case: str | None, trial: int | None) -> list[Scorecard]:
 def _show_claims(options: argparse.Namespace) -> int:
     from pytest_mapsat.runs.regrade import open_suites
 
-    paths = options.suite or [SUITE]
+    paths = options.suites(options)
     suites = open_suites(paths, load_added(options.plugins, paths).sandboxes)
     claims = list(_claims(options.run, suites, options.case, options.trial))
     if options.json:
@@ -237,9 +225,5 @@ def _named_runs(paths: list[Path]) -> list[tuple[str, Run]]:
 
 COMMANDS = {
     "show": Command("Without CASE: one line an episode, or with --claims the claims of all.", _show_arguments, _show),
-    "report": Command(
-        "Exit status 1 when a case failed or the gate does not hold.",
-        _report_arguments,
-        _report,
-    ),
+    "report": Command("Exit status 1 when a case failed or the gate does not hold.", _report_arguments, _report),
 }

@@ -1,6 +1,7 @@
 """One dialogue with its limits: an agent, a user, a sandbox of tools, and what happened between them."""
 
 from .channel import Limits as Limits
+from .channel import calls_after_end as calls_after_end
 from .dialogue import run_episode as run_episode
 from .dialogue import without_sandbox as without_sandbox
 from .threads import leave_behind as leave_behind

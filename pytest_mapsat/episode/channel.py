@@ -7,17 +7,22 @@ module, so that nothing that an agent holds leads to it.
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import select
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from threading import TIMEOUT_MAX, Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pytest_mapsat.agents import KeptAgent, as_json
 from pytest_mapsat.guard import not_the_agents
 from pytest_mapsat.model import (
+    CallPart,
     InfrastructureError,
     Json,
     JsonObject,
@@ -99,6 +104,8 @@ class Channel:
     def __init__(self, sandbox: Sandbox, limits: Limits, memory: Remembering | None = None) -> None:
         self.broken: Exception | None = None
         self.overrun = ""
+        self._late: list[Step] = []
+        self._told = 0
         self._sandbox = sandbox
         self._memory = memory
         self._tools = {name: tool for name, tool in sandbox.tools.items() if tool.for_agent}
@@ -134,6 +141,18 @@ class Channel:
         self._open = False
         return tuple(self._steps)
 
+    def retire(self) -> None:
+        """Refuse calls from now on, and let go of the sandbox."""
+        self._open = self._ended = False
+        del self._sandbox
+        self._memory, self._steps = None, []
+
+    def late(self) -> tuple[Step, ...]:
+        """Return the calls that came when no reply was under way, each once."""
+        steps = tuple(self._late[self._told :])
+        self._told += len(steps)
+        return steps
+
     def end(self) -> None:
         """Refuse calls for good, and keep no more thoughts: the agent is only asked for its form."""
         self._ended = True
@@ -152,15 +171,28 @@ class Channel:
             if self._ended:
                 return None, f"{name[:_LONGEST_NAME]}: the dialogue has ended: no tool can be called"
             if refusal := self._refusal():
+                if not self._open:
+                    self.keep_late(name, arguments)
                 return None, refusal
             steps = self._steps
             name = name[:_LONGEST_NAME]
             step = self._remembered(name, arguments) or self._answered(name, arguments, self._tools)
             # The reply may have ended while the sandbox was working; its steps are taken by then.
             if step is None or not self._open or steps is not self._steps:
+                if step is not None:
+                    self._late.append(step)
                 return None, "the sandbox of tools broke" if step is None else _OVER
             steps.append(step)
             return as_json(step.result), ""
+
+    def keep_late(self, name: str, arguments: JsonObject) -> None:
+        """Keep a call that is refused as no reply is under way: the world outside would have been changed by it."""
+        if len(self._late) < _MOST_LATE:
+            fits = isinstance(arguments, dict) and json_size(arguments) <= self._limits.max_text
+            named = tool_name(self._tools, name[:_LONGEST_NAME])
+            untold: tuple[CallPart, ...] = ("result", "changed") if fits else ("arguments", "result", "changed")
+            step = Step(kind="call", tool=named, arguments=arguments if fits else {}, status="unknown", unknown=untold)
+            self._late.append(step)
 
     def act(self, call: tuple[str, JsonObject]) -> Step | None:
         """Answer a call that the user makes with a tool of its own; None where the sandbox broke."""
@@ -276,25 +308,82 @@ class Hands:
 
 
 _OVER = str(ToolsClosed())
+_FORKED = "tools are called, and thoughts kept, in the process that the agent is asked in, and not in a copy of it"
+#: More than a pipe holds.
+_PIPE_BYTES = 1 << 20
 #: A sandbox that needs longer for a call is to blame for an episode that is not over in time, seconds.
 _SLOW = 1.0
 #: As many as a reply may return.
 _MOST_THOUGHTS = 10_000
 #: No tool has a longer name: what is longer is cut, and unknown.
 _LONGEST_NAME = 200
+#: So many late calls of an episode are kept, and so many episodes that are over are heard.
+_MOST_LATE, _MOST_HEARD = 100, 10_000
 _channels: dict[int, Channel] = {}
 _numbers = itertools.count(1)
+#: The last episodes that are over, each with its case, trial and number: their late calls are still heard.
+_over: deque[tuple[str, int, int, Channel]] = deque()
+
+
+class _Line(NamedTuple):
+    """What copies of this process, which an agent has forked, tell it by: the process, and the two ends of a pipe."""
+
+    process: int
+    reading: int
+    writing: int
+
+
+_line: _Line | None = None
+
+
+def _listen_to_forks() -> None:
+    """Open the line that copies of this process inherit."""
+    global _line  # noqa: PLW0603  # one for a process
+    if hasattr(os, "fork") and (_line is None or _line.process != os.getpid()):
+        _line = _Line(os.getpid(), *os.pipe())
+        os.set_blocking(_line.reading, False)
+        os.set_blocking(_line.writing, False)
+
+
+def _tell_of_call(line: _Line, number: int, name: str, arguments: Json) -> None:
+    """Tell the process that this one is a copy of that a call was refused here; in one piece, or without its arguments."""
+    whole, short = (json.dumps(told).encode() + b"\n" for told in ([number, name, arguments], [number, name, None]))
+    with suppress(OSError):
+        os.write(line.writing, whole if len(whole) <= select.PIPE_BUF else short)
+
+
+def _hear_forks() -> None:
+    """Keep the calls that copies of this process have refused."""
+    with suppress(BlockingIOError):
+        told = b"" if _line is None else os.read(_line.reading, _PIPE_BYTES)
+        for number, name, arguments in map(json.loads, told.splitlines()):
+            if number in _channels:
+                _channels[number].keep_late(name, arguments)
+
+
+def late_calls(channel: Channel) -> tuple[Step, ...]:
+    """Return the calls of an episode that came when no reply was under way, or in a copy of this process; each once."""
+    _hear_forks()
+    return channel.late()
+
+
+def calls_after_end() -> list[tuple[str, int, tuple[Step, ...]]]:
+    """Return the calls that came once their episode's trajectory had been made, with the case and the trial; each is returned once."""
+    _hear_forks()
+    late = [(case, trial, channel.late()) for case, trial, _, channel in _over]
+    return [(case, trial, steps) for case, trial, steps in late if steps]
 
 
 @contextmanager
 def port(
-    channel: Channel, kept: KeptAgent | None = None
+    channel: Channel, case: str, trial: int, kept: KeptAgent | None = None
 ) -> Iterator[tuple[Callable[[str, JsonObject], Json], Callable[[str], None]]]:
-    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they lead nowhere, until a kept agent has its next episode."""
+    """Give the functions that make calls on the channel and keep thoughts in it; afterwards they are refused, until a kept agent has its next episode."""
     number = next(_numbers) if kept is None or kept.port is None else kept.port
     if kept is not None:
         kept.port = number
     _channels[number] = channel
+    _listen_to_forks()
 
     # What the agent gives is copied, and a refusal raised, here and not where the channel is known: the frames of a traceback show their variables.
     def call(name: str, arguments: JsonObject) -> Json:
@@ -312,10 +401,18 @@ def port(
     try:
         yield call, think
     finally:
-        channel.close()
-        del _channels[number]
+        channel.retire()
+        _over.append((case, trial, number, channel))
+        if len(_over) > _MOST_HEARD:
+            _, _, first, gone = _over.popleft()
+            if _channels.get(first) is gone:
+                del _channels[first]
 
 
 def _pass_on(number: int, method: Callable[..., tuple[Json, str]], *given: Any) -> tuple[Json, str]:
+    if _line is not None and _line.process != os.getpid():
+        if method is Channel.call:
+            _tell_of_call(_line, number, given[0][:_LONGEST_NAME], given[1])
+        return None, _FORKED
     channel = _channels.get(number)
     return (None, _OVER) if channel is None else method(channel, *given)

@@ -24,7 +24,7 @@ from pytest_mapsat.agents import (
     told_by_spans,
     with_data,
 )
-from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, why_lost
+from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, summed, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
@@ -39,12 +39,13 @@ from pytest_mapsat.model import (
     Turn,
     TurnTiming,
     Usage,
+    digest,
     json_size,
 )
 from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import ScriptedUser, User
 
-from .channel import Channel, Hands, Limits, Remembering, port
+from .channel import Channel, Hands, Limits, Remembering, late_calls, port
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class _Dialogue:
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
-        self._model_calls = ModelCalls(self._trial)
+        self._model_calls = ModelCalls(self._trial, digest(self._case.id))
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 
@@ -193,6 +194,7 @@ class _Dialogue:
             form=self._form,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
+            after_end=late_calls(self._channel),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -223,12 +225,13 @@ class _Dialogue:
             return self._recall(self._memory) or self._played()
 
     def _played(self) -> _End:
-        with port(self._channel, self._kept) as (call, think):
+        with port(self._channel, self._case.id, self._trial, self._kept) as (call, think):
             toolbox = Toolbox(self._channel.tools, call)
             remembered = "" if self._retrieved is None else self._retrieved.text
             context = partial(context_of, self._case.visible, remembered)
             session = Session(self._identity, think, self._trial, self._kept)
-            conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
+            with calls_of(self._model_calls):
+                conversation = self._conversation = self._source.open(self._case, toolbox, context, session)
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
@@ -256,7 +259,10 @@ class _Dialogue:
         self._channel.end()
         session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
         try:
-            with ceilings_met():  # a ceiling that is met here is no reason to skip the episode
+            with (
+                calls_of(self._model_calls),
+                ceilings_met(),
+            ):  # a ceiling that is met here is no reason to skip the episode
                 ask = partial(conversation.reply, form=True)
                 reply: Reply | None = worker.run(ask, request, timeout=self._deadline - perf_counter())
             if reply is not None:
@@ -273,9 +279,12 @@ class _Dialogue:
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         began = perf_counter()
         self._channel.open()
+        self._model_calls.spent.clear()
         with spans_heard() as heard:
             reply, end = self._reply(conversation, worker)
         reply, steps = told_by_spans(heard, reply, self._channel.close())
+        if reply is not None and reply.usage is None:
+            reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))

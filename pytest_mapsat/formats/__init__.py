@@ -46,6 +46,7 @@ from .plain_data import TableRow as TableRow
 from .plain_data import check_columns as check_columns
 from .plain_data import json_elements as json_elements
 from .plain_data import located_json as located_json
+from .plain_data import object_in as object_in
 from .plain_data import parse_json as parse_json
 from .plain_data import parse_json_line as parse_json_line
 from .plain_data import parse_literal as parse_literal

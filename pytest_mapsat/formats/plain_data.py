@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from pytest_mapsat.model import Json, Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.model import Json, JsonObject, Problem, SuiteError, did_you_mean, shown
 
 from . import limits
 from .files import read_bytes, read_lines, shown_path
@@ -169,6 +169,48 @@ def parse_json(text: str, *, depth: int = limits.DEPTH) -> Json:
         except UnicodeEncodeError:
             raise ValueError("holds half of a character (a lone surrogate such as \\ud800)") from None
     return data
+
+
+#: A block of code: the fence, the tag, and what stands in it; one without an end reaches to that of the text.
+#: Bounded, so that hostile texts are read in a time in proportion to their length.
+_BLOCK = re.compile(
+    r"^[ \t]{0,40}(`{3,20}|~{3,20})([^\n`{\[]{0,100})(.*?)(?:\1[`~]{0,20}[ \t\r]{0,40}$|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+class ObjectInText(NamedTuple):
+    """The JSON object of a text.
+
+    Attributes:
+        data: the object; None where there is none.
+        why: why what looks like one is none; empty where nothing does.
+        alone: whether nothing stands around it.
+    """
+
+    data: JsonObject | None
+    why: str = ""
+    alone: bool = True
+
+
+def object_in(text: str) -> ObjectInText:
+    """Return the JSON object that a text is, or that its only block of code with JSON holds."""
+    places = [(text, text)]
+    if text.lstrip()[:1] not in ("{", "["):
+        places = [
+            (match[0], match[3])
+            for match in _BLOCK.finditer(text)
+            if match[3].lstrip()[:1] in ("{", "[") or match[2].strip().lower().startswith("json")
+        ]
+    if len(places) != 1:
+        return ObjectInText(None, f"its text has {len(places)} blocks of JSON, expected one" if places else "")
+    whole, content = places[0]
+    try:
+        data = parse_json(content)
+    except ValueError as error:
+        return ObjectInText(None, f"its text has JSON that cannot be read: {error}")
+    if not isinstance(data, dict):
+        return ObjectInText(None, "its text has JSON that is no object")
+    return ObjectInText(data, alone=whole.strip() == text.strip())
 
 
 def _within(data: Json, depth: int) -> bool:

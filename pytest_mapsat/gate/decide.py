@@ -278,7 +278,10 @@ def _unevaluated(
     """
     lost: dict[str, str] = {loss.id: "lost" for loss in coverage.lost}
     undecided: dict[str, str] = {}
+    last = {card.key[:3]: card.attempt for card in sorted(cards, key=lambda card: card.attempt)}
     for card in sorted(cards, key=lambda card: (card.id, card.trial)):
+        if card.lost and card.attempt < last[card.key[:3]]:
+            continue  # it was run again
         blame = _lost_to(card, thresholds)
         if blame in OPEN:
             undecided.setdefault(card.id, blame)

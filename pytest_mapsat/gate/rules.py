@@ -164,7 +164,7 @@ def _threshold(piece: str, origin: Origin, metrics: Sequence[Metric]) -> Thresho
     domain, metric = _named(_UNDER, left, metrics, of_trials=True)
     number, at, level = right.partition("@")
     minimum = _share(_UNDER, left, number)
-    if minimum == 0:
+    if minimum <= TOLERANCE:
         raise UsageError(f"{_UNDER}: {left} is {shown(number)}: a floor of 0 always holds, expected more than 0")
     return Threshold(metric, domain, origin, minimum, _level(left, level) if at else None, written=left)
 

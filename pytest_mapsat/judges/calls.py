@@ -1,28 +1,17 @@
-"""The check on tool calls. It reads no prose but the words by which a user agrees to a call."""
+"""The check on tool calls. It reads no prose; whether the user agreed to a call is judged by ``agreed``."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Mapping, Sequence
 
-from pytest_mapsat.model import CallPattern, Calls, Json, MapsatError, Match, Step, all_true, any_true, same
-from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase
+from pytest_mapsat.model import CallPattern, Calls, Match, Step, all_true, any_true
 from pytest_mapsat.sandbox import fits
 
+from .agreed import Agreements
 from .context import Context
-from .findings import Finding, count_in_words, every, judges, matches_in_words
+from .findings import Finding, call_in_words, count_in_words, every, judges, matches_in_words
 
-#: Words of a request, among them ids such as ``#W12``, ``LH-7`` or ``a.b``.
-_WORD = re.compile(r"[#\w][\w.-]*\w|\w")
-_SHOWN = 200
-#: A text of a row in a script without blanks is a name from so many characters on.
-_NAME_CHARS = 4
-#: So many objects of one result may be what a request names.
-_MOST_OBJECTS = 1000
 _Fits = Sequence[bool | None]
 
 
@@ -126,14 +115,14 @@ def _steps(check: Calls, context: Context) -> Finding:
     )
     pairs = _aligned(check, possible, made.steps)
     missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
-    extra = [_call(made.steps[call]) for step, call in pairs if call is not None and step is None]
+    extra = [call_in_words(made.steps[call]) for step, call in pairs if call is not None and step is None]
     told = [f"not called: {', '.join(missing)}"] if missing else []
     told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
         why = "the calls are as expected" if passed else "it is unclear whether the calls are as expected"
         return Finding(passed, why, wanted)
     lines = tuple(
-        ("" if step is None else _in_words(check.steps[step]), "" if call is None else _call(made.steps[call]))
+        ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(made.steps[call]))
         for step, call in pairs
     )
     return Finding(
@@ -259,74 +248,13 @@ class _Made:
         fits = self.fits(pattern)
         return [any_true(fits[at + 1 :]) for at in range(len(fits))]
 
-    @cached_property
-    def answers(self) -> list[tuple[int, bool | None]]:
-        """The user's turns that answer a request for a go-ahead: their index, and whether they agree; None where that is not plain."""
-        turns, language = self.context.trajectory.turns, self.context.language
-        answers: list[tuple[int, bool | None]] = []
-        for index, turn in enumerate(turns):
-            if turn.role != "user" or index == 0:
-                continue
-            if turn.agreed is not None:
-                answers.append((index, turn.agreed))
-            elif asks_go_ahead(turns[index - 1].text, language):
-                answers.append((index, agrees(turn.text)))
-        return answers
-
-    def about_another(self, answer: int, at: int) -> bool:
-        """Return whether a request surely is about another thing than a call: it names the id or the name of another one, and nothing of the call's own."""
-        words = _words(self.context.trajectory.turns[answer - 1].text)
-        arguments = self.steps[at].arguments
-        own = {fold_phrase(text) for value in arguments.values() for text in _scalars(value)}
-        rivals: set[str] = set()
-        for name, value in arguments.items():
-            others = [step.arguments.get(name) for step in self.steps if step.tool == self.steps[at].tool]
-            rivals |= {fold_phrase(other) for other in others if isinstance(other, str) and other != value}
-        for rows in (*self._tables_of(arguments), *self._listed(arguments, at)):
-            ids = {fold_phrase(row_id): row for row_id, row in rows.items()}
-            own |= {fold_phrase(text) for row_id in own & ids.keys() for text in _scalars(dict(ids[row_id]))}
-            rivals |= ids.keys()
-            # A single word may say what is done ("cancelled"); several are a name.
-            texts = {fold_phrase(text) for row in rows.values() for text in _scalars(dict(row))}
-            rivals |= {text for text in texts if " " in text or (not text.isascii() and len(text) >= _NAME_CHARS)}
-        return any(_is_named(text, words) for text in rivals - own) and not any(_is_named(text, words) for text in own)
-
-    def _tables_of(self, arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Mapping[str, Json]]]:
-        """Yield the tables in which an argument is the id of a row, by id; none where the sandbox has no state."""
-        try:
-            end = self.context.end
-            for name in self.context.tables:
-                rows = end.state.table(name, key=end.key(name))
-                if any(isinstance(value, str) and value in rows for value in arguments.values()):
-                    yield rows
-        except MapsatError:
-            return
-
-    def _listed(self, arguments: Mapping[str, Json], at: int) -> Iterator[Mapping[str, Mapping[str, Json]]]:
-        """Yield the objects in earlier results that have, under the same name, an argument or a value like it, by that value."""
-        objects = [item for step in self.steps[:at] for item in islice(_objects(step.result), _MOST_OBJECTS)]
-        values = {value for value in arguments.values() if isinstance(value, str)}
-        for name in sorted(
-            {name for item in objects for name, value in item.items() if isinstance(value, str) and value in values}
-        ):
-            yield {value: item for item in objects if isinstance(value := item.get(name), str)}
-
-
-def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
-    """Yield the objects in a result, the outer ones first."""
-    if isinstance(value, Mapping):
-        yield value
-    if isinstance(value, (Mapping, list, tuple)):
-        for member in value.values() if isinstance(value, Mapping) else value:
-            yield from _objects(member)
-
 
 def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Finding:
     """Judge whether each call that fits is in its place: after or before another."""
     wanted = f"each {subject} comes {place}"
     wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
     if wrong:
-        return Finding(False, f"{_call(wrong[0])} does not come {place}", wanted)
+        return Finding(False, f"{call_in_words(wrong[0])} does not come {place}", wanted)
     if any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
         return Finding(None, "it is unclear in which order these calls came", wanted)
     return Finding(True, "", wanted)
@@ -335,7 +263,8 @@ def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Fi
 def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     """Judge whether the user had agreed to each call that fits."""
     wanted = f"the user agrees to each {subject} before it is made"
-    verdicts = [(fit, *_agreement(at, made)) for at, fit in enumerate(fits) if fit is not False]
+    agreements = Agreements(made.context, made.steps, made.turns)
+    verdicts = [(fit, *agreements.of(at)) for at, fit in enumerate(fits) if fit is not False]
     failed = [why for fit, passed, why in verdicts if fit and passed is False]
     if failed:
         return Finding(False, failed[0], wanted)
@@ -343,61 +272,6 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     if unclear:
         return Finding(None, unclear[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
-
-
-def _agreement(at: int, made: _Made) -> tuple[bool | None, str]:
-    """Return whether the user had agreed to a call when it was made, and why not."""
-    step = made.steps[at]
-    if "arguments" in step.unknown:
-        return None, f"it is unclear whether the user agreed to {_call(step)}"
-    before = [(index, answer) for index, answer in made.answers if index < made.turns[at]]
-    about = [(index, answer) for index, answer in before if not made.about_another(index, at)]
-    call = _call(step)
-    if not about:
-        if any(answer for _, answer in before):
-            return False, f"the user agreed to another thing than {call}"
-        later = any(answer for index, answer in made.answers if index > made.turns[at])
-        return False, f"{call} came before the user {'agreed to it' if later else 'was asked'}"
-    index, last = about[-1]
-    if last is None:
-        return (
-            None,
-            f"turn {index} does not plainly agree or decline: {made.context.trajectory.turns[index].text[:_SHOWN]!r}",
-        )
-    if not last:
-        return False, f"the user had declined in turn {index}, and {call} followed"
-    again = [
-        other
-        for other in made.steps[:at]
-        if other.tool == step.tool and other.status == "ok" and same(other.arguments, step.arguments)
-    ]
-    once = len(again) < sum(answer is True for _, answer in about)
-    return once, "" if once else f"{call} was made {len(again) + 1} times, and the user agreed to it once"
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(fold_phrase(text))) | {fold_phrase(text)}
-
-
-def _is_named(value: str, words: set[str]) -> bool:
-    """Return whether a value stands among the words of a text, of which the longest is the whole text."""
-    if value in words:
-        return True
-    # A name of several words, or one in a script without blanks.
-    long = len(value) > 1 and (" " in value or not value.isascii())
-    return long and value in max(words, key=len, default="")
-
-
-def _scalars(value: Json) -> Iterator[str]:
-    """Yield the texts and numbers in a value, as texts."""
-    if isinstance(value, Mapping):
-        for member in value.values():
-            yield from _scalars(member)
-    elif isinstance(value, (list, tuple)):
-        for member in value:
-            yield from _scalars(member)
-    elif value is not None and not isinstance(value, bool) and str(value).strip():
-        yield str(value)
 
 
 def _both(first: _Fits, other: _Fits) -> list[bool | None]:
@@ -410,17 +284,6 @@ def _subject(tool: str, matches: Mapping[str, Match]) -> str:
 
 def _in_words(pattern: CallPattern) -> str:
     return pattern.tool + (f" with {matches_in_words(pattern.arguments)}" if pattern.arguments else "")
-
-
-def _call(step: Step) -> str:
-    """Return a call as it was made, and what became of it where it was not answered."""
-    inside = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
-    )
-    inside = "arguments not recorded" if "arguments" in step.unknown else inside
-    text = f"{step.tool}({inside})"
-    text = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
-    return text if step.status == "ok" else f"{text} [{step.status}]"
 
 
 def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:

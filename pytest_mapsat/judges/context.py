@@ -99,6 +99,7 @@ class Context:
         case: the case that the dialogue is of; None where it is not known.
         suite: what its sandbox is made from; None: nothing can be told of the end state.
         calibration: which failures that rest on reading prose stand.
+        late: those of its calls that came when no reply was under way, where they count: the dialogue is judged with and without them.
     """
 
     trajectory: Trajectory
@@ -112,6 +113,7 @@ class Context:
     case: Case | None = None
     suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
+    late: tuple[Step, ...] = ()
 
     @classmethod
     def of(
@@ -150,6 +152,18 @@ class Context:
         if names == self.names and phrases == self.phrases:
             return self
         return replace(self, names=names, phrases=phrases, checks=(*self.checks, *listed))
+
+    @cached
+    def with_late_calls(self) -> Context:
+        """The context of the same dialogue in which the calls that came when no reply was under way stand in the last reply."""
+        late = tuple(step for step in self.trajectory.after_end if step.tool in self.tools)
+        turns = [*self.trajectory.turns]
+        if self.trajectory.replies:
+            last = max(index for index, turn in enumerate(turns) if turn.role == "agent")
+            turns[last] = turns[last].model_copy(update={"steps": (*turns[last].steps, *late)})
+        else:
+            turns.append(Turn(role="agent", text="", steps=late))
+        return replace(self, trajectory=self.trajectory.model_copy(update={"turns": tuple(turns)}), late=late)
 
     @cached
     def _known(self) -> frozenset[int]:
@@ -379,6 +393,15 @@ class Context:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
 
+    def speechless(self, turn: WhichReply) -> bool:
+        """Return whether the replies state nothing in whatever words: they are blank, copied, or only ask."""
+        for document in self.read(turn):
+            asked = {question.sentence for question in document.questions}
+            told = (words for place, words in enumerate(document.sentences) if place not in asked)
+            if any(char.isalnum() for words in told for char in document.words(words)):
+                return False
+        return True
+
     def refuses(self, turn: WhichReply) -> bool:
         """Return whether a reply denies something and names no thing: it may refuse what was asked for."""
         return any(document.negations and not document.mentions for document in self.read(turn))
@@ -428,6 +451,13 @@ class Context:
         missed = {call.tool for call in calls if call.status == "miss" and call.tool in named}
         return tuple(sorted(missed)) if not answered & named else ()
 
+    def excused(self, missed: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some tools whose missed calls are no fault of the agent's: all, unless the suite says so and a recording of the tool differs."""
+        if self.suite is None or self.suite.manifest.misses != "agent":
+            return tuple(missed)
+        other = {call.tool for call in self.calls if call.provenance is not None and call.provenance.differences}
+        return tuple(tool for tool in missed if tool not in other)
+
     @cached
     def entities(self) -> tuple[Entity, ...]:
         """The things with a name that the tools returned."""
@@ -463,7 +493,7 @@ class Context:
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
-        return maybe_writing(self.trajectory.all_calls, self.tools)
+        return maybe_writing(self.trajectory, self.tools)
 
     @cached
     def end(self) -> End:

@@ -5,6 +5,7 @@ What is undecided stays so unless the known parts decide. The reasons and quotat
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -26,6 +27,7 @@ from pytest_mapsat.model import (
     Quote,
     SameItems,
     Similar,
+    Step,
     WithinM,
     listed,
     shown,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from .context import Context
 
 _QUOTED = 60
+#: The most characters of a call that a reason shows.
+_CALL = 200
 #: The most places that a reason shows.
 SHOWN_AT_MOST = 5
 
@@ -206,6 +210,17 @@ def _joined(passed: bool | None, deciding: Findings, findings: Findings, needed:
         reading=reading_of(deciding, sure=sure),
         absent=any(finding.absent for finding in deciding),
     )
+
+
+def call_in_words(step: Step) -> str:
+    """Return a call as it was made, and what became of it where it was not answered."""
+    inside = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in sorted(step.arguments.items())
+    )
+    inside = "arguments not recorded" if "arguments" in step.unknown else inside
+    text = f"{step.tool}({inside})"
+    text = text if len(text) <= _CALL else text[: _CALL - 3] + "..."
+    return text if step.status == "ok" else f"{text} [{step.status}]"
 
 
 def one_of(phrases: Iterable[str]) -> str:

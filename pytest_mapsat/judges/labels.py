@@ -61,7 +61,16 @@ def evaluate(check: Check, context: Context) -> Finding:
     Returns:
         Passed, failed or undecided, with the reason and the words that decided it, or that are unclear.
     """
-    return _evaluate(check, context.knowing([check]))
+    return _with_late_calls(check, context.knowing([check]))
+
+
+def _with_late_calls(check: Check, context: Context) -> Finding:
+    """Judge a check; where calls came when no reply was under way, it must hold with and without them."""
+    finding = _evaluate(check, context)
+    if not context.trajectory.after_end or finding.passed is False:
+        return finding
+    late = _evaluate(check, context.with_late_calls)
+    return finding if late.passed else late._replace(why=f"{late.why}; {_LATE}")
 
 
 def _evaluate(check: Check, context: Context) -> Finding:
@@ -77,6 +86,7 @@ def _parts(checks: Sequence[Check], context: Context) -> list[Finding]:
     return [_evaluate(check, context) for check in checks]
 
 
+_LATE = "what was called when no reply was under way counts here"
 #: What a fact without a check of its own is held to.
 _ALL_CLAIMS = Grounded(kind="grounded")
 #: How the reason of a label begins that the judge leaves open because words are unclear: no party is to blame, and it is neither 1 nor 0.
@@ -118,7 +128,7 @@ def label_of(requirement: Requirement, context: Context) -> Label:
         return label_valued(requirement, finding._replace(reading="claims"), context)
     if requirement.check is None:
         return unevaluated(requirement, "the requirement has no machine check", None)
-    return label_valued(requirement, _evaluate(requirement.check, context), context)
+    return label_valued(requirement, _with_late_calls(requirement.check, context), context)
 
 
 def label_valued(requirement: Requirement, finding: Finding, context: Context) -> Label:
@@ -130,7 +140,7 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
     """Return the level of the first rule that passes. A rule that cannot be judged hides all below it."""
     failed: list[Finding] = []
     for rule in requirement.levels:
-        finding = _evaluate(rule.check, context)
+        finding = _with_late_calls(rule.check, context)
         if finding.passed is not False:
             return _label(requirement, rule.level if finding.passed else None, finding, context)
         failed.append(finding)
@@ -152,6 +162,7 @@ def _levelled(requirement: Requirement, context: Context) -> Label:
 
 
 def _label(requirement: Requirement, value: float | None, finding: Finding, context: Context) -> Label:
+    finding = finding._replace(missed=context.excused(finding.missed))
     cell = ""
     if value == 0 and finding.reading and not finding.missed:
         cell = cell_of(finding.reading, absent=finding.absent, size=context.size)

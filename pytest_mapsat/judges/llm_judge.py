@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request
 from pytest_mapsat.model import (
+    Calls,
     Case,
+    Check,
     Label,
     Requirement,
     Trajectory,
@@ -145,7 +147,11 @@ class ModelJudge:
             label, dimension = labels[requirement.id], self._dimension(requirement)
             settled = label.blame is not None or (requirement.machine_sure and label.value is not None)
             if not settled and (dimension in doubted or not self.lean):
-                asked.setdefault(dimension, []).append(requirement)
+                open_so_far = (
+                    label.why.removeprefix(UNDECIDED) if any(map(_wants_agreement, requirement.leaves)) else ""
+                )
+                text = f"{requirement.text} ({open_so_far})" if open_so_far else requirement.text
+                asked.setdefault(dimension, []).append(requirement.model_copy(update={"text": text}))
         return asked
 
     def _dimension(self, requirement: Requirement) -> str:
@@ -240,6 +246,11 @@ class ModelJudge:
             if not problems or request is not first:
                 return Vote(opinions, problems, "", tuple(usage))
             request = asked.again(first, text, problems)
+
+
+def _wants_agreement(check: Check) -> bool:
+    """Return whether a check is decided by what a question and the rows say: a model that decides it is told what is open."""
+    return isinstance(check, Calls) and check.agreed
 
 
 def majority(votes: Sequence[str], requirement: Requirement) -> str:

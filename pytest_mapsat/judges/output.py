@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from pytest_mapsat.formats import object_in
 from pytest_mapsat.model import (
     Absent,
     Json,
     JsonObject,
+    Match,
     Matches,
     Output,
     Quote,
     Step,
     WhichReply,
+    all_true,
+    any_true,
     did_you_mean,
     mismatches,
     shown,
     values_at,
     values_of,
 )
+from pytest_mapsat.model.match import MAX_VALUES
 from pytest_mapsat.sandbox import ReturnedRow, fits, id_text, returned_rows, satisfies
 
 from .context import Context
@@ -27,6 +32,16 @@ from .findings import SHOWN_AT_MOST, Finding, cited, first_few, judges, match_in
 
 #: A wrong id is compared with so many of the ids that were returned.
 _HINTED = 1000
+
+
+class _Missing:
+    """Stands in the place of what an element of ``*`` does not have."""
+
+    def __repr__(self) -> str:
+        return "missing in an element"
+
+
+_MISSING = _Missing()
 
 
 @judges(Output)
@@ -38,17 +53,24 @@ def output(check: Output, context: Context) -> Finding:
     given = _given(check.turn, context)
     if not given:
         return Finding(False, _without(check.turn, context), wanted)
-    values = [value for data in given for value in values_at(data, check.path)]
-    if not values and not isinstance(check.equals, Absent):
+    gap = (_MISSING,) if check.missing == "fail" else ()
+    values = [value for data in given for value in values_at(data, check.path, gap)]
+    if all(value is _MISSING for value in values) and not isinstance(check.equals, Absent):
         return Finding(False, _nothing_there(check.path, given), wanted)
-    held = [satisfies(check.equals, value, results=context.calls) for value in values or [None]]
-    any_will_do = check.quantifier == "any"
-    if (True in held) if any_will_do else all(held):
-        return Finding(True, f"{check.path or 'the structured output'} is {_listed(values)}", wanted)
-    if None in held and (any_will_do or False not in held):
+    held = [_holds(check.equals, value, context) for value in values or [None]]
+    # What stands behind the values that are read at most is not known.
+    passed = (any_true if check.quantifier == "any" else all_true)([*held, *[None][: len(values) // MAX_VALUES]])
+    if passed is None:
         return Finding(None, f"it is unclear whether {_listed(values)} is {match_in_words(check.equals)}", wanted)
-    wrong = [value for value, holds in zip(values, held, strict=True) if holds is False]
-    return Finding(False, f"{check.path or 'the structured output'} is {_listed(wrong)}", wanted)
+    deciding = values if passed else [value for value, holds in zip(values, held, strict=True) if not holds]
+    return Finding(passed, f"{check.path or 'the structured output'} is {_listed(deciding)}", wanted)
+
+
+def _holds(match: Match, value: Json, context: Context) -> bool | None:
+    """Return whether a value at a path fits; where an element does not have the path, ``absent`` does."""
+    if value is _MISSING:
+        return isinstance(match, Absent)
+    return satisfies(match, value, results=context.calls)
 
 
 def _fits_schema(check: Output, context: Context) -> Finding:
@@ -108,9 +130,12 @@ class _LookUp:
 
     def judged(self, data: JsonObject, turn: int) -> Finding:
         """Judge the output of the reply in a turn."""
-        values = values_at(data, self._check.path)
+        must_be_there = self._check.missing == "fail" and not self._check.entry
+        values = values_at(data, self._check.path, (_MISSING,) if must_be_there else ())
         if not values:
             return self._finding(False, _nothing_there(self._check.path, [data]))
+        if _MISSING in values:
+            return self._finding(False, f"{self._place} is {_MISSING!r}")
         entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
         if not any(isinstance(value, list | dict) for value in values):
             return self._finding(
@@ -225,11 +250,17 @@ def _given(which: WhichReply, context: Context) -> list[JsonObject]:
 
 
 def _without(which: WhichReply, context: Context) -> str:
-    """Return words for a reply without structured output, with the reply that has one."""
+    """Return words for a reply without structured output: which reply has one, else why the JSON in its text is none."""
     others = [number for number, turn in enumerate(context.trajectory.replies, 1) if turn.output is not None]
-    if not others:
-        return "no reply has a structured output"
-    return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
+    if others:
+        return f"{_reply_in_words(which)} has no structured output, but reply {others[-1]} has"
+    why = ""
+    for _, turn in context.turns(which):
+        data, problem, _ = object_in(turn.text)
+        unasked = context.visible is not None and not context.visible.output_schema
+        told = ": text is read as data where the case has an output_schema" if unasked else ""
+        why = problem or (f"its text is JSON, and was not handed over as data{told}" if data is not None else why)
+    return "no reply has a structured output" + (f" ({why})" if why else "")
 
 
 def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
@@ -248,7 +279,7 @@ def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
 
 
 def _listed(values: Sequence[Json]) -> str:
-    return first_few(list(map(shown, values))) if values else "nothing"
+    return first_few([repr(value) if value is _MISSING else shown(value) for value in values]) if values else "nothing"
 
 
 def _reply_in_words(which: WhichReply) -> str:

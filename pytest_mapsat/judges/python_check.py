@@ -117,7 +117,9 @@ class Episode:
 
     @cached
     def calls(self) -> tuple[Call, ...]:
-        """The agent's calls, in their order."""
+        """The agent's calls, in their order. Raises NotRecordedError where a record made elsewhere tells of none."""
+        if self._trajectory.calls_untold:
+            raise NotRecordedError("the record does not tell the calls of any tool")
         return tuple(
             self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)
@@ -215,7 +217,7 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
     if not in_time:
         _stuck.add(added.function)
         return Finding(None, f"the check {check.name} did not return within {SECONDS:g} s", broken=True)
-    return _raised(check.name, raised[0], added) if raised else _finding(check.name, results[0])
+    return _raised(check.name, raised[0], added) if raised else _finding(added, results[0])
 
 
 def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
@@ -226,14 +228,21 @@ def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
     return Finding(None, f"the check {name} broke{_where(error, added)}: {words_of(error)}", broken=True)
 
 
-def _finding(name: str, result: object) -> Finding:
-    if result is None or result is True:
-        return Finding(True, f"the check {name} passes")
-    if result is False:
-        return Finding(False, f"the check {name} returned False")
-    if type(result) is Finding:
+def _finding(added: AddedCheck, result: object) -> Finding:
+    """Return what a check came to. What only looks like a bool is no answer, nor is None where a value was meant."""
+    name, kind = added.name, type(result)
+    if isinstance(result, bool):
+        return Finding(result, f"the check {name} {'passes' if result else 'returned False'}")
+    if type(result) is Finding and (result.passed is None or isinstance(result.passed, bool)):
         return result
-    return Finding(None, f"the check {name} returned {shown(result)}, expected a bool, None or a Finding", broken=True)
+    if result is None and not added.shape.returns:
+        if added.shape.forgets:
+            return Finding(None, f"the check {name} decides nothing: {added.shape.forgets}", broken=True)
+        return Finding(True, f"the check {name} passes")
+    told = "None" if result is None else f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    told = f"a Finding with {type(result.passed).__name__} in passed" if type(result) is Finding else told
+    why = f"the check {name} returned {told}, expected True, False or a Finding: write assert, or return bool(...)"
+    return Finding(None, why, broken=True)
 
 
 def _reason(error: BaseException) -> str:

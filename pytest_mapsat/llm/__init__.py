@@ -14,6 +14,8 @@ from .exchange import ToolCall as ToolCall
 from .exchange import calls_of as calls_of
 from .exchange import ceilings_met as ceilings_met
 from .exchange import named_model as named_model
+from .exchange import summed as summed
+from .exchange import usage_of as usage_of
 from .exchange import why_lost as why_lost
 
 if TYPE_CHECKING:

@@ -179,6 +179,30 @@ def note_ceiling(words: str) -> None:
         met.append(words)
 
 
+# -- usage --------------------------------------------------------------------------------------------------------
+
+_SPELLINGS = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "promptTokenCount"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount"),
+    "cost": ("cost",),
+}
+
+
+def usage_of(data: Json) -> dict[str, float]:
+    """Return the usage in an object, by our names: tokens, and cost in US dollars. Values that are no numbers are left out."""
+    if not isinstance(data, Mapping):
+        return {}
+    amounts = {name: next((data[key] for key in keys if key in data), None) for name, keys in _SPELLINGS.items()}
+    whole = {name: amount for name, amount in amounts.items() if type(amount) is int or name == "cost"}
+    return {name: amount for name, amount in whole.items() if isinstance(amount, int | float) and amount >= 0}
+
+
+def summed(parts: list[dict[str, float]]) -> dict[str, float]:
+    """Return the usage of all answers of one reply; a figure that one answer does not tell is left out."""
+    told = _SPELLINGS if parts else ()
+    return {name: sum(part[name] for part in parts) for name in told if all(name in part for part in parts)}
+
+
 # -- a spec -------------------------------------------------------------------------------------------------------
 
 #: The parameters that a spec may set, as in ``llm:openai/gpt-4o?temperature=0``, and how each is read.
@@ -233,20 +257,29 @@ class ModelCalls:
 
     Attributes:
         trial: which of several episodes of its case it is.
+        case: a digest of the case's id, as the agent's own thread leads here; empty where the episode is unclear.
         missed: why a call was not answered, once one was not; the episode is then lost.
+        spent: the usage that each answer tells, by our names.
     """
 
     trial: int = 1
+    case: str = ""
     missed: str = ""
+    spent: list[dict[str, float]] = field(default_factory=list)
     _counts: Counter[str] = field(default_factory=Counter)
     _lock: Lock = field(default_factory=Lock)
 
-    def count(self, key: str) -> int:
-        """Count a request, and return how many times it was made in this episode; 1 where the episode is unclear."""
-        if self is _stray:
+    @property
+    def is_known(self) -> bool:
+        """Whether it is clear which episode they are of."""
+        return self is not _stray
+
+    def count(self, key: str, more: int = 1) -> int:
+        """Count a request, or take a count of one back that brought no answer; return how many there are in this episode, 1 where it is unclear."""
+        if not self.is_known:
             return 1
         with self._lock:
-            self._counts[key] += 1
+            self._counts[key] += more
             return self._counts[key]
 
 

@@ -9,22 +9,27 @@ from __future__ import annotations
 import base64
 import importlib
 import re
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from hashlib import sha256
 from importlib.util import find_spec
 from json import JSONDecodeError
+from socket import getaddrinfo
+from threading import Lock, current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pydantic import Field, ValidationError
 
 from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json
+from pytest_mapsat.interpreter import cached
+from pytest_mapsat.model import Json, JsonObject, MapsatError, Noun, UsageError, canonical_json, values_at
 from pytest_mapsat.secrets import known_secrets
 from pytest_mapsat.store import Store, StoreError
 
-from .exchange import ModelCalls, current_calls, forget_stray_calls
+from .exchange import ModelCalls, current_calls, forget_stray_calls, usage_of
 
 if TYPE_CHECKING:
     from .cache import Mode
@@ -41,6 +46,9 @@ _MODEL_PATH = re.compile(
 _KEY_PARAMETER = re.compile(r"key|token|secret|signature|credential", re.IGNORECASE)
 #: Fields of a body in which proxies of models take keys.
 _KEY_FIELDS = ("api_key", "apiKey", "api-key", "authorization")
+#: Where answers, and events of streams, tell what they cost: OpenAI's and others', the first and the last event of a stream, Gemini's.
+_USAGE = ("usage", "message.usage", "response.usage", "usageMetadata")
+_ALLOW = "is nothing that can be kept, and was refused; --mapsat-allow-hosts lets a host be asked"
 _LEAST_ERROR = 400
 _REFUSED = 424
 
@@ -51,18 +59,24 @@ class Asked(Noun):
     Attributes:
         url: its address.
         body: what was asked, JSON.
+        case: the id of the case whose episode asked; empty where that is not known.
         trial: which of several episodes of its case asked.
         occurrence: how many times this episode had asked the same, this time included.
     """
 
     url: str
     body: Json
+    case: str = ""
     trial: int = Field(default=1, ge=1)
     occurrence: int = Field(default=1, ge=1)
 
     def key(self) -> str:
         """Return the name of the answer in the store."""
         return sha256(canonical_json(self.model_dump(mode="json")).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def at_first(self) -> Asked:
+        """Return the request as it is when an episode makes it for the first time."""
+        return self.model_copy(update={"occurrence": 1})
 
     def model(self) -> str:
         """Return the name of the model, or the path of the address where the body has none."""
@@ -91,6 +105,19 @@ class Exchange(Noun):
         """Return the body of the answer, bytes."""
         return base64.b64decode(self.text) if self.binary else self.text.encode()
 
+    def usage(self) -> dict[str, float]:
+        """Return the tokens that the answer tells, or the events of its stream do; a request for embeddings is answered with none."""
+        spent: dict[str, float] = {"output_tokens": 0} if urlsplit(self.asked.url).path.endswith("/embeddings") else {}
+        is_stream = "event-stream" in self.kind
+        parts = re.findall(r"^data: ?(\{.*)$", self.text, re.MULTILINE) if is_stream else [self.text]
+        for part in () if self.binary else parts:
+            with suppress(ValueError):
+                data = parse_json(part)
+                for place in _USAGE:
+                    for value in values_at(data, place):
+                        spent |= usage_of(value)
+        return spent
+
 
 class Replay:
     """Answers requests to models from a store, and keeps what services answer.
@@ -98,12 +125,20 @@ class Replay:
     Args:
         mode: ``auto``: use what is kept, and keep what is new; ``only``: send nothing; ``refresh``: send, and keep the new answer.
         store: where answers are kept.
+        allowed: hosts, as ``HOST`` or ``HOST:PORT``, that are asked in the mode ``only``, too.
+
+    Attributes:
+        strays: how many calls were made of which the episode is not known.
     """
 
-    def __init__(self, mode: Mode, store: Store) -> None:
+    def __init__(self, mode: Mode, store: Store, allowed: frozenset[str] = frozenset()) -> None:
+        self.strays = 0
         self._mode = mode
         self._store = store
+        self._allowed = allowed
         self._renewed: set[str] = set()
+        self._is_installed = False
+        self._lock = Lock()
 
     def install(self) -> Callable[[], None]:
         """Listen to the clients of httpx from now on; return the function that ends it.
@@ -120,9 +155,13 @@ class Replay:
         for module, send, send_async in originals:
             module.Client.send = self._listening(module, send)
             module.AsyncClient.send = self._listening_async(module, send_async)
+        self._is_installed = True
+        if self._mode == "only":
+            sys.addaudithook(self._refuse_connection)  # which Python never takes away again
 
         def end() -> None:
             forget_stray_calls()
+            self._is_installed = False
             for module, send, send_async in originals:
                 module.Client.send, module.AsyncClient.send = send, send_async
 
@@ -137,10 +176,12 @@ class Replay:
                 return original(client, request, **options)
             kept = self._kept(call)
             if kept is None:
-                response = original(client, request, **options)
-                response.read()
-                self._keep(call, response)
-                return response
+                with _giving_back(call):
+                    response = original(client, request, **options)
+                    response.read()
+                kept = self._keep(call, response)
+                if kept is None:
+                    return response
             return _response(module, request, kept)
 
         return send
@@ -154,50 +195,92 @@ class Replay:
                 return await original(client, request, **options)
             kept = self._kept(call)
             if kept is None:
-                response = await original(client, request, **options)
-                await response.aread()
-                self._keep(call, response)
-                return response
+                with _giving_back(call):
+                    response = await original(client, request, **options)
+                    await response.aread()
+                kept = self._keep(call, response)
+                if kept is None:
+                    return response
             return _response(module, request, kept)
 
         return send
 
     def _call(self, request: Any) -> tuple[ModelCalls, Asked] | None:
-        """Return a request to a model with the episode that it belongs to; None for any other request."""
-        calls = current_calls()
-        asked = None if calls is None else asked_by(request)
-        if calls is None or asked is None:
+        """Return a request of an agent with the episode that it belongs to; None for one that goes out as it is."""
+        calls, asked = current_calls(), asked_by(request)
+        if calls is None:
             return None
-        asked = asked.model_copy(update={"trial": calls.trial})
+        if asked is None:
+            # What asks on the main thread without an episode is a fixture or a plugin: agents run on threads of their own.
+            if self._mode != "only" or (not calls.is_known and current_thread() is main_thread()):
+                return None
+            asked = Asked(url=f"{request.url.scheme}://{request.url.netloc.decode()}{request.url.path}", body=None)
+        asked = asked.model_copy(update={"case": calls.case, "trial": calls.trial})
+        with self._lock:
+            self.strays += not calls.is_known
         return calls, asked.model_copy(update={"occurrence": calls.count(asked.key())})
+
+    def _allows(self, host: str, port: int | None) -> bool:
+        return not self._allowed.isdisjoint((host, f"{host}:{port}")) or host in self._allowed_addresses
+
+    @cached
+    def _allowed_addresses(self) -> frozenset[str]:
+        """The addresses of the hosts that are allowed by name."""
+        found: set[str] = set()
+        for name in self._allowed:
+            with suppress(OSError):
+                found.update(str(info[4][0]) for info in getaddrinfo(name.partition(":")[0], None))
+        return frozenset(found)
+
+    def _refuse_connection(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Refuse a connection of an agent that is made by another library: what it asks cannot be replayed."""
+        if event != "socket.connect" or not self._is_installed:
+            return
+        calls, address = current_calls(), arguments[1]
+        if calls is None or not calls.is_known or not isinstance(address, tuple):
+            return
+        if not self._allows(str(address[0]), address[1]):
+            calls.missed = calls.missed or f"--mapsat-cache=only: a connection to {address[0]}:{address[1]} {_ALLOW}"
+            raise PermissionError(calls.missed)
 
     def _kept(self, call: tuple[ModelCalls, Asked]) -> Exchange | str | None:
         """Return the kept answer; why there is none, where none may be fetched; None where the service is to be asked."""
         calls, asked = call
-        key = asked.key()
+        key, url = asked.key(), urlsplit(asked.url)
         try:
-            if self._mode != "refresh" or key in self._renewed:
-                value = self._store.get(_PREFIX + key)
-                if value is not None:
-                    return Exchange.model_validate(value)
-        except (StoreError, ValidationError) as error:
-            why = str(error) if isinstance(error, StoreError) else f"the entry {key[:12]} of the cache is damaged"
-            calls.missed = calls.missed or why
-            return why
-        if self._mode != "only":
-            return None
-        why = (
-            f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {urlsplit(asked.url).netloc}); "
-            "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
-        )
+            if (self._mode != "refresh" or key in self._renewed) and (kept := self._exchange(asked)) is not None:
+                calls.spent.append(kept.usage())
+                return kept
+        except StoreError as error:
+            why = str(error)
+        else:
+            if self._mode != "only" or self._allows(url.hostname or "", url.port):
+                return None
+            why = f"--mapsat-cache=only: a request to {asked.url} {_ALLOW}"
+            if asked.body is not None:
+                why = (
+                    f"--mapsat-cache=only: no answer to a call of {asked.model()} is kept ({key[:12]}, {url.netloc}); "
+                    "fill the cache with --mapsat-cache=auto, or with: python -m pytest_mapsat cache import FILE"
+                )
         calls.missed = calls.missed or why
         return why
 
-    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> None:
-        """Keep an answer of a service; an error of it may be over at the next call, and is not kept."""
+    def _exchange(self, asked: Asked) -> Exchange | None:
+        value = self._store.get(_PREFIX + asked.key())
+        try:
+            return None if value is None else Exchange.model_validate(value)
+        except ValidationError:
+            raise StoreError(f"the entry {asked.key()[:12]} of the cache is damaged") from None
+
+    def _keep(self, call: tuple[ModelCalls, Asked], response: Any) -> Exchange | None:
+        """Keep an answer of a service, and return the one that counts: of equal requests under way at once, that of the first.
+
+        An error of the service may be over at the next call: it is not kept, and None is returned.
+        """
         calls, asked = call
-        if response.status_code >= _LEAST_ERROR:
-            return
+        if response.status_code >= _LEAST_ERROR or asked.body is None:
+            calls.count(asked.at_first().key(), -1)
+            return None
         key = asked.key()
         # A secret stands in text among other bytes, too, and base64 would only dress it up.
         text, binary = known_secrets().hidden(response.content.decode("utf-8", "surrogateescape")), False
@@ -207,12 +290,27 @@ class Replay:
             text, binary = base64.b64encode(text.encode("utf-8", "surrogateescape")).decode(), True
         kind = response.headers.get("content-type", "")
         exchange = Exchange(asked=asked, status=response.status_code, kind=kind, text=text, binary=binary)
-        again = self._mode == "refresh" and key not in self._renewed
-        self._renewed.add(key)
-        try:
-            keep_exchange(self._store, exchange, again=again)
-        except MapsatError as error:
-            calls.missed = calls.missed or str(error)
+        with self._lock:
+            again = self._mode == "refresh" and key not in self._renewed
+            self._renewed.add(key)
+            try:
+                if not keep_exchange(self._store, exchange, again=again):
+                    exchange = self._exchange(asked) or exchange
+            except MapsatError as error:
+                calls.missed = calls.missed or str(error)
+        calls.spent.append(exchange.usage())
+        return exchange
+
+
+@contextmanager
+def _giving_back(call: tuple[ModelCalls, Asked]) -> Iterator[None]:
+    """Give the place of a request among its equals back where sending it raises: the next try is the same request."""
+    calls, asked = call
+    try:
+        yield
+    except BaseException:
+        calls.count(asked.at_first().key(), -1)
+        raise
 
 
 def _may_ask(request: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from pytest_mapsat.printed import on_one_line
+
 #: Case ids stand in node ids and file names; ``-t<digits>`` at the end is kept for trials.
 CASE_ID_PATTERN = r"^[A-Za-z0-9_.-]{1,80}$"
 #: An ISO 8601 day, or a moment of it.
@@ -200,6 +202,15 @@ class UsageError(MapsatError):
     """An option, a spec or an argument cannot be used."""
 
 
+class OptimisedError(UsageError):
+    """Python was started with ``-O``, which leaves out the ``assert`` statements of checks in Python; pytest and all commands end with status 4."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Python leaves out every assert (-O or PYTHONOPTIMIZE), so checks in Python would pass: start it without"
+        )
+
+
 class InfrastructureError(MapsatError):
     """Something outside the agent, the user and the judge broke while a case ran."""
 
@@ -226,7 +237,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+        return on_one_line(f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else ""))
 
     def at(self, path: str, line: int) -> Problem:
         """Return the same problem in another place."""

@@ -362,6 +362,7 @@ class UserScript(Noun):
     """What the scripted user knows how to answer, and its stock phrases (the language's own where not given). Written as a list it is its answers.
 
     ``confirms``: what it answers to any request for a go-ahead; null: it hangs up on none and agrees to none.
+    ``leaves``: it ends the dialogue once all its answers are given, whatever it is asked then.
 
     Of a user that is a model. ``may``: what it may do besides answering: ``volunteer`` what it was not asked, ``act`` with its own tools, ``go_on`` to further requests.
     ``prompt``: what it is told besides persona, intent and answers.
@@ -372,6 +373,7 @@ class UserScript(Noun):
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
+    leaves: bool = False
     may: tuple[Literal["volunteer", "act", "go_on"], ...] = ()
     prompt: str = Field(default="", max_length=100_000)
 

@@ -420,7 +420,8 @@ class SameEnd(BaseCheck):
 class Output(BaseCheck):
     """The structured output of a reply has, at ``path``, values that match ``equals``, or ids that ``tool`` returned; without both it fits ``visible.output_schema``.
 
-    ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one.
+    ``path`` is dotted; ``*`` stands for every element of a list or object. ``quantifier``: whether all values there must match, or one. ``missing``: whether
+    an element in which the rest of the path leads nowhere fits nothing but ``absent`` (``fail``), or is left aside (``skip``).
 
     With ``id``, what stands at ``path`` is a list of entries, or one: the ``id`` of an entry, a name or dotted path, must be that of a row that ``tool``
     returned earlier in the dialogue, and this row fits ``where``. The tool declares in ``entities`` where the ids of its rows stand. ``entry``: matches that
@@ -435,10 +436,13 @@ class Output(BaseCheck):
     tool: Identifier | None = None
     where: dict[str, Match] = Field(default_factory=dict)
     quantifier: Literal["any", "all"] = "all"
+    missing: Literal["fail", "skip"] = "fail"
     turn: WhichReply = "last"
 
     @model_validator(mode="after")
     def _compared(self) -> Output:
+        if "missing" in self.model_fields_set and "*" not in self.path.split("."):
+            raise ValueError("missing is about the elements of *: write * in path")
         if (self.id is None) != (self.tool is None) or (self.id is None and (self.entry or self.where)):
             raise ValueError(
                 "a look-up needs id and tool: the name of the id in an entry, and the tool that returned it"

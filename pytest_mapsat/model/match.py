@@ -6,7 +6,7 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -208,27 +208,34 @@ Has.model_rebuild()
 MAX_VALUES = 10_000
 
 
-def values_at(data: Json, path: str) -> list[Json]:
+def values_at(data: Json, path: str, gap: Sequence[Any] = ()) -> list[Json]:
     """Return all values at a dotted path: object keys, list positions, and ``*`` for every element of a list or object.
 
     An empty path is the data itself; a path that leads nowhere has no values. At most 10,000 values are returned.
+
+    Args:
+        data: JSON data.
+        path: the path.
+        gap: what stands for an element of ``*`` in which the rest of the path leads nowhere: nothing unless given.
     """
-    values = [data]
+    values, missing = [data], gap[:0]
     for key in path.split(".") if path else ():
-        values = [member for value in values for member in _members(value, key)][:MAX_VALUES]
+        values = [member for value in values for member in _members(value, key, missing)][:MAX_VALUES]
+        missing = gap if key == "*" else missing
     return values
 
 
 def values_of(record: Mapping[str, Json], path: str) -> list[Json]:
-    """Return the value under a name that a record has, dots and all, or all values at a dotted path; ``[None]`` where there is none."""
-    return [record[path]] if path in record else values_at(record, path) or [None]
+    """Return the value under a name that a record has, dots and all, or all values at a dotted path; None stands for what is not there, also in an element of ``*``."""
+    return [record[path]] if path in record else values_at(record, path, (None,)) or [None]
 
 
-def _members(value: Json, key: str) -> Iterable[Any]:
-    if key == "*":
-        return value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+def _members(value: Json, key: str, missing: Sequence[Any]) -> Iterable[Any]:
     if isinstance(value, Mapping):
-        return (value[key],) if key in value else ()
-    if isinstance(value, (list, tuple)) and key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
-        return value[int(key) : int(key) + 1]
-    return ()
+        return value.values() if key == "*" else (value[key],) if key in value else missing
+    if isinstance(value, (list, tuple)):
+        if key == "*":
+            return value
+        if key.isdecimal() and len(key) <= len(str(MAX_VALUES)):
+            return value[int(key) : int(key) + 1] or missing
+    return missing

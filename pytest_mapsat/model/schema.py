@@ -166,6 +166,8 @@ class _Reading:
             yield f"{at}nothing of this name is asked for"
         if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
             return
+        if value is None and _names_null(schema):
+            return
         types = schema.get("type")
         names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
         are_types = all(isinstance(name, str) and name in _TYPES for name in names)
@@ -231,6 +233,13 @@ class _Reading:
                 yield f"{here}: nothing of this name is asked for{hint_at(name, properties)}"
             else:
                 yield from self.mismatches(other, member, here)
+
+
+def _names_null(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema allows null beside its type: as OpenAPI 3.0 says it, by its default, or among the allowed values."""
+    allowed = schema.get("enum")
+    listed = isinstance(allowed, list | tuple) and None in allowed
+    return schema.get("nullable") is True or ("default" in schema and schema["default"] is None) or listed
 
 
 def _named(value: Json) -> Mapping[str, Json]:

@@ -142,6 +142,14 @@ class Scorecard(Noun):
         """What tells this episode from all others of a run: case, trial, agent parameter, attempt."""
         return self.id, self.trial, self.agent, self.attempt
 
+    @property
+    def lost(self) -> bool:
+        """Whether it tells nothing of the agent, because the infrastructure, the user or the judge broke. An undecided case is not lost."""
+        if self.outcome == "unevaluated" and self.unknown:
+            bounded = {label.requirement: label.bounded for label in self.labels}
+            return not all(bounded.get(name, name in self.bounds) for name in self.unknown)
+        return self.outcome == "error" or (self.outcome == "unevaluated" and self.blame not in (None, "sandbox"))
+
     def metric(self, name: str) -> float | None:
         """Return the metric's value, or None where it has none."""
         return self.metrics.get(name)

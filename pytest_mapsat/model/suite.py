@@ -129,6 +129,7 @@ class SuiteManifest(Noun):
     ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
     ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
+    ``misses``: whose fault a call is that no recording answers, where the case has recordings of its tool: the ``sandbox``'s, or the ``agent``'s.
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
@@ -153,6 +154,7 @@ class SuiteManifest(Noun):
     form: bool = False
     sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
+    misses: Literal["sandbox", "agent"] = "sandbox"
     carry: Literal["dialogues"] | None = None
     cases: int | None = Field(default=None, ge=0, strict=True)
     vocabulary: dict[str, _Words] = Field(default_factory=dict, max_length=200)
@@ -164,6 +166,13 @@ class SuiteManifest(Noun):
         if asserted is not None and "none" in asserted and len(asserted) > 1:
             raise ValueError("found 'none' among others, expected it alone")
         return None if asserted is None else tuple(sorted(set(asserted)))
+
+    @field_validator("success")
+    @classmethod
+    def _of_an_episode(cls, success: str | None) -> str | None:
+        if success == "pass_rate":
+            raise ValueError("pass_rate counts the items that pass, and success says which do: name a metric of one")
+        return success
 
     @field_validator("metrics")
     @classmethod

@@ -200,6 +200,7 @@ class Tool(Noun):
     ``secrets``: parameters, and dotted paths of a result, whose values no recording keeps. Such a parameter is not compared.
     ``aliases``: other names that a call may give; it is kept under the tool's own. ``strict``: arguments are taken as ``parameters`` says, and not fitted
     to it (``"2"`` for 2); the suite's ``arguments: strict`` says so for all of its tools.
+    ``asks``: the words with which its go-ahead is asked for (cancel, 取消): a user agrees to a call only where one of them stands in the question.
     ``by``: who may call it: the agent, the simulated user, both, or neither (``world``): then it only prepares a case. An agent learns nothing of a tool that is not its own.
     """
 
@@ -218,6 +219,7 @@ class Tool(Noun):
     mode: str | None = None
     answer: ToolAnswer | None = None
     secrets: tuple[Text, ...] = ()
+    asks: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
     def _known_parameters(self) -> Tool:

@@ -120,19 +120,18 @@ def _is_expected(step: Step, case: Case) -> bool:
 
 
 def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
-    """Give the requirements on the end that hold before an agent has done anything, and a reference that cannot be played."""
+    """Give the requirements on the end that hold before an agent has done anything, a reference that cannot be played, and that silence passes a case."""
     places = _places(case)
     reading = [
         requirement
         for requirement in case.truth.requirements
         if any(isinstance(check, _OF_THE_END) for check in requirement.leaves)
     ]
-    if not reading:
-        return
     turns = Turn(role="user", text=case.visible.query), Turn(role="agent", text="")
     try:
-        trajectory = Trajectory(case=case.id, turns=turns, setup=make_sandbox(case, suite).setup)
-        reference = play_reference(case, suite)
+        setup = make_sandbox(case, suite).setup if reading else ()
+        trajectory = Trajectory(case=case.id, turns=turns, setup=setup)
+        reference = play_reference(case, suite) if reading else None
     except MapsatError as error:
         yield (
             "error",
@@ -148,6 +147,9 @@ def _at_the_start(case: Case, suite: Suite) -> Iterator[_Found]:
     verdict = ChecksJudge(suite.tools, suite.vocabulary, suite=suite).judge(case, trajectory)
     labels = {label.requirement: label for label in verdict.labels}
     silent_fails = any(labels[requirement.id].outcome == "failed" for requirement in case.truth.required)
+    if case.truth.required and all(labels[requirement.id].outcome == "passed" for requirement in case.truth.required):
+        message = "its checks only say what must not be: an agent that says and does nothing passes"
+        yield "note", "silence-passes", ("truth",), message, "add a requirement on what it must say or do"
     for requirement in reading:
         label = labels[requirement.id]
         if label.outcome != "passed" or requirement.id not in places:

@@ -64,7 +64,9 @@ class CaseSandboxes:
     def __init__(self, case: Case, suite: Suite) -> None:
         self.case, self.suite = case, suite
         called = {call.tool for turn in case.truth.oracle for call in turn.calls}
-        self._reads = all(tool.effect == "read" for name, tool in suite.tools.items() if name in called)
+        requests = [(recording.tool, canonical_json(recording.arguments)) for recording in suite.recordings(case.id)]
+        reads = all(tool.effect == "read" for name, tool in suite.tools.items() if name in called)
+        self._reads = reads and len(set(requests)) == len(requests)  # several recordings of one call answer in order
         self._shared: _Remembering | None = None
 
     def fresh(self) -> Sandbox:

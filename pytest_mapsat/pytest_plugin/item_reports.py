@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
-from pytest_mapsat.formats import Journal, Place, with_attempt
+from pytest_mapsat.formats import Journal, Place, scorecard_line, with_attempt, without_secrets
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import (
     Case,
@@ -23,9 +24,13 @@ from pytest_mapsat.model import (
     RunOptions,
     RunRequest,
     Scorecard,
+    Step,
+    Tool,
+    listed,
 )
 from pytest_mapsat.options import OPTIONS
-from pytest_mapsat.reports import again_command, failure_text, harmless, printable
+from pytest_mapsat.printed import harmless, printed
+from pytest_mapsat.reports import again_command, failure_text, printable
 from pytest_mapsat.runs.episodes import Ended, without_turns
 from pytest_mapsat.runs.request import CeilingReachedError
 from pytest_mapsat.secrets import known_secrets
@@ -54,10 +59,10 @@ class Completion:
         if report.sections or report.longrepr is not None:
             hidden = known_secrets().hidden
             report.sections = _rewritten(report.sections, hidden)
-            report.longrepr = _rewritten(report.longrepr, hidden)
+            report.longrepr = _rewritten(report.longrepr, lambda text: printed(hidden(text)))
         if report.sections and "GITHUB_ACTIONS" in os.environ:  # what an agent prints is no command of the service
             report.sections = [(title, "\n".join(map(harmless, text.split("\n")))) for title, text in report.sections]
-        if self._forgives and report.when == "call" and item.parent is not None:
+        if self._forgives and call.when == "call" and item.parent is not None:
             param = param_of(item)
             report.__dict__[_TRIAL] = [f"{item.parent.nodeid}::{param.id}::{agent_of(item)}", param.id, param.trial]
         if report.skipped and call.excinfo is not None:
@@ -130,7 +135,7 @@ def place_failure(
     if crash is None or not isinstance(raised, pytest.fail.Exception) or raised.pytrace:
         return  # an error in somebody's fixture or plugin is told where it lies
     crash.path, crash.lineno = where
-    if report.when == "call":  # on CI pytest repeats the whole message in its short summary
+    if call.when == "call":  # on CI pytest repeats the whole message in its short summary
         crash.message = crash.message.partition("\n")[0]
     if config.option.tbstyle == "line" and report.when == "call":  # errors of set-up are shown whole in any style
         crash.message = reason or crash.message.partition("\n")[0].removeprefix("Failed: ")
@@ -185,7 +190,7 @@ class Passes:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
         """Decide before any other plugin counts the report."""
         mark = getattr(report, _TRIAL, None)
-        if mark is not None and _ends_trial(report):
+        if mark is not None and report.outcome in ("passed", "failed", "skipped") and not was_expected(report):
             self._take(report, *mark)
         return (yield)
 
@@ -203,13 +208,13 @@ class Passes:
 
     def _take(self, report: pytest.TestReport, key: str, name: str, trial: int) -> None:
         case = self._cases.setdefault(key, _Case(name))
-        failed = report.outcome == "failed"
+        failed = report.outcome == "failed" and report.when == "call"  # one that is lost is an error of set-up
         case.trials[trial] = "failed" if failed else "passed" if report.outcome == "passed" else "unevaluated"
         if failed:
             case.texts[trial] = report.longreprtext
         if len(case.trials) == self._rule.trials and self._outcome(case) == "failed":
             first = case.texts[min(case.texts)]
-            report.outcome = "failed"
+            report.outcome, report.when = "failed", "call"
             if not failed:
                 report.longrepr = f"{case.told(self._rule)}\n\nof trial {min(case.texts)}:\n{first}"
             else:
@@ -226,13 +231,6 @@ class Passes:
         report.__dict__[_MISSED] = True
         report.outcome = "skipped"
         report.longrepr = (str(place), 1, f"Missed: {line}; {self._rule} trials of {case.name} decide")
-
-
-def _ends_trial(report: pytest.TestReport) -> bool:
-    """Say whether a report is the one that tells how its trial ended; a rerun and a broken fixture are told by others."""
-    return (
-        report.when == "call" and report.outcome in ("passed", "failed", "skipped") and not hasattr(report, "wasxfail")
-    )
 
 
 def packed(ended: Ended) -> JsonObject:
@@ -267,6 +265,22 @@ def lines_of(episodes: Iterable[Ended], journal: Journal | None) -> Iterator[byt
         if line is None:
             raise MapsatError(f"the dialogue of case {episode.card.id} is lost: there was no journal to keep it")
         yield with_attempt(line, episode.card.attempt)
+
+
+def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, Tool], journal: Journal | None) -> Ended:
+    """Return an episode with the calls that came once it had been judged: where one is of a tool that writes, what it has passed is not known."""
+    card = episode.card
+    with suppress(MapsatError):  # there may be no journal to keep its dialogue
+        card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
+    late = (*card.trajectory.after_end, *steps)
+    trajectory = without_secrets(card.trajectory.model_copy(update={"after_end": late}))
+    changes: JsonObject = {"trajectory": trajectory}
+    writing = sorted({step.tool for step in steps if step.tool in tools and tools[step.tool].effect == "write"})
+    if writing and card.outcome == "passed":
+        reason = f"{listed(writing)} was called once the episode had been judged: mapsat regrade counts it"
+        changes |= {"outcome": "unevaluated", "blame": "agent", "reason": reason}
+    card = card.model_copy(update=changes)
+    return Ended(without_turns(card), line=scorecard_line(card))
 
 
 def why_none(report: pytest.TestReport) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_mapsat.model import Case, SuiteError
+from pytest_mapsat.printed import printed
 from pytest_mapsat.suite import CaseEntry, Suite
 
 from .private import LeanItem, LeanModule, definitions
@@ -71,7 +72,7 @@ class CaseFile(LeanModule):
         try:
             self.entries = self.taken(self.suite, self.suite.entries(self.path))
         except SuiteError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(printed(error)) from None
         module = ModuleType(self.path.stem)
         module.__dict__["case"] = _test_of(self.path, agent_fixture=self.agent_fixture)
         self.obj = module

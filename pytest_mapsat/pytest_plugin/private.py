@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_mapsat.model import UsageError
 
 if TYPE_CHECKING:
     from pytest_mapsat.suite import Suite
@@ -75,6 +78,25 @@ def _shared_scopes(scopes: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
     return dict(scopes)
 
 
+def ini_lines(path: Path, name: str) -> list[str] | None:
+    """Return the lines of a setting in one of pytest's ini files; None where the file is not there, or holds no settings of pytest.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    from _pytest.config.findpaths import load_config_dict_from_file  # noqa: PLC0415  for commands alone
+
+    try:
+        settings = load_config_dict_from_file(path) if path.is_file() else None
+    except (pytest.UsageError, OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{path}: pytest's settings cannot be read: {error}") from None
+    if settings is None:
+        return None
+    value: Any = settings.get(name, "")
+    value = getattr(value, "value", value)  # pytest 9 keeps with a value where it stands
+    return [line for line in (value.splitlines() if isinstance(value, str) else map(str, value)) if line.strip()]
+
+
 def user_scheduling(
     config: pytest.Config, log: Any, named: Callable[[str], tuple[str, int]], suites: Sequence[Suite]
 ) -> Any:
@@ -94,6 +116,22 @@ def user_scheduling(
             entries = [suite.listed(case) for suite in suites]
             users = [entry.group.name for entry in entries if entry is not None and entry.group is not None]
             return f"{users[0]}-t{trial}" if users else nodeid
+
+    return Scheduling(config, log)
+
+
+def keeping_scheduling(config: pytest.Config, log: Any) -> Any:
+    """Return a scheduler of pytest-xdist that deals like ``--dist worksteal`` and takes no item back from a worker: its episode may be under way there."""
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  only where there are workers
+
+    class Scheduling(WorkStealingScheduling):  # type: ignore[misc]  # it has no types
+        def check_schedule(self) -> None:
+            # A worker runs its last item once it has another one, or knows that none comes.
+            idle = [node for node, held in self.node2pending.items() if len(held) <= 1 and not node.shutting_down]
+            for place, node in enumerate(idle):
+                self._send_tests(node, -(-len(self.pending) // (len(idle) - place)))
+                if len(self.node2pending[node]) <= 1:
+                    node.shutdown()
 
     return Scheduling(config, log)
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.agents import scrubbed
+from pytest_mapsat.episode import calls_after_end
 from pytest_mapsat.formats import printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
-from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, UsageError, listed
-from pytest_mapsat.options import agent_spec
+from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
+from pytest_mapsat.options import agent_spec, typed
 from pytest_mapsat.reports import Tally, summary_lines, wrap
 from pytest_mapsat.runs.assemble import Outcome, assemble, portable, refuse_unlike, suite_infos, too_few_trials
 from pytest_mapsat.runs.episodes import Ended, Ledger
@@ -27,11 +28,11 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .exit_status import ExitStatus
 from .hooks import call_each
-from .item_reports import Passes, lines_of, unpacked, was_expected, why_none
+from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls
 from .items import is_case
-from .private import user_scheduling
+from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
-from .run_files import Beginning, Reports
+from .run_files import Beginning, Reports, write_line
 from .upcoming import worth_a_word
 
 if TYPE_CHECKING:
@@ -76,16 +77,20 @@ class Reporter:
         self._hidden: list[str] = []
         self._why = ""
         self._workers: set[str] = set()
-        #: What there is to say of episodes that could not run ahead, and of how many.
-        self._ahead_told: Counter[str] = Counter()
+        #: What workers say of their episodes, and of how many.
+        self._workers_told: Counter[tuple[str, str]] = Counter()
+        self._told_here = session.told
         #: Tasks that were played for later ones alone: by workers, and by this process.
         self._unasked = 0
+        self._late: list[tuple[str, int, tuple[Step, ...]]] = []
         self._unasked_here = session.unasked
         self._nodes = 0
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
         self._told = self._saved = self._trials_told = False
+        #: Why there are bounds, and no gate.
+        self._undecided = ""
         #: What became of the answers of the user's own tools.
         self._own_answers: list[str] = []
         rule = PassRule.parse(settings.request.options.pass_rule, settings.request.options.trials)
@@ -133,16 +138,19 @@ class Reporter:
             "moved": self.beginning.moved,
             "run": self.run_name,
             "keeps_lines": self.beginning.needs_lines,
-            "dist": getattr(self.config.option, "dist", ""),
         }
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Give a user's tasks to one worker where dialogues are carried and any worker would do: elsewhere the earlier ones are played again."""
-        suites = [suite for suite in self.suites.opened.values() if suite.manifest.carry]
-        if not suites or config.getoption("dist") not in ("load", "worksteal"):
-            return None
-        return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+        """Have no episode played twice: a user's tasks go to one worker where dialogues are carried, and where episodes run ahead items stay where they are."""
+        suites, dist = (
+            [suite for suite in self.suites.opened.values() if suite.manifest.carry],
+            config.getoption("dist"),
+        )
+        if suites and dist in ("load", "worksteal"):
+            return user_scheduling(config, log, self.suites.names(self.settings.request.options.trials), suites)
+        is_ahead = self.config.pluginmanager.has_plugin("mapsat-ahead")
+        return keeping_scheduling(config, log) if is_ahead and dist == "worksteal" else None
 
     # -- collection ------------------------------------------------------------------------
 
@@ -190,7 +198,7 @@ class Reporter:
         for path, baseline in zip(self.settings.compare, self.beginning.baselines, strict=True):
             if told := too_few_trials(path, baseline, trials):
                 terminal.ensure_newline()
-                terminal.write_line(f"mapsat: {told}", yellow=True)
+                write_line(terminal, f"mapsat: {told}", yellow=True)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -236,8 +244,11 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker tells at its end; one that died tells nothing."""
-        output = getattr(node, "workeroutput", {}).get("mapsat")
+        """Take over what a worker tells at its end; one that died tells nothing. One that was used wrongly ends the run likewise."""
+        told = getattr(node, "workeroutput", {})
+        if told.get("exitstatus") == pytest.ExitCode.USAGE_ERROR:
+            raise pytest.UsageError(f"the worker {node.gateway.id} could not be used, as it says itself")
+        output = told.get("mapsat")
         if error or output is None:
             return
         self._ledger.leave_out(output)
@@ -245,8 +256,9 @@ class Reporter:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
         self._unasked += output["unasked"]
-        for note, count in output["told"]:
-            self._ahead_told[note] += count
+        self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
+        for about, note, count in output["told"]:
+            self._workers_told[about, note] += count
 
     def pytest_internalerror(self) -> None:
         """Note why the run ends."""
@@ -263,6 +275,7 @@ class Reporter:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Decide the gate, write the run file, and set the exit status where the gate does not hold."""
         if not self._decides:
+            self._tell_undecided(session)
             return
         self._why = self._why or str(session.shouldfail or session.shouldstop or "")
         self._guarded("the run could not be assembled", self._conclude)
@@ -278,6 +291,11 @@ class Reporter:
                 lambda: self._faults.extend(self._reports.write(run, lambda: self._lines(self._cards))),
             )
             self._faults += call_each(self.config, self.config.hook.pytest_mapsat_report, config=self.config, run=run)
+        if self._cards and all(episode.card.outcome == "not_applicable" for episode in self._cards):
+            asserted = ", ".join(self.settings.request.options.asserted)
+            self._faults.append(
+                f"no case could fail: none that ran has a requirement of {asserted}; assert: in suite.yaml, or --mapsat-assert, names kinds that they have"
+            )
         if self.episodes.fault:
             self._faults.append(f"the journal could not be written: {self.episodes.fault}")
         if self._passes is not None and (open_cases := self._passes.undecided()):
@@ -290,6 +308,16 @@ class Reporter:
             only_drafts=self._has_only_drafts(),
             may_be_empty=bool(self.settings.request.options.shard),  # one part of few cases may well be empty
         )
+
+    def _tell_undecided(self, session: pytest.Session) -> None:
+        """Say that nothing was decided where bounds are given and pytest only shows what it would do. What looks like a run is not green."""
+        if not (self.settings.request.options.fail_under or self.settings.compare):
+            return
+        self._undecided = "gate     not decided: pytest was told to run no case"
+        planned = self.config.option.setupplan or self.config.option.setuponly
+        by_hand = typed(self.config, "fail-under") or typed(self.config, "compare")
+        if planned and by_hand and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _guarded(self, what: str, step: Callable[[], object]) -> None:
         """Take a step of the end; whatever it raises is told, and the other steps are still taken."""
@@ -305,6 +333,15 @@ class Reporter:
         excused = tuple(sorted(self._excused - self._our_cases))
         accounting = self._ledger.close(names, self._why).model_copy(update={"excused": excused})
         self._cards = self._ledger.in_order()
+        suites = self.suites.of_cases() if (late := [*self._late, *calls_after_end()]) else {}
+        for case, trial, steps in late:
+            tools = suites[case].tools if case in suites else {}
+            self._cards = [
+                with_late_calls(episode, steps, tools, self.episodes.journal)
+                if (episode.card.id, episode.card.trial) == (case, trial)
+                else episode
+                for episode in self._cards
+            ]
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         timing = RunTiming(
@@ -381,29 +418,29 @@ class Reporter:
         self._ledger, self._cards, self._run = Ledger(), [], None
 
     def _tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
-        if self._told or not (self._run or self._faults):
+        if self._told or not (self._run or self._faults or self._undecided):
             return
         self._told = True
         if not brief:
             terminal.section("mapsat")
         width = max(self.config.get_terminal_writer().fullwidth, 60)
         if nothing := self._why_nothing_ran():
-            terminal.write_line(nothing, red=True)
+            write_line(terminal, nothing, red=True)
         elif self._run is not None:
             full = self.config.get_verbosity() > 0
             saved = "RUN" if self.settings.save is None or not self._saved else shown_path(self.settings.save)
             colour = terminal.hasmarkup
             lines = summary_lines(self._run, width=width, colour=colour, brief=brief, full=full, saved=saved)
             for line in lines:
-                terminal.write_line(line.text, **({line.style: True} if line.style else {}))
+                write_line(terminal, line.text, **({line.style: True} if line.style else {}))
         for note in self._notes():
             for part in wrap(note, width, hang=9):
-                terminal.write_line(part, yellow=True)
+                write_line(terminal, part, yellow=True)
         self._tell_how_to_go_on(terminal)
         for fault in self._faults:
-            terminal.write_line(f"error  {fault}", red=True)
+            write_line(terminal, f"error  {fault}", red=True)
         if self._saved and not self._faults and not brief:
-            terminal.write_line(f"saved    {self.settings.save}")
+            write_line(terminal, f"saved    {self.settings.save}")
         self._reports.tell(terminal, brief=brief)
 
     def _tell_how_to_go_on(self, terminal: pytest.TerminalReporter) -> None:
@@ -411,13 +448,16 @@ class Reporter:
         journal, run = self.episodes.journal, self._run
         if self._why and run is not None and run.accounting.lost and journal is not None:
             path = os.path.relpath(journal.path, self.config.invocation_params.dir)
-            terminal.write_line(f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
+            write_line(terminal, f"go on    --mapsat-resume={path} plays what is missing", yellow=True)
 
     def _notes(self) -> Iterator[str]:
         """Give what else there is to say of the run."""
+        if self._undecided:
+            yield self._undecided
         ahead = self.config.pluginmanager.get_plugin("mapsat-ahead")
-        for note, count in (*self._ahead_told.items(), *(() if ahead is None else ahead.told())):
-            yield f"at once  {count} {printable(note)}"
+        told = [(*note, count) for note, count in self._workers_told.items()]
+        for about, note, count in (*told, *self._told_here()):
+            yield f"{about:<7}  {count} {printable(note)}"
         if unasked := self._unasked + self._unasked_here():
             tasks = "1 task was" if unasked == 1 else f"{unasked} tasks were"
             yield f"carried  {tasks} played first, only for later ones of the same user: the suite carries dialogues"

@@ -13,6 +13,7 @@ from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.formats import Journal, scorecard_line
 from pytest_mapsat.gate import Side
 from pytest_mapsat.model import MapsatError, Run, Scorecard, UsageError
+from pytest_mapsat.printed import printed
 from pytest_mapsat.runs.assemble import portable, refuse_unlike
 from pytest_mapsat.runs.episodes import Episodes, read_finished
 from pytest_mapsat.runs.request import prompts_of
@@ -115,6 +116,11 @@ class Beginning:
                 )
 
 
+def write_line(terminal: pytest.TerminalReporter, text: str, **markup: bool) -> None:
+    """Print a line of ours on the terminal of pytest."""
+    terminal.write_line(printed(text), **markup)
+
+
 class Reports:
     """The reports that ``--mapsat-report`` asks for: checked before anything runs, written when the run is complete."""
 
@@ -167,12 +173,12 @@ class Reports:
             except MapsatError as error:
                 faults.append(f"--mapsat-report: {scrubbed(str(error))}")
             else:
-                self._written.append(target)
+                self._written += [target] if target.place else []
         return faults
 
     def tell(self, terminal: pytest.TerminalReporter, *, brief: bool) -> None:
         """Say where the reports are, and print what GitHub is to read."""
         for target in () if brief else self._written:
-            terminal.write_line(f"report   {target.place}")
+            write_line(terminal, f"report   {target.place}")
         for command in self._commands:
-            terminal.write_line(command)
+            write_line(terminal, command)

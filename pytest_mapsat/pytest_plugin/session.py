@@ -16,16 +16,18 @@ from uuid import uuid4
 
 import pytest
 
+from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
-from pytest_mapsat.episode import leave_behind, shutdown
+from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
 from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import Case, MapsatError, Scorecard, SuiteError, UsageError
+from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, typed
+from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
-from pytest_mapsat.reports import properties
+from pytest_mapsat.reports import lost_reason, printable, properties
 from pytest_mapsat.runs.ahead import Planned
 from pytest_mapsat.runs.carried import UserTrial
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
@@ -39,15 +41,7 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import (
-    End,
-    Sandbox,
-    SandboxHook,
-    installed_sandboxes,
-    make_sandbox,
-    maybe_writing,
-    tables_of,
-)
+from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, maybe_writing, tables_of
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -55,14 +49,14 @@ from pytest_mapsat.users import check_user_spec
 from .exit_status import ExitStatus
 from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of
-from .items import CaseFile, CaseParam, agent_of, case_name, is_ours, param_of, place_of
+from .items import CaseFile, CaseParam, agent_of, case_name, is_case, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import IsolationSettings, Settings, read_settings
 from .suites import Suites
 from .upcoming import AT_ONCE, Printed, Upcoming
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import LiteLLMClient
+    from pytest_mapsat.llm import LiteLLMClient, Replay
     from pytest_mapsat.model import RunRequest
     from pytest_mapsat.recording import OwnTools
     from pytest_mapsat.runs.elsewhere import Elsewhere
@@ -71,6 +65,8 @@ _HERE = "leave --mapsat-executor out"
 #: How long a process may take to import the agent at least, seconds, however short episodes are.
 _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
+_SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
+LOST = pytest.StashKey[Scorecard | None]()
 #: New objects after which Python's collector of cycles comes while items run. Its own 700 are those of one episode, which leaves next to no cycles.
 _OBJECTS = 20_000
 _BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
@@ -131,7 +127,7 @@ class MapsatSession:
         #: Names the run in the store that its processes share.
         self.run_name: str = self._told.get("run", "") or uuid4().hex
         self._client = self._open_door()
-        self._replay_models()
+        self._replay = self._replay_models()
         self._source: Source | None = None
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
@@ -153,6 +149,8 @@ class MapsatSession:
             carries=any(suite.manifest.carry for suite in self.suites.opened.values()),
         )
         self._ahead = self._run_ahead()
+        #: Tests that are to be run again, with the worker of each, where there are workers.
+        self._repeated: set[tuple[str, object]] = set()
         self._thresholds = gc.get_threshold()
         atexit.unregister(_leave)
         atexit.register(_leave)
@@ -195,7 +193,7 @@ class MapsatSession:
         try:
             return self.load(param) if played_case is None else played_case
         except (SuiteError, HookError) as error:
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+            raise pytest.fail.Exception(printed(error), pytrace=False) from None
 
     def load(self, param: CaseParam) -> Case:
         """Load and validate a case, and have plugins look at it. Raises SuiteError, HookError."""
@@ -215,7 +213,7 @@ class MapsatSession:
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
-            untold = maybe_writing(trajectory.all_calls, suite.tools)
+            untold = maybe_writing(trajectory, suite.tools)
             episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
             return CaseRun(scorecard, episode)
 
@@ -232,6 +230,13 @@ class MapsatSession:
     def unasked(self) -> int:
         """How many episodes were played for a later task of their user alone."""
         return 0 if self._runner is None else self._runner.carried.unasked
+
+    def told(self) -> list[tuple[str, str, int]]:
+        """What the summary says of the episodes of this process: what each line is about, what it says, and of how many."""
+        strays = 0 if self._replay is None else self._replay.strays
+        ahead = [] if self._ahead is None else self._ahead.told()
+        shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
+        return [*(("at once", *note) for note in ahead), *([("cache", shared, strays)] if strays else [])]
 
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None
@@ -257,8 +262,9 @@ class MapsatSession:
         except CeilingReachedError as error:
             raise pytest.skip.Exception(str(error)) from error
         except MapsatError as error:  # a recording that cannot be read, a judge without its file
-            raise pytest.fail.Exception(str(error), pytrace=False) from None
+            raise pytest.fail.Exception(printed(error), pytrace=False) from error
         item.stash.setdefault(ENDED, []).append(ended)
+        item.stash[LOST] = ended.card if ended.card.lost else None
         return ended.card
 
     def _run_ahead(self) -> Upcoming | None:
@@ -272,7 +278,7 @@ class MapsatSession:
         by_hand = any(getattr(option, name, False) for name in ("usepdb", "trace", "setuponly", "setupplan"))
         if width == 1 or not talks or by_hand:
             return None
-        upcoming = Upcoming(self, width, stolen=self._told.get("dist") == "worksteal")
+        upcoming = Upcoming(self, width)
         self.config.pluginmanager.register(upcoming, "mapsat-ahead")
         return upcoming
 
@@ -324,19 +330,22 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
-        """Run a built-in item: pass, fail with the reasons, or skip what could not be judged."""
+        """Run a built-in item: pass, fail with the reasons, or skip what is undecided, and what is lost until its report is made."""
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        pyfuncitem.user_properties += properties(card)
-        if card.outcome == "failed":
+        others = [pair for pair in pyfuncitem.user_properties if not pair[0].startswith("mapsat.")]
+        pyfuncitem.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
+        text = f"{card.outcome}: {card.reason}"
+        if card.outcome == "failed" or card.lost:
             param, request = param_of(pyfuncitem), self.settings.request
             metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
             text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
+        if card.outcome == "failed":
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
-            pytest.skip(f"{card.outcome}: {card.reason}")
+            pytest.skip(text)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -345,12 +354,19 @@ class MapsatSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hand the episodes that an item has brought to the reporter, from a worker with the item's report."""
         report = yield
+        if lost := self._why_lost(item, report, call):
+            seconds = report.duration
+            call = pytest.CallInfo.from_call(lambda: pytest.fail(lost, pytrace=False), "call")
+            report = pytest.TestReport.from_item_and_call(item, call)
+            report.duration, report.when = seconds, "setup"  # where pytest has what keeps a test from telling anything
         if isinstance(report.longrepr, tuple) and is_ours(report.longrepr[0]):
             # We skip a test of others: its place is not in our code.
             report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
         if isinstance(item.parent, CaseFile):
-            self._completion.complete(report, item, call, ended[-1].card.reason if ended else "")
+            card = ended[-1].card if ended else None
+            reason = "" if card is None else lost_reason(card) if card.lost else card.reason
+            self._completion.complete(report, item, call, reason)
         if not ended:
             return report
         del item.stash[ENDED]
@@ -358,7 +374,39 @@ class MapsatSession:
             report.__dict__["mapsat"] = [packed(episode) for episode in ended]
         else:
             self.reporter.fresh.setdefault(report.nodeid, []).extend(ended)
+            report.__dict__["mapsat"] = ()
         return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, object, object]:
+        """Keep the teardown of an attempt that is run again from ending the test in JUnit, which would count the attempt as a pass."""
+        attempt = report.nodeid, getattr(report, "node", None)
+        repeated = self.is_controller and report.when == "teardown" and attempt in self._repeated
+        if repeated:
+            self._repeated.remove(attempt)
+            report.when = "setup"
+        elif str(report.outcome) == "rerun" and (is_case(report.nodeid) or hasattr(report, "mapsat")):
+            self._repeated.add(attempt)
+        try:
+            return (yield)
+        finally:
+            if repeated:
+                report.when = "teardown"
+
+    def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
+        """Return why a test that has run tells nothing of the agent; empty where it does, or where its author skips it."""
+        built_in = isinstance(item.parent, CaseFile)
+        raised = None if call.excinfo is None else call.excinfo.value
+        if report.when == "teardown":
+            item.stash[LOST] = None
+        if report.when != "call" or (not built_in and isinstance(raised, _SKIPS)):
+            return ""
+        if isinstance(raised, pytest.fail.Exception) and isinstance(raised.__cause__, MapsatError):
+            return str(raised)
+        card = item.stash.get(LOST, None)
+        if card is None or (built_in and raised is not None):
+            return "" if card is None else str(raised)
+        return "\n\n".join(filter(None, (printable(lost_reason(card)), report.longreprtext)))
 
     # -- Python's collector of cycles ------------------------------------------------------
 
@@ -368,9 +416,20 @@ class MapsatSession:
         with resting():
             return (yield)
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self) -> None:
-        """Let it come less often while items run."""
+    @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Let it come less often while items run. Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert."""
+        if registry.without_assertions():
+            try:
+                added_checks()
+                if any(
+                    "mapsat_case" in getattr(item, "fixturenames", ())
+                    for item in session.items
+                    if not isinstance(item.parent, CaseFile)
+                ):
+                    raise OptimisedError
+            except MapsatError as error:
+                raise pytest.UsageError(str(error)) from None
         often, *others = self._thresholds
         if often:  # it was not turned off
             gc.set_threshold(max(often, _OBJECTS), *others)
@@ -383,7 +442,7 @@ class MapsatSession:
         gc.set_threshold(*self._thresholds)
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            told = [] if self._ahead is None else self._ahead.told()
+            told = self.told()
             roots = sorted(map(str, self.suites.touched))
             fault = self.episodes.fault
             output["mapsat"] = {
@@ -392,6 +451,7 @@ class MapsatSession:
                 "fault": fault,
                 "told": told,
                 "unasked": self.unasked(),
+                "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
             }
 
     def pytest_unconfigure(self) -> None:
@@ -415,15 +475,15 @@ class MapsatSession:
         limits = Limits(*self.settings.rates, self.settings.max_cost)
         return door_for(self.settings.cache, limits, run=self.run_name)
 
-    def _replay_models(self) -> None:
-        """Keep and replay the model calls that the agent makes by itself, where that is asked for.
+    def _replay_models(self) -> Replay | None:
+        """Keep and replay the model calls that the agent makes by itself, where that is asked for; return what does it.
 
         Raises:
             pytest.UsageError: the agent is not in this process, or nothing is to be kept.
         """
         settings, option = self.settings, "--mapsat-model-cache"
         if not settings.model_cache:
-            return
+            return None
         from pytest_mapsat.llm import Replay  # noqa: PLC0415 (only where it is asked for)
         from pytest_mapsat.store import Store, store_folder  # noqa: PLC0415 (likewise)
 
@@ -439,7 +499,9 @@ class MapsatSession:
                 raise pytest.UsageError(f"{option}: {reason}: leave one of them out")
         store = Store(store_folder())
         self.config.add_cleanup(store.close)
-        self.config.add_cleanup(Replay(settings.cache, store).install())
+        replay = Replay(settings.cache, store, settings.allowed_hosts)
+        self.config.add_cleanup(replay.install())
+        return replay
 
     def _load_own_tools(self) -> OwnTools | None:
         """Return the user's own tools, where misses are to be answered by them."""

@@ -80,6 +80,7 @@ class Settings:
         unsaid: options that suites have a say in, and neither the command line nor the ini names.
         cache: what kept answers of models are used for.
         model_cache: whether the model calls that the agent makes by itself are kept and replayed.
+        allowed_hosts: hosts that the agent may ask where only kept answers are used.
         max_cost: US dollars that models may cost; None: any sum.
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
@@ -100,6 +101,7 @@ class Settings:
     unsaid: frozenset[str]
     cache: CacheMode
     model_cache: bool
+    allowed_hosts: frozenset[str]
     max_cost: float | None
     rates: tuple[int, int]
     isolation: IsolationSettings | None
@@ -142,6 +144,7 @@ def read_settings(config: pytest.Config) -> Settings:
         unsaid=frozenset(name for name in _SUITE_FIELDS if not _text(config, name)),
         cache=_value(config, "cache"),
         model_cache=_value(config, "model-cache"),
+        allowed_hosts=_hosts(config),
         max_cost=_value(config, "max-cost"),
         rates=(rates.get("rpm", 0), rates.get("tpm", 0)),
         isolation=_isolation(config),
@@ -383,6 +386,15 @@ def _executor(config: pytest.Config) -> str:
             f"--mapsat-executor={spec}: the agent of a fixture is an object of this process: name it as module:attr, or leave --mapsat-executor out"
         )
     return address
+
+
+def _hosts(config: pytest.Config) -> frozenset[str]:
+    hosts = frozenset(filter(None, map(str.strip, _text(config, "allow-hosts").split(","))))
+    if odd := [host for host in sorted(hosts) if not re.fullmatch(r"[\w.-]+(:[0-9]{1,5})?", host)]:
+        raise pytest.UsageError(
+            f"--mapsat-allow-hosts: found {odd[0]!r}, expected hosts with commas between, such as api.example.com,127.0.0.1:8080"
+        )
+    return hosts
 
 
 def _isolation(config: pytest.Config) -> IsolationSettings | None:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_mapsat.formats import printable, shown_path
 from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
+from pytest_mapsat.printed import on_one_line, printed
 from pytest_mapsat.runs.episodes import Ledger
 from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import cases_of_shard, entries_of
@@ -214,12 +215,12 @@ class Suites:
             suite = self.open(root)
             if not suite.holds_cases(file_path):
                 return None
-            _refuse_not_utf8(place)
+            _refuse_name(place)
         except SuiteError as error:
             if root not in self.opened:
                 self._told_of.setdefault(root, file_path)
             broken: pytest.File = _BrokenFile.from_parent(
-                parent, path=file_path, nodeid=printable(place), message=str(error)
+                parent, path=file_path, nodeid=printable(place), message=printed(error)
             )
             return broken
         collector: CaseFile = CaseFile.from_parent(parent, path=file_path, nodeid=place)
@@ -253,7 +254,7 @@ class Suites:
             try:
                 values = self._values()
             except SuiteError as error:
-                raise pytest.Collector.CollectError(str(error)) from None
+                raise pytest.Collector.CollectError(printed(error)) from None
         metafunc.parametrize("mapsat_case", values, indirect=True)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
@@ -350,7 +351,9 @@ class Suites:
         for name, description in domains:
             if name not in markers:
                 markers.add(name)
-                self.config.addinivalue_line("markers", f"{name}: {description or 'a domain of benchmark cases'}")
+                self.config.addinivalue_line(
+                    "markers", f"{name}: {printable(description) or 'a domain of benchmark cases'}"
+                )
 
     def _without_overlaps(self, arguments: list[str]) -> list[str]:
         """Leave out what another argument reaches anyway: pytest 8 would collect the narrower one only."""
@@ -384,12 +387,14 @@ def _named(name: str, places: Mapping[str, tuple[str, int]]) -> tuple[str, int]:
     return next((places[cut] for cut in sorted(cuts, key=len, reverse=True) if cut in places), (name, 1))
 
 
-def _refuse_not_utf8(place: str) -> None:
-    """Refuse a file whose node id could be sent to no worker and kept in no cache of pytest's. Raises SuiteError."""
+def _refuse_name(place: str) -> None:
+    """Refuse a file whose node id could be sent to no worker and kept in no cache of pytest's, or would steer a terminal. Raises SuiteError."""
     try:
         place.encode()
     except UnicodeEncodeError:
         raise SuiteError(Problem(printable(place), 0, "has a name that is not UTF-8", "rename it")) from None
+    if on_one_line(place) != place:
+        raise SuiteError(Problem(place, 0, "has a name with characters that steer a terminal", "rename it"))
 
 
 class _BrokenFile(pytest.File):

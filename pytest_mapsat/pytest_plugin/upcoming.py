@@ -186,10 +186,9 @@ class Upcoming:
     Args:
         session: makes plans and loads cases.
         width: how many episodes may be under way.
-        stolen: whether other workers may take over the items that wait here (``--dist worksteal``).
     """
 
-    def __init__(self, session: MapsatSession, width: int, *, stolen: bool) -> None:
+    def __init__(self, session: MapsatSession, width: int) -> None:
         self._session = session
         self._config = session.config
         self._width = width
@@ -198,7 +197,6 @@ class Upcoming:
         self._ahead = Ahead(width, grades=asks_model(request.judge), give_up=session.give_up)
         #: Replies are read for a scripted user, by the words of the case's language.
         self._user_reads = request.user == "scripted"
-        self._stolen = stolen
         self._keeper = Keeper(self._config)
         self._cases: dict[Key, Case] = {}
         self._printed: dict[Key, Printed] = {}
@@ -352,9 +350,7 @@ class Upcoming:
         if self._queue is not None:
             with self._queue.lock() as waiting:
                 places = [place for place in waiting if isinstance(place, int)]
-            items = [*self._now, *(self._items[place] for place in places)]
-            # The half at the end is what others may take.
-            return items[: (len(items) + 1) // 2] if self._stolen else items
+            return [*self._now, *(self._items[place] for place in places)]
         if self._place >= len(self._items) or self._items[self._place] is not self._now[0]:
             self._place = self._items.index(self._now[0]) if self._now[0] in self._items else len(self._items)
         return self._items[self._place : self._place + HELD * self._width]

@@ -8,9 +8,10 @@ Both languages are always looked for. All patterns meet folded text, and none lo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import yaml
 
@@ -43,16 +44,135 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
+class Request(NamedTuple):
+    """What an agent's message asks, in words as they were written.
+
+    Attributes:
+        asking: the sentences that ask for a go-ahead; empty where none does.
+        before: the sentences before the first of these; the whole message where there is none.
+        after: the other sentences behind it.
+        other: those that ask something else, or offer something.
+    """
+
+    asking: str
+    before: str
+    after: str
+    other: str
+
+
 @lru_cache(maxsize=256)
-def asks_go_ahead(message: str, language: str) -> bool:
-    """Return whether an agent's message asks the user for a go-ahead for an act that it has in mind.
+def read_request(message: str, language: str) -> Request:
+    """Return what an agent's message asks the user.
 
     Args:
         message: the agent's words; of a longer one only the last 20,000 characters are read.
         language: BCP 47 tag of the case; a message in another language is read in that.
     """
+    document = read_names(open_page(message[-_READ_CHARS:], language=language), lexicon_of(()))
+    asking = go_ahead_requests(document)
+    if not asking:  # in Chinese the parts of one question have commas between them
+        joined = message[-_READ_CHARS:].replace("，", "、")
+        again = read_names(open_page(joined, language=language), lexicon_of(()))
+        asking = go_ahead_requests(again) if again.sentences == document.sentences else asking
+    first = min(asking, default=len(document.sentences))
+    questions = {question.sentence for question in document.questions}
+    parts: dict[str, list[str]] = {"asking": [], "before": [], "after": [], "other": []}
+    for number, span in enumerate(document.sentences):
+        words = document.words(span)
+        parts["asking" if number in asking else "before" if number < first else "after"].append(words)
+        if number not in asking and (number in questions or "?" in fold_phrase(words)):
+            parts["other"].append(words)
+    return Request(**{name: "\n".join(sentences) for name, sentences in parts.items()})
+
+
+@lru_cache(maxsize=256)
+def asks_go_ahead(message: str, language: str) -> bool:
+    """Return whether an agent's message asks the user for a go-ahead for an act that it has in mind. Arguments as for ``read_request``."""
     page = open_page(message[-_READ_CHARS:], language=language)
     return bool(go_ahead_requests(read_names(page, lexicon_of(()))))
+
+
+def exclusion_in(text: str, *, asks: bool) -> str:
+    """Return the word by which a folded text excludes something or adds a second act ("keep", "instead"); empty where there is none.
+
+    Args:
+        text: the text.
+        asks: whether it is the question, in which a comparison ("the cheaper one") may mean another thing, too.
+    """
+    text = _pattern("whether_or_not").sub("", text)
+    match = _pattern("excludes").search(text) or (asks and _pattern("compares").search(text))
+    return match[0] if match else ""
+
+
+def is_bound(before: str, behind: str) -> bool:
+    """Return whether the words around a value, folded, make it a bound, a fee, or what a thing can hold: "until 10 Oct"."""
+    return bool(_pattern("bound_before").search(before) or _pattern("bound_behind").search(behind))
+
+
+@lru_cache(maxsize=4096)
+def is_plain_word(word: str) -> bool:
+    """Return whether a folded word, as "the" or 可以, or a word for an act, as "cancel", names no thing."""
+    return not meaning_in(word, acts_in(word), shortest=1)
+
+
+def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (), *, shortest: int = 2) -> str:
+    """Return the first word of a folded text that says more than courtesy, grammar and some acts; empty where there is none.
+
+    Args:
+        text: the text, without the values that are read in it.
+        acts: acts whose words are understood.
+        known: further words that are, without the ending of a plural.
+        shortest: so many Chinese characters in a row say something; one alone is mostly a particle.
+    """
+    text = re.sub(r"\bper [a-z]+", "|", text)  # "9 EUR per month"
+    for act in sorted(acts):
+        text = _pattern(f"act_{act}").sub("|", text)
+    for match in re.finditer(r"[a-z][a-z'-]*|[\u3400-\u9fff]+", text):
+        word = match[0].strip("'-")
+        if not word.isascii():
+            left = re.search(f"[\u3400-\u9fff]{{{shortest},}}", _pattern("plain_han").sub("|", word))
+            if left and not any(left[0] in one for one in known):
+                return left[0]
+        elif _forms(word).isdisjoint(known) and not all(
+            any(map(_pattern("plain").fullmatch, _forms(part))) for part in re.split("['-]", word) if len(part) > 1
+        ):
+            return word
+    return ""
+
+
+def _forms(word: str) -> set[str]:
+    return {word, word.removesuffix("'s"), word.removesuffix("s")}
+
+
+def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
+    """Return the acts that a folded text names, by their English verb; ``without``: acts whose words are left out first."""
+    for act in sorted(without):
+        text = _pattern(f"act_{act}").sub("|", text)
+    return frozenset(act for act in _acts() if _pattern(f"act_{act}").search(text))
+
+
+def acts_of(name: str, description: str) -> frozenset[str]:
+    """Return the acts that a tool does, by their English verb: that with which its name begins, else its description; none where neither is known."""
+    words = [word for word in fold_phrase(name).replace("-", "_").split("_") if not _pattern("light").fullmatch(word)]
+    text = fold_phrase(description)
+    if text[:1].isascii():
+        beginnings = [text.split(maxsplit=1)[0].removesuffix("s")]
+    else:
+        beginnings = [text[:end] for end in range(1, len(text) + 1)]
+    found = [acts for part in (*words[:1], *beginnings) if (acts := acts_in(part))]
+    return next(
+        (acts for acts in found if acts - {"apply"}), found[0] if found else frozenset()
+    )  # 申请退货 asks for a return
+
+
+def words_of(act: str) -> list[str]:
+    """Return the plainest words of an act: its English verb, and a Chinese one."""
+    return [act.replace("_", " "), *re.findall(r"[\u3400-\u9fff]{2,}", _words()[f"act_{act}"])[:1]]
+
+
+@cache
+def _acts() -> tuple[str, ...]:
+    return tuple(name.removeprefix("act_") for name in _words() if name.startswith("act_"))
 
 
 def go_ahead_requests(document: Document) -> frozenset[int]:

@@ -28,6 +28,7 @@ from pytest_mapsat.model import (
     digest,
     hint_at,
 )
+from pytest_mapsat.printed import printed
 from pytest_mapsat.reports import call_text, printable
 from pytest_mapsat.sandbox import RecordedSandbox, Toolbox, recording_key
 from pytest_mapsat.suite import (
@@ -100,7 +101,8 @@ def keep_recordings(root: Path, recordings: Iterable[Recording], *, replace: boo
         for case, of_case in groupby(fresh, key=lambda recording: recording.case):
             _merge(suite, case, of_case, whole, kept, replace=replace)
         if kept.added or kept.replaced:
-            write_recordings(kept.path, sorted(whole, key=_order))
+            # By request alone: several answers to one request stay in their order.
+            write_recordings(kept.path, sorted(whole, key=lambda recording: _order(recording)[:3]))
     return kept
 
 
@@ -271,7 +273,7 @@ def recording(tools: Any, suite: str | Path, case: str, *, replace: bool = False
         own.close()
         kept = keep_recordings(root, sandbox.cleaned(), replace=replace)
         for problem in (*sandbox.problems, *kept.problems):
-            warnings.warn(problem, RecordingWarning, stacklevel=1)
+            warnings.warn(printed(problem), RecordingWarning, stacklevel=1)
 
 
 #: What a recording says in place of a missing answer: no JSON, so that no suite is read with it.

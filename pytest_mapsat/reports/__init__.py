@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .dialogue import dialogue_lines as dialogue_lines
     from .failure import again_command as again_command
     from .failure import failure_text as failure_text
+    from .failure import lost_reason as lost_reason
     from .html import opening as opening
     from .live import Tally as Tally
     from .live import UnderWay as UnderWay
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from .text import cell_width as cell_width
     from .text import columns as columns
     from .text import cut as cut
-    from .text import harmless as harmless
     from .text import labelled as labelled
     from .text import printable as printable
     from .text import wrap as wrap
@@ -47,7 +47,7 @@ else:
             "memories": ("memory_lines", "memory_rows"),
             "data": ("Report", "properties"),
             "dialogue": ("dialogue_data", "dialogue_lines"),
-            "failure": ("again_command", "failure_text"),
+            "failure": ("again_command", "failure_text", "lost_reason"),
             "html": ("opening",),
             "live": ("Tally", "UnderWay", "live_line"),
             "markdown": ("code",),
@@ -60,7 +60,7 @@ else:
                 "write_reports",
             ),
             "terminal": ("group_lines", "summary_lines"),
-            "text": ("call_text", "cell_width", "columns", "cut", "harmless", "labelled", "printable", "wrap"),
+            "text": ("call_text", "cell_width", "columns", "cut", "labelled", "printable", "wrap"),
             "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
         },
     )

@@ -27,6 +27,7 @@ from pytest_mapsat.model import (
     Usage,
 )
 from pytest_mapsat.model.trajectory import Blame
+from pytest_mapsat.printed import harmless
 
 from .text import cut, printable
 from .view import case_place, headline, missed, requirements
@@ -135,7 +136,7 @@ def properties(card: Scorecard) -> list[tuple[str, object]]:
     ]
     told += [(f"mapsat.{name}", printable(", ".join(names))) for name, names in labels if names]
     if card.reason:
-        told.append(("mapsat.reason", cut(printable(card.reason), _TEXT)))
+        told.append(("mapsat.reason", harmless(cut(printable(card.reason), _TEXT))))
     return told
 
 

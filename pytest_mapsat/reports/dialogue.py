@@ -42,6 +42,8 @@ def dialogue_lines(run: Run, card: Scorecard, width: int, *, full: bool = False)
             yield from _part("" if place else turn.role, paragraph, width, "" if turn.role == "user" else "bold")
         words = quoted([quote for label in card.labels for quote in label.quotes if quote.turn == number])
         yield from _part("quoted", words, width) if words and full else ()
+    for step in card.trajectory.after_end:
+        yield from _step(step, width, "late call", full=full)
     yield from _end(card, width)
     yield Line("")
     for label in sorted(

@@ -89,7 +89,10 @@ def failure_text(
     missed = view.missed(card)
     told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
     broken = f"broken: {', '.join(label.requirement for label in told)}"
-    text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
+    if card.lost:
+        text.lines.append(printable(lost_reason(card)))  # JUnit and the short summary have the first line alone
+    else:
+        text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
     if short:
         for label in told:
             text.head(label)
@@ -102,6 +105,11 @@ def failure_text(
         text.rest([label for label in missed if label not in told])
         text.dialogue()
     return "\n".join([*text.lines, "", f"run it again: {again}"])
+
+
+def lost_reason(card: Scorecard) -> str:
+    """Return why an episode tells nothing of the agent, and whom that is laid to."""
+    return f"lost to the {card.blame}: {card.reason}"
 
 
 class _Text:
@@ -198,7 +206,12 @@ class _Text:
                 if calls <= _CALLS:
                     self._call(step, "" if turn.role == "agent" else "the user ")
             self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
+            for step in turn.steps:
+                if step.kind == "thought" and turn.role == "user":
+                    self.add(f"note: {cut(printable(step.text), 3 * _RESULT)}", 4, 6)
         self._more(calls - _CALLS, "calls")
+        for step in trajectory.after_end[:_CALLS]:
+            self._call(step, "after the end ")
         if trajectory.ending != "done":
             self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
 

@@ -197,8 +197,8 @@ def annotation_lines(run: Run, *, below: str = "") -> Iterator[str]:
         run: the run.
         below: the folder that node ids start from, as seen from the repository's root.
     """
-    failed = [card for card in run.cases if card.outcome in ("failed", "error")]
-    undecided = [card for card in run.cases if card.outcome == "unevaluated"]
+    failed = [card for card in run.cases if card.outcome == "failed" or card.lost]
+    undecided = [card for card in run.cases if card.outcome == "unevaluated" and not card.lost]
     yield from _commands("error", failed, below)
     yield from _commands("warning", undecided, below)
     title, state = view.headline(run)

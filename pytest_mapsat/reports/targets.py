@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import MapsatError, Run, UsageError, did_you_mean, shown
+from pytest_mapsat.printed import WorkflowCommand
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.user_code import installed
 
@@ -64,7 +65,10 @@ _SUMMARY, _WORKSPACE = "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"
 
 
 class ReportTarget(NamedTuple):
-    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds; or the address that it is sent to."""
+    """A report that is asked for: one of ``REPORTS``, the file that it goes to, and whether it is added to what the file holds; or the address that it is sent to.
+
+    Without either it goes nowhere: it is for a step on GitHub, and there is none.
+    """
 
     type: str
     path: Path | None
@@ -74,7 +78,7 @@ class ReportTarget(NamedTuple):
     @property
     def place(self) -> str:
         """Where it goes, in words."""
-        return self.address or str(self.path)
+        return self.address or str(self.path or "")
 
     def write(self, run: Run, dialogues: Dialogues | None = None) -> None:
         """Write the report, whole or not at all.
@@ -120,9 +124,7 @@ def parse_report(text: str, base: Path, environment: Mapping[str, str] = os.envi
         raise UsageError(f"found {shown(text)}, {expected}" + (f"; {hint}" if hint else ""))
     if kind == GITHUB and place in ("", "-"):
         if not environment.get(_SUMMARY):
-            raise UsageError(
-                f"{shown(text)}: {_SUMMARY} is not set, as it is in a step on GitHub; elsewhere give github:PATH"
-            )
+            return ReportTarget(kind, None)
         return ReportTarget(kind, Path(environment[_SUMMARY]), adds=True)
     if not place:
         raise UsageError(f"{text}{'' if colon else ':'} names no file, expected {kind}:PATH")
@@ -160,7 +162,7 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
     """
     targets = tuple(parse_report(text, base) for text in texts)
     paths = [target.address if target.path is None else os.path.realpath(target.path) for target in targets]
-    twice = next((path for path in paths if paths.count(path) > 1), None)
+    twice = next((path for path in paths if path and paths.count(path) > 1), None)
     if twice is not None:
         raise UsageError(f"two reports go to {twice}; give each a file of its own")
     return targets
@@ -169,7 +171,7 @@ def parse_reports(texts: Iterable[str], base: Path) -> tuple[ReportTarget, ...]:
 def write_reports(
     run: Run, targets: Iterable[ReportTarget], root: Path, dialogues: Dialogues | None = None
 ) -> Iterator[str]:
-    """Write reports, and yield what GitHub is to read from the output of the step.
+    """Write reports, and yield what GitHub is to read from the output of the step; elsewhere, a note where a report is for such a step.
 
     Args:
         run: the run.
@@ -181,6 +183,9 @@ def write_reports(
         MapsatError: a file cannot be written.
     """
     for target in targets:
+        if not target.place:
+            yield f"note     {GITHUB}: was not written: {_SUMMARY} is not set, as it is in a step on GitHub; elsewhere give {GITHUB}:PATH"
+            continue
         try:
             target.write(run, dialogues)
         except OSError as error:
@@ -189,7 +194,7 @@ def write_reports(
             workspace = os.environ.get(_WORKSPACE)
             inside = bool(workspace) and root.is_relative_to(workspace or "")
             below = root.relative_to(workspace or "").as_posix() if inside else "."
-            yield from annotation_lines(run, below="" if below == "." else below)
+            yield from map(WorkflowCommand, annotation_lines(run, below="" if below == "." else below))
 
 
 # -- reports of installed packages ------------------------------------------------------------------------

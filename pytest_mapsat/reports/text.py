@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -11,10 +10,9 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
+from pytest_mapsat.printed import harmless
 from pytest_mapsat.user_code import plain
 
-_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_COMMAND = re.compile(r"^(\s*)::")
 _OPENING = frozenset("'\"“‘([{（「《")
 #: What stands between two columns.
 _BETWEEN = " | "
@@ -34,17 +32,6 @@ def cell_width(text: str) -> int:
 def printable(text: str) -> str:
     """Return the text on one line, with control characters shown as escapes, so that no reply can steer a terminal."""
     return plain(" ".join(text.split()))
-
-
-def visible(text: str) -> str:
-    """Return a text of several lines with what would steer its reader's eye shown as escapes: control characters, and marks that turn the direction of writing."""
-    return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def harmless(line: str) -> str:
-    """Return a line that no CI service takes for a command: GitHub reads ``::name::`` where a line begins, and ``##[name]`` anywhere."""
-    line = line.replace("##[", "##\\[")
-    return _COMMAND.sub(r"\1\\::", line)
 
 
 def cut(text: str, width: int) -> str:

@@ -88,10 +88,9 @@ def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tupl
 
 
 def _cards(suite: Suite, case: Case, line: int, answers: Sequence[PeopleLabels], judge: Judge) -> Iterable[Scorecard]:
-    sandbox = make_sandbox(case, suite)
     oracle = play_oracle(case, suite) if any(answer.text is not None for answer in answers) else None
     for trial, answer in enumerate(answers, 1):
-        trajectory = _dialogue(case, answer, oracle, sandbox).model_copy(update={"trial": trial, "source": _SOURCE})
+        trajectory = _dialogue(case, answer, oracle, suite).model_copy(update={"trial": trial, "source": _SOURCE})
         nodeid = answer_named(case.id, answer.id)
         yield grade(case, trajectory, judge, asserted=frozenset(_ASSERTED), tools=suite.tools, nodeid=nodeid, line=line)
 
@@ -101,9 +100,10 @@ def answer_named(case: str, answer: str) -> str:
     return f"answers::{case}[{answer}]"
 
 
-def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, sandbox: Sandbox) -> Trajectory:
+def _dialogue(case: Case, answer: PeopleLabels, oracle: Trajectory | None, suite: Suite) -> Trajectory:
     """Return the dialogue that ends in the answer: the oracle's with another last reply, or the answer's own."""
     if answer.text is None or oracle is None:
+        sandbox = make_sandbox(case, suite)  # a fresh one: several recordings of one call answer in order
         return Trajectory(case=case.id, turns=tuple(_played(turn, sandbox) for turn in answer.turns))
     turns = [turn.model_copy(update={"timing": None}) for turn in oracle.turns]
     last = max((index for index, turn in enumerate(turns) if turn.role == "agent"), default=None)

@@ -6,6 +6,7 @@ An expected tool with an ``id`` is a hop of a search in several steps: it may co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 from pytest_mapsat.model import ExpectedTool, Json, Step, Tool, values_at, values_of
@@ -20,7 +21,9 @@ class ReturnedRow(NamedTuple):
     record: Mapping[str, Json]
 
 
-def hop_calls(tools: Sequence[ExpectedTool], calls: Sequence[Step]) -> list[dict[int, int]]:
+def hop_calls(
+    tools: Sequence[ExpectedTool], calls: Sequence[Step], specs: Mapping[str, Tool] | None = None
+) -> list[dict[int, int]]:
     """Return which calls fulfil each expected tool.
 
     A call does so when it gives every required argument, keeps every match that can be checked, and comes after calls that fulfil the entries of ``after``.
@@ -28,6 +31,7 @@ def hop_calls(tools: Sequence[ExpectedTool], calls: Sequence[Step]) -> list[dict
     Args:
         tools: the expected tools of a case.
         calls: all calls of the dialogue, in their order.
+        specs: the tools themselves, by name; given, an entry is bound to the evidence alone of those that it refers to, where they say theirs.
 
     Returns:
         For each expected tool the positions of its calls in ``calls``, each with the number of matches that are unclear.
@@ -41,10 +45,23 @@ def hop_calls(tools: Sequence[ExpectedTool], calls: Sequence[Step]) -> list[dict
                 unknown = _unknown_rules(tool, call, calls[:position], hops)
                 if unknown is not None:
                     own[position] = unknown
-                    met.append(tool.key)
-        for key in met:
-            hops.setdefault(key, FoundValues()).add(call)
+                    met.append(tool)
+        for tool in met:
+            spec = (specs or {}).get(tool.name) if tool.evidence_rows else None
+            hops.setdefault(tool.key, FoundValues()).add(call if spec is None else _evidence_alone(tool, spec, call))
     return fulfilled
+
+
+def _evidence_alone(expected: ExpectedTool, tool: Tool, call: Step) -> Step:
+    """Return a call with the rows of its result alone that may be evidence of an expected tool."""
+    result = deepcopy(call.result)
+    for declared in tool.entities:
+        for listed in values_at(result, declared.items):
+            if isinstance(listed, list):
+                listed[:] = [
+                    row for row in listed if any(fits(part.where, row) is not False for part in expected.evidence_rows)
+                ]
+    return call.model_copy(update={"result": result})
 
 
 def _unknown_rules(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from functools import cache
@@ -117,13 +118,15 @@ def make_sandbox(case: Case, suite: SandboxSuite, *, misses: bool = False) -> Sa
     """
     tables, overlays, recordings = suite.tables, patches_of(case, suite), suite.recordings(case.id)
 
+    asked: Counter[str] = Counter()  # goes on where a sandbox in Python has the data made anew
+
     def data(written: tuple[RowPatch, ...] = ()) -> RecordedSandbox:
         if not tables:
-            return RecordedSandbox(suite.tools, recordings, unmade=unmade)
+            return RecordedSandbox(suite.tools, recordings, asked=asked, unmade=unmade)
         from .routes import Computed  # noqa: PLC0415 (only where a suite has tables)
 
         computed = Computed(suite.tools, tables, (*overlays, *written), case.visible.context, suite.manifest)
-        return RecordedSandbox(suite.tools, recordings, computed, unmade=unmade)
+        return RecordedSandbox(suite.tools, recordings, computed, asked=asked, unmade=unmade)
 
     make = _factory_of(case, suite, installed_sandboxes() if suite.sandboxes is None else suite.sandboxes)
     unmade = make is None and bool(set(suite.sandboxes or ()) - set(installed_sandboxes()))
@@ -202,12 +205,13 @@ _UNMADE = ", and pytest_mapsat_sandbox returned None for it"
 class RecordedSandbox:
     """The tools of a suite over the recordings of one case.
 
-    It keeps no state between calls: the same call always has the same answer, whatever was called before.
+    Between calls it keeps only how often each recorded call has answered: several recordings of one call answer in their order, then the last one.
 
     Args:
         tools: the suite's tools by name.
-        recordings: the recordings of the case; their order does not matter.
+        recordings: the recordings of the case, in the order of files and lines.
         computed: what answers where no recording is of the very call, and the tool says how; None: nothing.
+        asked: how often each recorded call has answered already, by its key.
         unmade: whether hooks were asked for a sandbox in Python and gave none, which the note at a miss says.
     """
 
@@ -220,11 +224,13 @@ class RecordedSandbox:
         recordings: Sequence[Recording],
         computed: Computed | None = None,
         *,
+        asked: Counter[str] | None = None,
         unmade: bool = False,
     ) -> None:
         # A suite's tools are shown to all its cases; those of anybody else are copied, as they may change.
         self._tools = tools if isinstance(tools, MappingProxyType) else MappingProxyType(dict(tools))
         self._computed, self._unmade = computed, unmade
+        self._asked: Counter[str] = Counter() if asked is None else asked
         self._recordings: dict[str, list[Recording]] = {}
         for recording in recordings:
             self._recordings.setdefault(recording.tool, []).append(recording)
@@ -279,7 +285,7 @@ class RecordedSandbox:
         resolver = self._resolvers.get(name)
         if resolver is None and name in self._tools:
             resolver = self._resolvers[name] = Resolver(
-                self._tools[name], self._recordings.get(name, ()), _UNMADE if self._unmade else ""
+                self._tools[name], self._recordings.get(name, ()), self._asked, _UNMADE if self._unmade else ""
             )
         return resolver
 

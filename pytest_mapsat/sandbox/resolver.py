@@ -228,10 +228,20 @@ class _Candidate(NamedTuple):
 
 
 class Resolver:
-    """Answers calls of one tool from the recordings of one case. ``more``: what the note adds where it has none of the tool."""
+    """Answers calls of one tool from the recordings of one case.
 
-    def __init__(self, tool: Tool, recordings: Sequence[Recording], more: str = "") -> None:
+    Args:
+        tool: the tool.
+        recordings: those of it, in the order in which several of one call answer.
+        asked: how often each recorded call has answered in the episode, by its key.
+        more: what the note adds where there is no recording of the tool.
+    """
+
+    def __init__(
+        self, tool: Tool, recordings: Sequence[Recording], asked: Counter[str] | None = None, more: str = ""
+    ) -> None:
         self.spec = spec_of(tool)
+        self._asked: Counter[str] = Counter() if asked is None else asked
         self._more = more
         self._same_places = tuple((index, SAME_POINT_M) for index in self.spec.located)
         self._exact: dict[tuple[Canonical, ...], list[Entry]] = {}
@@ -346,15 +356,24 @@ class Resolver:
         return _Circle(here, asked, _apart_m(here, there) or 0.0, narrower=asked < made_for)
 
     def _answer(self, call: Call, served: Sequence[_Candidate]) -> Answer:
-        """Return the answer that most recordings agree on; among equals the one with the smallest digest."""
+        """Return the answer of the recorded call that most recordings agree on; among equals the one with the smallest digest.
+
+        Several recordings of one call answer in their order, one each time, and the last one from then on: what is polled changes.
+        """
         chosen, conflicting = served[0], 1
         if len(served) > 1:
             agree = Counter(candidate.entry.result_digest for candidate in served)
-            conflicting = len(agree)
             by_digest = [
                 (item.removed, -agree[item.entry.result_digest], item.entry.result_digest, item) for item in served
             ]
             chosen = min(by_digest, key=lambda standing: (*standing[:3], standing[3].entry.key))[3]
+            of_call = [item for item in served if not item.found or item.entry.key == chosen.entry.key]
+            others = {item.entry.result_digest for item in served if item not in of_call}
+            in_order = list({id(item.entry.recording): item for item in of_call}.values())
+            conflicting += len(others - {chosen.entry.result_digest})
+            key = in_order[0].entry.key
+            chosen = in_order[min(self._asked[key], len(in_order) - 1)]
+            self._asked[key] += 1
         if not chosen.found and not chosen.removed and conflicting == 1:
             return Answer(fresh(chosen.result), "ok", chosen.entry.provenance)
         provenance = Provenance(

@@ -50,6 +50,8 @@ _LIMITS = frozenset(
     {"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
     | {"minLength", "maxLength", "items", "minItems", "maxItems"}
 )
+#: What of a schema rules values out.
+_RULES = _LIMITS | {"type", "$ref", "allOf", "anyOf", "oneOf", "not", "nullable", "default"}
 #: What is compared as a whole where a few values are allowed.
 _AS_WORDS = ("text", "json", "set")
 
@@ -245,11 +247,21 @@ class Parameter:
         essential: whether a difference beyond its tolerance keeps a recording from answering.
         lexicon: the declared words, where text may be near.
         plain: whether only equal values match it, with no tolerance of any kind.
+        nullable: whether null is a value of its own; else it is as good as no value.
     """
 
-    def __init__(self, name: str, rule: ParameterMatch, schema: Mapping[str, Any], latitude: Canoniser | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        rule: ParameterMatch,
+        schema: Mapping[str, Any],
+        latitude: Canoniser | None,
+        *,
+        nullable: bool = False,
+    ) -> None:
         self.name = name
         self.rule = rule
+        self.nullable = nullable
         self.pair = rule.pair if latitude else None
         self.located = rule.type in ("point", "points") or latitude is not None
         self.essential = rule.role == "essential"
@@ -274,7 +286,7 @@ class Parameter:
             if self.rule.named and isinstance(given, str):
                 return None
             raise
-        return self._default if value is None else value
+        return self._default if value is None and not self._is_null(arguments) else value
 
     def written(self, arguments: Mapping[str, Json]) -> Json:
         """Return the value as the call has it, or the default: for people who read of a difference."""
@@ -282,7 +294,11 @@ class Parameter:
             point = [arguments.get(self.name), arguments.get(self.pair)]
             return None if point == [None, None] else point
         value = arguments.get(self.name)
-        return self.default if value is None else value
+        return self.default if value is None and not self._is_null(arguments) else value
+
+    def _is_null(self, arguments: Mapping[str, Json]) -> bool:
+        """Return whether a call gives null where that is another value than the default."""
+        return self.nullable and self.name in arguments and arguments[self.name] is None
 
 
 class Call:
@@ -318,7 +334,7 @@ class Spec:
         rules = {name: self.rule(name) for name in self._properties}
         paired = {rule.pair for rule in rules.values() if rule.type == "lon" and rule.role != "ignored"}
         self.parameters = tuple(
-            Parameter(name, rule, self._schema(name), _latitude(rule, rules))
+            Parameter(name, rule, self._schema(name), _latitude(rule, rules), nullable=self._takes_null(name))
             for name, rule in rules.items()
             if rule.role != "ignored" and name not in paired and name not in tool.secrets
         )
@@ -338,6 +354,12 @@ class Spec:
     def _schema(self, name: str) -> Mapping[str, Any]:
         return _mapping(self._properties[name])
 
+    def _takes_null(self, name: str) -> bool:
+        """Return whether null is a value of a parameter: by its schema, and where that says nothing, unless the parameter is matched as something else."""
+        schema = self._schema(name)
+        told = not _RULES.isdisjoint(schema) or name not in self.tool.match
+        return name in self._properties and told and not any(mismatches(schema, None, root=self.tool.parameters))
+
     def rule(self, name: str) -> ParameterMatch:
         """Return how a parameter is read: as declared, else by the type in its schema."""
         declared = self.tool.match.get(name)
@@ -351,14 +373,18 @@ class Spec:
 
         Args:
             arguments: the call's arguments, as an agent or a recording gives them.
-            complete: whether required parameters must be there, named and not null (a recorded call may lack them: the service took it).
+            complete: whether required parameters must be there, null only where their schemas allow it (a recorded call may lack them: the service took it).
 
         Raises:
-            BadArgumentsError: a name is unknown, a required parameter is not named or null, or a value is not of its type.
+            BadArgumentsError: a name is unknown, a required parameter is missing, or a value is not of its type.
         """
         problems = [self._unknown(name) for name in arguments if name not in self._properties]
         if complete:
-            missing = (name for name in self._required if arguments.get(name) is None)
+            missing = (
+                name
+                for name in self._required
+                if arguments.get(name) is None and not (name in arguments and self._takes_null(name))
+            )
             problems += [f"missing required parameter {name!r}" for name in missing]
         values = []
         for parameter in self.parameters:

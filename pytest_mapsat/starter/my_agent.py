@@ -9,7 +9,10 @@ class Agent:
         """Return the reply to the user's message."""
         if self.asked_about is not None:
             return self.go_on(message, tools)
-        orders = [order for order in tools.list_orders(user=context.uid)["orders"] if order["status"] != "cancelled"]
+        result = tools.list_orders(user=context.uid)
+        if "orders" not in result:  # a tool that fails answers with a status and a message
+            return "I cannot see your orders right now."
+        orders = [order for order in result["orders"] if order["status"] != "cancelled"]
         if "cancel" in message.lower():
             return self.cancel(orders)
         total = sum(order["price"] for order in orders)

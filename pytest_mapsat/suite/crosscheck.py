@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from itertools import islice
+from math import inf
 from typing import Any, Literal, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     KINDS,
     RESERVED,
+    Absent,
+    Asked,
+    Between,
     Bound,
     CallPattern,
     Calls,
     Case,
+    ClockTime,
     EndState,
     Exempt,
     ExpectedTool,
+    Located,
     Matches,
+    Not,
     Noun,
     Number,
     Output,
@@ -31,8 +38,10 @@ from pytest_mapsat.model import (
     Recommends,
     SameEnd,
     ScriptedCall,
+    Similar,
     SuiteManifest,
     Tool,
+    Unchanged,
     WithinM,
     World,
     did_you_mean,
@@ -41,7 +50,7 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, as_seen, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, as_seen, distance_m, unknown_table, unmet
 
 from .impossible import impossible
 from .tables import StateFiles, circle_in
@@ -188,6 +197,68 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
         for name, match in noun.entry.items():
             for wrong in impossible({_below(noun.path, schema, name): match}, schema):
                 yield _error("never-matches", (*place, "entry", name, *wrong.place[1:]), wrong.message, wrong.hint)
+
+
+#: Texts in which a pattern that means something does not find it everywhere.
+_TEXTS = ("", " ", "\n", "a", "7", "!", "是", "No.\nSorry", "-" * 5000)
+#: No two places lie further apart, metres.
+_FARTHEST_M = distance_m(0, 0, 180, 0)
+#: Beyond it lies no number that anybody means.
+_HUGE = 1e100
+
+
+def never_failing(case: Case, tables: Iterable[str]) -> Iterator[Remark]:
+    """Give the checks and matches of a case that hold whatever an agent does."""
+    whole = {
+        noun.table
+        for _, noun in nouns_in(case.truth, ("truth",), frozenset({Exempt}))
+        if isinstance(noun, Exempt) and not noun.where and not noun.columns
+    }
+    for place, noun in nouns_in(case.truth, ("truth",)):
+        why = _why_always(noun, case.visible.output_schema)
+        if isinstance(noun, Unchanged) and noun.exempt and whole >= {*tables}:
+            why = "every row of every table may change"
+        if why:
+            yield Remark("warning", "never-fails", place, f"it can never fail: {why}")
+
+
+def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911  a line for each kind
+    """Return why a check or match always holds; empty where it may not."""
+    match noun:
+        case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
+            placed = noun.agreed or noun.after is not None or noun.before is not None
+            return "" if placed else "at_least: 0 asks for no call, and without at_most any number is allowed"
+        case Asked() if not noun.at_least and noun.at_most is None:
+            return "any number of questions is allowed: give at_least or at_most"
+        case Matches() if all(noun.compiled.search(text) for text in _TEXTS):
+            return f"{shown(noun.pattern)} is found in every text"
+        case Exempt() if "columns" in noun.model_fields_set and not noun.columns:
+            return "columns: [] exempts whole rows, with all their columns: name those that may change"
+        case ClockTime() if (noun.after or "00:00", noun.before or "23:59") == ("00:00", "23:59") and not noun.bounds:
+            return "" if noun.if_absent == "fail" else "every time of day lies between them"
+        case Number() | Between() if (-inf if noun.min is None else noun.min) <= -_HUGE and (
+            inf if noun.max is None else noun.max
+        ) >= _HUGE:
+            said = isinstance(noun, Number) and (noun.bounds or noun.if_absent == "fail")
+            return "" if said else "every number lies between them"
+        case WithinM() | Located() if noun.metres >= _FARTHEST_M:
+            return "every place on Earth is as near as that"
+        case Similar() if noun.at_least == 0:
+            return "every text is as similar as that"
+        case Not(check=Output() as output) if output.path and not isinstance(output.equals, Absent):
+            asked = output.path.partition(".")[0] in RESERVED or _part_at(output.path, schema)
+            return "" if asked else f"no output is asked for {shown(output.path)}: name it in visible.output_schema"
+    return ""
+
+
+def deciding_nothing(case: Case) -> Iterator[Remark]:
+    """Give the checks in Python of a case in which nothing can fail: errors for lint; a run leaves their labels open."""
+    checks = added_checks()
+    for place, noun in nouns_in(case.truth, ("truth",), frozenset({PythonCheck})):
+        added = checks.get(noun.name) if isinstance(noun, PythonCheck) else None
+        if added is not None and added.shape.forgets:
+            message = f"the check {added.name} decides nothing: {added.shape.forgets}"
+            yield _error("no-assertion", (*place, "kind"), message)
 
 
 def unknown_columns(case: Case, state: StateFiles) -> Iterator[Remark]:

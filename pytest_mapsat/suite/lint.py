@@ -12,6 +12,7 @@ from pytest_mapsat.formats import DataPath, Lines, shown_path
 from pytest_mapsat.model import (
     DEFAULT_ASSERTED,
     Asserted,
+    Calls,
     Case,
     ClockTime,
     JsonObject,
@@ -19,15 +20,17 @@ from pytest_mapsat.model import (
     SuiteError,
     canonical_json,
     did_you_mean,
+    leaves,
     listed,
     shown,
     unknown_types,
 )
+from pytest_mapsat.reading import acts_of, words_of
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
-from .crosscheck import nouns_in, tools_named, unfulfillable, unknown_columns
+from .crosscheck import deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
 from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
@@ -134,6 +137,7 @@ class _Linter:
     def _about_case(self, case: Case, entry: CaseEntry) -> None:
         manifest = self._suite.manifest
         remarks = [*unfulfillable(case, self._suite.tools), *unknown_columns(case, self._suite.state)]
+        remarks += [*deciding_nothing(case), *never_failing(case, self._suite.tables)]
         for point in installed(GROUP):
             remarks += installed_function(GROUP, point.name, "rule of lint")(case, self._suite)
         silent = manifest.episode.user == "silent"
@@ -163,7 +167,7 @@ class _Linter:
                 self._findings += errors_of(error, "recording")
 
     def _about_recordings(self) -> None:
-        first: dict[RequestKey, PlacedRecording] = {}
+        of_request: dict[RequestKey, list[PlacedRecording]] = {}
         for placed_recording in self._recordings:
             recording, place = placed_recording.recording, (placed_recording.path, placed_recording.line)
             if recording.case not in self._cases:
@@ -178,14 +182,17 @@ class _Linter:
             for name in sorted(recording.arguments.keys() - parameters.keys()):
                 message = f"the tool {recording.tool} has no parameter {shown(name)}"
                 self._tell("warning", "unknown-parameter", place, message, did_you_mean(name, parameters))
-            earlier = first.setdefault(request_key(recording, tool), placed_recording)
-            where = f"{shown_path(earlier.path)}:{earlier.line}"
-            if earlier is placed_recording:
-                continue
-            if canonical_json(recording.result) == canonical_json(earlier.recording.result):
-                self._tell("warning", "duplicate-recording", place, f"the same recording stands in {where}")
-            else:
-                self._tell("warning", "conflict", place, f"{where} records another result of the same request")
+            of_request.setdefault(request_key(recording, tool), []).append(placed_recording)
+        for several in of_request.values():
+            results = [canonical_json(placed_recording.recording.result) for placed_recording in several]
+            where = f"{shown_path(several[0].path)}:{several[0].line}"
+            for number, placed_recording in enumerate(several[1:], 1):
+                place = placed_recording.path, placed_recording.line
+                if len(set(results[number - 1 :])) == 1:
+                    self._tell("warning", "duplicate-recording", place, f"the same recording stands in {where}")
+                else:
+                    message = f"{where} records another result of the same request: they answer in order, then the last"
+                    self._tell("note", "conflict", place, message)
 
     def _about_overlays(self) -> None:
         state = self._suite.state
@@ -212,6 +219,8 @@ class _Linter:
     def _about_tools(self) -> None:
         """Tell tools that nothing answers, and parameters of types that no model knows: services refuse such a tool, or the agent has to guess."""
         expected = {name for case in self._cases.values() for name in tools_named(case)}
+        checks = [check for case in self._cases.values() for check in case.truth.checks for check in leaves(check)]
+        agreed = {check.tool for check in checks if isinstance(check, Calls) and check.agreed}
         recorded = {placed_recording.recording.tool for placed_recording in self._recordings}
         added = set(self._suite.sandboxes or ()) - set(installed_sandboxes())
         # A sandbox's answers are its own affair.
@@ -226,6 +235,10 @@ class _Linter:
                 else:
                     message = f"the tool {name} is not used: no recording, and no case expects it"
                     self._tell("note", "unused-tool", place, message)
+            if name in agreed and tool.effect == "write" and not tool.asks:
+                words = [word for act in sorted(acts_of(name, tool.description)) for word in words_of(act)]
+                message = f"a check wants agreement to calls of {name}, and the tool does not say with which words it is asked for"
+                self._tell("note", "no-asks", place, message, f"add asks: [{', '.join(words) or 'cancel, 取消'}]")
             for part, wrong in unknown_types(tool.parameters):
                 at = ".".join(map(str, ("parameters", *part)))
                 self._tell("warning", "unknown-type", place, f"the tool {name}: {at}: {wrong}")

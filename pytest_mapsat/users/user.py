@@ -125,6 +125,7 @@ class ScriptedUser:
         self._language = language
         self._script = script.answers
         self._confirms = script.confirms
+        self._leaves = script.leaves
         self._unsaid = list(script.answers)
         self._said: list[ScriptedAnswer] = []
         #: The words of each answer when it was last given, by its ``id()``: answers live as long as the script.
@@ -150,6 +151,10 @@ class ScriptedUser:
             return self._end(gave_up=True)
         self._given |= dict(zip(map(id, answers), replies, strict=True))
         decision = answer_go_ahead(self._confirms, message, self._language)
+        if self._confirms is None and message.go_ahead and not answers:
+            self._notes.append(
+                "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no"
+            )
         if answers or decision:
             acts = [answer for answer in answers if answer.calls]
             left = [action for action in message.actions if not any(_is_asked(answer, [action]) for answer in acts)]
@@ -231,10 +236,11 @@ class ScriptedUser:
     def _without_answer(self, message: Reading) -> UserMove:
         if message.actions:
             return UserMove(self._stock.cannot_act, ending="done")
-        if message.questions:
+        leaves = self._leaves and not self._unsaid
+        if message.questions and not leaves:
             already = self._was_answered(message)
             return UserMove(self._stock.said_already if already else self._stock.no_preference)
-        return self._end(gave_up=message.stalls or message.gives_up)
+        return self._end(gave_up=not leaves and (message.stalls or message.gives_up))
 
     def _end(self, *, gave_up: bool) -> UserMove:
         return UserMove(self._stock.goodbye, ending="stalled" if gave_up else "done")

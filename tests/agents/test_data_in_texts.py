@@ -10,6 +10,8 @@ from spans_made import span, text, write
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
 from pytest_mapsat.agents.isolation import Isolation, isolated_source
+from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.model import Output, Visible
 
 DATA = {"status": "shipped", "order": 17}
 TEXT = json.dumps(DATA)
@@ -108,6 +110,78 @@ def test_any_other_text_stays_a_text(text):
     assert [(turn.text, turn.output) for turn in reply_of(text).replies] == [(text, None)]
 
 
+FENCED = """Here it is:
+
+```json
+{"order": 17, "note": "run ```make```"}
+```
+Anything else?"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"order": 17}\n```',
+        '```JSON\n{"order": 17}```',
+        '```\r\n{\r\n"order": 17\r\n}\r\n```\r\n',
+        '\n  ~~~~jsonc\n  {"order": 17}\n  ~~~~\n',
+        '```json {"order": 17}```',
+        '```{"order": 17}```',
+        '```json\n{"order": 17}',
+    ],
+)
+def test_a_text_that_is_one_fenced_json_object_is_data_and_its_text_that_json(text):
+    assert [(turn.text, turn.output) for turn in reply_of(text).replies] == [('{"order": 17}', {"order": 17})]
+    assert play(source_of(lambda message: text, "agent")).replies[0].output is None
+
+
+def test_words_around_a_fence_stay_the_text_and_the_data_are_those_of_the_fence():
+    (turn,) = reply_of(FENCED).replies
+    assert (turn.text, turn.output) == (FENCED, {"order": 17, "note": "run ```make```"})
+    code = '```python\nprint(1)\n```\n```json\n{"order": 17}\n```'
+    assert [(turn.text, turn.output) for turn in reply_of(code).replies] == [(code, {"order": 17})]
+    assert reply_of('```json\n{"text": "Shipped."}\n```').replies[0].text == "Shipped."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('```json\n{"order": 17}\n```\n```json\n{"order": 18}\n```', "its text has 2 blocks of JSON, expected one"),
+        ('```json\n{"order": 17}\n```\nor\n```\n{"order": 17}\n```', "its text has 2 blocks of JSON, expected one"),
+        ('```json\n{"order": 17', "its text has JSON that cannot be read: "),
+        ("```json\n{'order': 17}\n```", "its text has JSON that cannot be read: "),
+        ('```json\n{"order": 17, "order": 18}\n```', "its text has JSON that cannot be read: "),
+        ('```json\n{"order": NaN}\n```', "its text has JSON that cannot be read: "),
+        ("```json", "its text has JSON that cannot be read: "),
+        ('{"order": 17} as asked', "its text has JSON that cannot be read: "),
+        ("```json\n[17]\n```", "its text has JSON that is no object"),
+        ("[17]", "its text has JSON that is no object"),
+        ("```json\n17\n```", "its text has JSON that is no object"),
+        ("```python\nprint(1)\n```", ""),
+        ("The order is `{17}`.", ""),
+    ],
+)
+def test_a_fence_that_is_no_data_says_why_not(text, why):
+    trajectory = reply_of(text)
+    assert [(turn.text, turn.output) for turn in trajectory.replies] == [(text, None)]
+    for check in (Output(kind="output", path="order", equals={"op": "present"}), Output(kind="output")):
+        finding = evaluate(check, Context(trajectory, {}, WANTS_DATA.visible))
+        assert finding.passed is False
+        assert finding.why.startswith("no reply has a structured output" + (f" ({why}" if why else ""))
+        assert finding.why.endswith(")") is bool(why)
+
+
+def test_json_in_a_text_that_no_schema_asked_for_is_no_data_and_the_failure_says_so():
+    trajectory = play(source_of(lambda message: '```json\n{"order": 17}\n```', "agent"))
+    finding = evaluate(
+        Output(kind="output", path="order", equals=17), Context(trajectory, {}, Visible(query="Where is it?"))
+    )
+    assert (finding.passed, finding.why) == (
+        False,
+        "no reply has a structured output (its text is JSON, and was not handed over as data: text is read as data where the case has an output_schema)",
+    )
+
+
 def test_data_that_the_reply_has_stay():
     assert reply_of(Reply(TEXT, output={"order": 18})).replies[0].output == {"order": 18}
 
@@ -116,3 +190,12 @@ def test_a_reserved_key_of_such_data_must_be_what_it_should_be():
     trajectory = reply_of('{"proposes": 5}')
     assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
     assert "proposes" in trajectory.fault.message
+
+
+def test_where_no_span_is_of_a_tool_or_a_model_nothing_is_known_of_calls(tmp_path):
+    told = {"gen_ai.operation.name": "invoke_agent", "input.value": "Find a cafe", "output.value": "Blue Cup."}
+    write(tmp_path / "spans.json", span(1, "invoke_agent a", told))
+    trajectory = play(resolve_source("recorded:spans.json", root=tmp_path))
+    assert trajectory.calls_untold
+    assert [turn.text for turn in trajectory.replies] == ["Blue Cup."]
+    assert not play(recorded(tmp_path, "Find a cafe", "Blue Cup.")).calls_untold

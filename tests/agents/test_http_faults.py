@@ -75,7 +75,7 @@ class TestStatus:
             (answers({}, 404), "is the path of the address right"),
             (answers({}, 405), "it takes no POST there"),
             (answers({}, 429), "run fewer episodes at once: --mapsat-concurrency=N"),
-            ((204, {}, b""), "answered with nothing (status 204)"),
+            ((204, {}, b""), "it answered 204 No Content; expected 200 with the whole answer"),
         ],
     )
     def test_is_told_with_what_to_do(self, fault, answer, message):

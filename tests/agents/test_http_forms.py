@@ -22,12 +22,20 @@ def talk(service, tmp_path):
 
     def talk(form, replies, file="", played=None, **limits):
         replies = iter(replies)
-        url = service.at(lambda _: next(replies))
+        url = service.at(lambda request: echoed(next(replies), request.body))
         (tmp_path / "service.yaml").write_text(f"form: {form}\n{file}")
         trajectory = play(source(url, tmp_path, http_form="service.yaml"), played=played, **limits)
         return trajectory, [request.body for request in service.asked(url)]
 
     return talk
+
+
+def echoed(answer, asked):
+    """Return an answer with the ids of the request in the places that stand for them."""
+    status, headers, body = answer
+    for name in ("threadId", "runId", "id"):
+        body = body.replace(f'"<{name}>"'.encode(), json.dumps(asked.get(name)).encode())
+    return status, headers, body
 
 
 # -- OpenAI's chat completions
@@ -288,7 +296,7 @@ class TestResponses:
 
 def run(*happened, **finished):
     """Return a run with events between its first and its last."""
-    ids = {"threadId": "t", "runId": "r"}
+    ids = {"threadId": "<threadId>", "runId": "<runId>"}
     return events({"type": "RUN_STARTED", **ids}, *happened, {"type": "RUN_FINISHED", **ids, **finished})
 
 
@@ -418,7 +426,7 @@ class TestAgUi:
 
 
 def rpc(result=None, **error):
-    return answers({"jsonrpc": "2.0", "id": "1", **({"error": error} if error else {"result": result})})
+    return answers({"jsonrpc": "2.0", "id": "<id>", **({"error": error} if error else {"result": result})})
 
 
 def task(state, *texts, artifacts=(), key="task-1"):
@@ -490,8 +498,8 @@ class TestA2A:
     @pytest.mark.parametrize(
         ("answer", "blame", "message"),
         [
-            (rpc({"task": task("TASK_STATE_FAILED", "no idea")}), "agent", "the agent reports an error: no idea"),
-            (rpc({"task": task("TASK_STATE_REJECTED")}), "agent", "the task ended as rejected"),
+            (rpc({"task": task("TASK_STATE_FAILED", "no idea")}), "agent", "is 'failed' (no idea)"),
+            (rpc({"task": task("TASK_STATE_REJECTED")}), "agent", "the state of the task is 'rejected'"),
             (rpc(code=-32603, message="Internal error"), "agent", "the agent reports an error: Internal error"),
             (
                 rpc(code=-32602, message="Invalid params"),
@@ -508,6 +516,147 @@ class TestA2A:
         fault = talk("a2a", [answer])[0].fault
         assert fault.blame == blame
         assert message in fault.message
+
+
+# -- what an answer is that does not call itself complete
+
+
+def ended(finish, text="Here.", **more):
+    """Return an answer of OpenAI's chat completions that ended for a reason."""
+    return answers({"choices": [{"message": {"content": text, **more}, "finish_reason": finish}]})
+
+
+def named(name, data):
+    """Return an answer that is a stream with one named event."""
+    return 200, {"Content-Type": "text/event-stream"}, f"event: {name}\ndata: {data}\n\n".encode()
+
+
+def whole(status, **more):
+    return answers(response(message("Here."), status=status, **more))
+
+
+def last_event(state, status=None):
+    told = response(message("Here."), status=status)
+    return events({"type": "response.created", "response": told}, {"type": f"response.{state}", "response": told})
+
+
+BAD, UNKNOWN, OTHER = "gave no whole answer: ", "does not call its answer complete: ", "it answers for another "
+FUNCTION = {"name": "find", "arguments": CALL}
+
+
+@pytest.mark.parametrize(
+    ("form", "answer", "blame", "told"),
+    [
+        ("openai-chat", ended("length"), "agent", f"{BAD}finish_reason is 'length'"),
+        ("openai-chat", ended("content_filter"), "agent", f"{BAD}finish_reason is 'content_filter'"),
+        ("openai-chat", ended("error"), "agent", f"{BAD}finish_reason is 'error'"),
+        ("openai-chat", ended("tool_calls"), "infrastructure", f"{UNKNOWN}finish_reason is 'tool_calls'"),
+        ("openai-chat", ended(None), "infrastructure", f"{UNKNOWN}finish_reason is None"),
+        ("openai-chat", ended("eos"), "infrastructure", f"{UNKNOWN}finish_reason is 'eos', expected 'stop'"),
+        (
+            "openai-chat",
+            chat("He", ("find", CALL), function_call=FUNCTION),
+            "infrastructure",
+            "'find' by function_call",
+        ),
+        ("openai-chat", ended("function_call", function_call=FUNCTION), "infrastructure", "'find' by function_call"),
+        ("openai-chat", chunks({"function_call": FUNCTION}), "infrastructure", "'find' by function_call"),
+        ("openai-chat", chunks({"content": "Here."}, finish="length"), "agent", f"{BAD}finish_reason is 'length'"),
+        ("openai-chat", chunks({"content": "Here."}, finish="tool_calls"), "infrastructure", f"{UNKNOWN}finish_reason"),
+        ("openai-chat", named("error", '{"message": "boom"}'), "agent", "the agent reports an error: boom"),
+        ("openai-chat", named("error", '{"error": {"message": "boom"}}'), "agent", "reports an error: boom"),
+        ("openai-chat", named("error", "boom"), "agent", "the agent reports an error: boom"),
+        ("json", named("error", "boom"), "agent", "the agent reports an error: boom"),
+        ("json", answers({"text": "Here.", "errors": [{"message": "boom"}]}), "agent", "reports an error: [{"),
+        ("json", answers({"text": "Here."}, 202), "infrastructure", "answered 202 Accepted: "),
+        ("json", answers({"text": "Here."}, 206), "infrastructure", "answered 206 Partial Content: "),
+        ("json", answers({"text": "Here."}, 226), "infrastructure", "answered 226 IM Used: "),
+        ("openai-chat", (*chat("Here.")[:2], b""), "infrastructure", "it answered with nothing"),
+        *[
+            ("openai-responses", answer(status), blame, f"{kind}its status is '{status}'")
+            for answer in (whole, lambda status: last_event("completed", status))
+            for status, blame, kind in [
+                ("failed", "agent", BAD),
+                ("incomplete", "agent", BAD),
+                ("cancelled", "agent", BAD),
+                ("in_progress", "infrastructure", UNKNOWN),
+                ("queued", "infrastructure", UNKNOWN),
+                ("requires_action", "infrastructure", UNKNOWN),
+            ]
+        ],
+        ("openai-responses", last_event("incomplete"), "agent", f"{BAD}its status is 'incomplete'"),
+        ("openai-responses", last_event("failed", "completed"), "agent", f"{BAD}its status is 'failed'"),
+        ("openai-responses", last_event("in_progress"), "infrastructure", "its stream ended before the answer did"),
+        (
+            "openai-responses",
+            whole(None, incomplete_details={"reason": "max_output_tokens"}),
+            "agent",
+            """'incomplete' ({"reason": "max_output_tokens"})""",
+        ),
+        ("ag-ui", run(*speaks("Here."), outcome={"type": "cancelled"}), "agent", f"{BAD}the outcome of the run is"),
+        ("ag-ui", run(*speaks("Here."), outcome={"type": "error"}), "agent", f"{BAD}the outcome of the run is 'error'"),
+        ("ag-ui", run(*speaks("Here."), outcome={"type": "odd"}), "infrastructure", f"{UNKNOWN}the outcome of the run"),
+        ("ag-ui", run(*speaks("Here."), threadId="other"), "infrastructure", f"{OTHER}thread"),
+        ("ag-ui", run(*speaks("Here."), runId="other"), "infrastructure", f"{OTHER}run"),
+        ("ag-ui", run(*speaks("Here."), {"type": "RUN_ERROR", "message": "boom"}), "agent", "reports an error: boom"),
+        *[
+            ("a2a", rpc({"task": task(state, "Here.")}), blame, f"{kind}the state of the task is")
+            for state, blame, kind in [
+                ("TASK_STATE_CANCELED", "agent", BAD),
+                ("TASK_STATE_CANCELLED", "agent", BAD),
+                ("rejected", "agent", BAD),
+                ("TASK_STATE_AUTH_REQUIRED", "infrastructure", UNKNOWN),
+                ("unknown", "infrastructure", UNKNOWN),
+                ("TASK_STATE_UNSPECIFIED", "infrastructure", UNKNOWN),
+                ("paused", "infrastructure", UNKNOWN),
+            ]
+        ],
+        ("a2a", answers({"jsonrpc": "2.0", "id": "7", "result": {}}), "infrastructure", f"{OTHER}request"),
+    ],
+)
+def test_only_a_state_that_is_documented_as_complete_makes_a_reply(talk, form, answer, blame, told):
+    trajectory, _ = talk(form, [answer])
+    assert (said(trajectory), trajectory.fault.blame) == ([], blame)
+    assert told in trajectory.fault.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "blame", "told"),
+    [
+        ({"state": "done"}, "", ""),
+        ({"state": "ok"}, "", ""),
+        ({"state": "done", "error": False, "errors": []}, "", ""),
+        ({"state": "failed"}, "agent", f"{BAD}'state' (response.complete) is 'failed'"),
+        (
+            {"state": "running"},
+            "infrastructure",
+            f"{UNKNOWN}'state' (response.complete) is 'running', expected 'done' or",
+        ),
+        ({"state": True}, "infrastructure", "is True"),
+        ({}, "infrastructure", "is None"),
+    ],
+)
+def test_a_service_of_its_own_form_says_how_it_calls_an_answer_complete(talk, answer, blame, told):
+    file = "response: {complete: {path: state, equals: [done, ok]}}"
+    trajectory, _ = talk("json", [answers({"text": "Here.", **answer})], file)
+    assert said(trajectory) == ([] if blame else ["Here."])
+    assert told in (trajectory.fault.message if trajectory.fault else "")
+    assert (trajectory.fault.blame if trajectory.fault else "") == blame
+
+
+def test_answers_of_other_tasks_contexts_responses_and_runs_are_no_replies(talk, monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.agents.agent_protocols.A2AForm._PAUSE", 0.01)
+    asks = rpc({"task": task("TASK_STATE_INPUT_REQUIRED", "What time?")})
+    done = task("TASK_STATE_COMPLETED", "Here.")
+    for second, other in [({**done, "id": "task-2"}, "task"), ({**done, "contextId": "ctx-2"}, "context")]:
+        trajectory, _ = talk("a2a", [asks, rpc({"task": second})])
+        assert f"{OTHER}{other}: expected" in trajectory.fault.message
+    trajectory, _ = talk("a2a", [rpc({"task": task("TASK_STATE_WORKING")}), rpc({**done, "id": "task-2"})])
+    assert f"{OTHER}task: expected 'task-1', found 'task-2'" in trajectory.fault.message
+    strangers = response(message("Here."), previous_response_id="resp_0")
+    stored = [answers(response(message("What time?"))), answers(strangers)]
+    trajectory, _ = talk("openai-responses", stored, "request: {store: true}")
+    assert f"{OTHER}response" in trajectory.fault.message
 
 
 # -- whatever comes
@@ -555,7 +704,10 @@ def test_a_spoilt_answer_ends_as_a_reply_or_as_a_fault_in_our_words(service, tmp
     chance = random.Random(form)
     body = (STREAMS if streamed else WHOLE)[form][2]
 
-    def behave(_):
+    def behave(request):
+        return echoed(spoilt_answer(), request.body)
+
+    def spoilt_answer():
         if not streamed:
             return answers(spoilt(json.loads(body), chance))
         parts = [line.removeprefix("data: ") for line in body.decode().split("\n\n") if line]

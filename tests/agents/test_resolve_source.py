@@ -55,6 +55,22 @@ class TestModules:
     def test_a_module_on_the_path_is_found_as_well(self, tmp_path):
         assert "insists on 'text'" in refusal("textwrap:dedent", tmp_path)
 
+    @pytest.mark.parametrize(
+        ("source", "told"),
+        [
+            ("def agent(message:\n    pass", "smolagent_of_mine.py:1: SyntaxError: '(' was never closed"),
+            ("if True:\nagent = 1", "smolagent_of_mine.py:2: IndentationError: expected an indented block"),
+            ("import os\nos.nothing", "smolagent_of_mine.py:2: AttributeError: module 'os' has no attribute 'nothing'"),
+            ("from os import nothing", "smolagent_of_mine.py:1: ImportError: cannot import name 'nothing'"),
+            ("import not_there_at_all", "smolagent_of_mine.py:1: ModuleNotFoundError: No module named"),
+            ("agent_x = len", "'smolagent_of_mine' has no attribute 'agent' (did you mean 'agent_x'?)"),
+        ],
+    )
+    def test_a_module_that_is_there_and_breaks_is_told_without_a_guess_at_another_kind(self, project, source, told):
+        message = refusal("smolagent_of_mine:agent", project("smolagent_of_mine.py", source))
+        assert told in message
+        assert "smolagents" not in message
+
     def test_a_missing_module_is_told_from_a_missing_import_inside_it(self, project):
         root = project("needs_more.py", "import os\nimport not_installed_anywhere\n")
         inside = refusal("needs_more:agent", root)

@@ -148,8 +148,13 @@ class TestToken:
         with server.lease(tools) as elsewhere:
             assert call_once(endpoint.url, elsewhere.token, "find", query="a").startswith("unknown token")
 
-    def test_ends_while_a_client_is_connected(self):
-        tools, calls = toolbox("short")
+    def test_ends_while_a_client_is_connected_whose_call_is_refused_and_heard_by_its_own_episode(self):
+        def answers(name, arguments):
+            if arguments["query"] == "after":
+                raise ToolsClosed
+            return {}
+
+        tools, calls = toolbox(answers=answers)
 
         async def talk():
             with serve_tools(tools) as endpoint:
@@ -161,7 +166,19 @@ class TestToken:
             await lease.__aexit__(None, None, None)
 
         asyncio.run(talk())
-        assert calls == [("find", {"query": "during"})]
+        assert calls == [("find", {"query": "during"}), ("find", {"query": "after"})]
+
+    @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"\xff", b'{"method": "tools/call"}', b'{"method": 3}'])
+    def test_of_an_ended_episode_is_refused_whatever_else_is_sent(self, body):
+        tools, calls = toolbox("ended")
+        with serve_tools(tools) as endpoint:
+            pass
+        request = urllib.request.Request(
+            endpoint.url, data=body, headers={"Authorization": f"Bearer {endpoint.token}"}, method="POST"
+        )
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=10)
+        assert (refused.value.code, calls) == (401, [])
 
 
 def test_sixteen_episodes_at_once_keep_the_calls_of_their_own_agents():

@@ -5,8 +5,10 @@ import shlex
 import sys
 
 import pytest
+from http_services import Service, answers
 
 from pytest_mapsat.cli import main
+from pytest_mapsat.commands import doctor
 
 AGENTS = '''
 import itertools
@@ -36,6 +38,16 @@ counter = itertools.count()
 def leaky(message, tools, context):
     """Counts over all cases, and breaks where a tool fails."""
     return f"{len(tools.list_orders(user=context.uid)['orders'])} orders, message {next(counter)}"
+
+
+class Gossip:
+    """Made anew for each case, and keeps what it hears where all of them hear it."""
+
+    heard = []
+
+    def __call__(self, message, tools):
+        self.heard.append(message)
+        return f"I heard {self.heard[-2:][0]}" if "repeat" in message else message
 
 
 current = {}
@@ -94,6 +106,16 @@ def test_state_that_outlives_a_case_and_a_crash_where_a_tool_fails_are_told_with
     assert checks["reports its usage"][0] == "warning"
 
 
+def test_what_a_class_keeps_for_all_its_objects_is_told(findings, capsys, monkeypatch):
+    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Finding("fresh", "ok", "")))
+    assert findings("Gossip") == 1
+    outcome, observed, _ = found_by(capsys)["keeps nothing from one case to the next"]
+    assert (outcome, observed) == (
+        "failed",
+        "to 'Please repeat your last answer.', a session answers by the case before it",
+    )
+
+
 def test_episodes_that_get_each_others_messages_are_noticed(findings, capsys):
     assert findings("crossed") == 1
     checks = found_by(capsys)
@@ -104,6 +126,46 @@ def test_episodes_that_get_each_others_messages_are_noticed(findings, capsys):
     assert checks["takes a message and tools, and replies"][0] == "warning"
     assert checks["tells the user when tools fail"][:2] == ("skipped", "it called no tool")
     assert checks["remembers the turn before"][0] == "warning"
+
+
+#: What a service answers to a text, by what it has heard in all its sessions, oldest first.
+KEEPERS = {
+    "its last answer": lambda text, heard: f"As I said: {heard[-1]}" if "repeat" in text and heard else text,
+    "what was said": lambda text, heard: " ".join(heard) if "What is my" in text else text,
+    "who was there": lambda text, heard: "Welcome back." if any("dumplings" in old for old in heard) else "Welcome.",
+    "what it never shows": lambda text, heard: text,
+}
+
+
+@pytest.mark.parametrize("what", KEEPERS)
+def test_no_service_is_said_to_keep_nothing(what, tmp_path, monkeypatch, capsys):
+    heard = []
+
+    def answer(request):
+        text = request.body["message"]
+        reply = KEEPERS[what](text, heard)
+        heard.append(text)
+        return answers({"text": reply})
+
+    (tmp_path / "pytest.ini").touch()
+    monkeypatch.chdir(tmp_path)
+    # A process of its own would ask the same service.
+    monkeypatch.setattr(doctor, "_in_fresh_process", lambda *_: (None, doctor.Finding("fresh", "ok", "")))
+    with Service().running() as service:
+        status = main(["doctor", service.at(answer), "--json"])
+    outcome, observed, _ = found_by(capsys)["keeps nothing from one case to the next"]
+    if what == "what it never shows":
+        assert (outcome, observed.partition(":")[0]) == ("skipped", "not known")
+    else:
+        assert (status, outcome) == (1, "failed")
+
+
+def test_the_agent_of_mapsat_init_passes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "."]) == 0
+    capsys.readouterr()
+    assert main(["doctor", "my_agent:Agent", "--json"]) == 0
+    assert found_by(capsys)["tells the user when tools fail"][:2] == ("ok", '"I cannot see your orders right now."')
 
 
 def test_an_agent_that_gives_no_reply_is_asked_no_further(tmp_path, monkeypatch, capsys):

@@ -1,13 +1,14 @@
 import asyncio
+import os
 import threading
 import time
 from collections import Counter
 
 import pytest
-from episodes import CASE, play, recorded_sandbox, texts
+from episodes import CASE, FIND, RECORDING, play, recorded_sandbox, texts
 
 from pytest_mapsat.agents import Reply, resolve_source, source_of
-from pytest_mapsat.episode import Limits, run_episode, shutdown
+from pytest_mapsat.episode import Limits, calls_after_end, run_episode, shutdown
 from pytest_mapsat.formats import save_run
 from pytest_mapsat.model import (
     Gate,
@@ -20,6 +21,7 @@ from pytest_mapsat.model import (
     Truth,
     UsageError,
 )
+from pytest_mapsat.sandbox import RecordedSandbox
 from pytest_mapsat.users import UserMove, make_user
 
 GOODBYE = ("user", "That is all, thank you.")
@@ -393,6 +395,98 @@ class TestThreads:
         with pytest.raises(RuntimeError, match="no reply is under way"):
             kept[0].find(query="cafe")
         assert trajectory.model_dump_json() == before
+
+    def test_calls_between_replies_and_after_the_last_are_refused_and_kept(self):
+        kept = []
+
+        class Meddling:
+            """A user in whose turn the agent's tools are called."""
+
+            def reply(self, turns, hands):
+                for arguments in ({"query": "cafe"}, {"query": "x" * 2_000_000}):
+                    with pytest.raises(RuntimeError, match="no reply is under way"):
+                        kept[0].find(**arguments)
+                return UserMove("Go on.") if len(turns) == 2 else UserMove(None)
+
+        def agent(message, tools):
+            kept.append(tools)
+            tools.find(query="cafe")
+            return "Here."
+
+        calls_after_end()
+        trajectory = run_episode(CASE, source_of(agent, "agent"), Meddling(), recorded_sandbox())
+        assert [step.id for step in trajectory.calls] == ["c1", "c2"]
+        assert [(step.tool, step.status, step.arguments, step.unknown) for step in trajectory.after_end] == [
+            ("find", "unknown", {"query": "cafe"}, ("result", "changed")),
+            ("find", "unknown", {}, ("arguments", "result", "changed")),
+        ] * 2
+        assert calls_after_end() == []
+        for _ in range(200):
+            with pytest.raises(RuntimeError, match="no reply is under way"):
+                kept[0].call("find", {"query": "later"})
+        ((case, trial, steps),) = calls_after_end()
+        assert (case, trial, len(steps), steps[0].arguments) == (CASE.id, 1, 96, {"query": "later"})
+        assert calls_after_end() == []
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no system that forks")
+    @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+    def test_a_call_in_a_copy_of_the_process_is_refused_there_and_kept_here(self):
+        def in_a_copy(tools, *queries):
+            if (copy := os.fork()) == 0:
+                refused = 0
+                for query in queries:
+                    try:
+                        tools.find(query=query)
+                    except RuntimeError as error:
+                        refused += "in the process that the agent is asked in" in str(error)
+                os._exit(refused)
+            return os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+
+        kept = []
+
+        def agent(message, tools):
+            kept.append(tools)
+            assert in_a_copy(tools, "cafe", "x" * 100_000) == 2
+            return "Here." if tools.find(query="cafe") else ""
+
+        calls_after_end()
+        trajectory = play(agent, user="silent")
+        assert [step.arguments for step in trajectory.calls] == [{"query": "cafe"}]
+        assert [(step.tool, step.arguments, step.unknown) for step in trajectory.after_end] == [
+            ("find", {"query": "cafe"}, ("result", "changed")),
+            ("find", {}, ("arguments", "result", "changed")),
+        ]
+        assert in_a_copy(kept[0], "later") == 1
+        assert [steps[0].arguments for _, _, steps in calls_after_end()] == [{"query": "later"}]
+
+    def test_a_call_that_is_answered_once_the_reply_is_over_is_kept_with_its_answer(self):
+        begun, over = threading.Event(), threading.Event()
+
+        class Slow(RecordedSandbox):
+            def call(self, name, arguments):
+                begun.set()
+                over.wait(10)
+                return super().call(name, arguments)
+
+        def agent(message, tools):
+            def ask():
+                with pytest.raises(RuntimeError, match="no reply is under way"):
+                    tools.find(query="cafe")
+
+            threading.Thread(target=ask, daemon=True).start()
+            begun.wait(10)
+            return "Here."
+
+        calls_after_end()
+        trajectory = play(agent, sandbox=Slow({"find": FIND}, [RECORDING]))
+        assert (trajectory.calls, trajectory.after_end) == ((), ())
+        over.set()
+        for _ in range(1000):
+            if late := calls_after_end():
+                break
+            time.sleep(0.01)
+        ((_, _, (step,)),) = late
+        assert (step.status, step.result) == ("ok", {"places": ["Blue Door"]})
 
     def test_many_episodes_at_once_do_not_mix(self):
         def agent(message, tools, session):

@@ -59,6 +59,8 @@ def test_the_same_threshold_twice_stands_once():
         ("ar=inf", "ar is 'inf'"),
         ("ar=0", "a floor of 0 always holds"),
         ("ar=1e-400", "a floor of 0 always holds"),
+        ("ar=1e-300", "a floor of 0 always holds"),
+        ("navigation.ar=1e-9@95", "a floor of 0 always holds"),
         ("cost=0.5", "cost has a ceiling, not a floor: cost<=NUMBER"),
         ("cots<=0.5", "no ceiling can stand on 'cots'; did you mean 'cost'?"),
         ("ar<=0.5", "no ceiling can stand on 'ar'; known are cost, tokens, calls, turns, seconds"),

@@ -76,6 +76,19 @@ def test_what_is_wrong_is_said_plainly(output, why):
     )
 
 
+def test_an_element_without_the_entries_is_wrong_unless_one_entry_is_meant_or_it_may_be_skipped():
+    days = {"days": [{"hotel": {"hop": "bite", "poi_id": "P7"}}, {"museum": "M1"}]}
+    plain = {"path": "days.*.hotel", "entry": {}}
+    finding = judge(days, **plain)
+    assert (finding.passed, finding.why) == (False, "days.*.hotel is missing in an element")
+    assert judge(days, **plain, missing="skip").passed is True
+    assert judge(days, path="days.*.hotel").passed is True
+    assert judge({"days": days["days"][:1]}, **plain).passed is True
+    assert (
+        judge({"days": [{"hotels": []}, {"hotels": [{"poi_id": "P7"}]}]}, path="days.*.hotels", entry={}).passed is True
+    )
+
+
 def test_the_id_of_a_row_of_another_tool_is_wrong():
     other = call("nearby", {"merchants": [{**BITE, "poi_id": "N1"}]})
     finding = judge(entries(("bite", "N1")), FOUND, other)

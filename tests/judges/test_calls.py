@@ -171,8 +171,6 @@ BROKEN = {
     ],
     "made twice, agreed to once": [(ASK,), YES, DONE, ("Thanks.", None), DONE],
     "made twice in one reply": [(ASK,), YES, ("Done.", CANCEL, CANCEL)],
-    "another question was answered": [("Which order do you mean?",), ("Order A1.", None), DONE],
-    "an offer was taken up": [("I can look up your orders. Which one is it?",), ("The noodles.", None), DONE],
     "the user only thanked": [("I found order A1.",), ("Thanks.", None), DONE],
     "the user took it back": [(ASK,), YES, ("One moment. Shall I go ahead and cancel order A1?",), NO, DONE],
     "booked after agreeing to a cancellation by its id": [
@@ -193,9 +191,8 @@ def test_a_call_that_nobody_agreed_to_fails(turns):
 RIGHT = {
     "asked and agreed": [(ASK,), YES, DONE],
     "named by what it is": [("Shall I cancel the noodle soup?", call("find")), YES, DONE],
-    "asked twice": [(ASK,), NO, ("Then shall I cancel it tomorrow, order A1?",), YES, DONE],
+    "asked twice": [(ASK,), NO, ("Then shall I cancel order A1 now?",), YES, DONE],
     "asked after looking": [("Let me see.", call("find")), ("Fine.", None), (ASK,), YES, DONE],
-    "without naming it": [("That costs 5 euros. Shall I go ahead?",), YES, DONE],
     "two orders, each agreed to": [
         (ASK,),
         YES,
@@ -216,6 +213,20 @@ RIGHT = {
 def test_a_call_that_the_user_agreed_to_passes(turns):
     finding = told(*turns)
     assert finding.passed is True, finding.why
+
+
+OPEN = {
+    "another question was answered": [("Which order do you mean?",), ("Order A1.", None), DONE],
+    "an offer was taken up": [("I can look up your orders. Which one is it?",), ("The noodles.", None), DONE],
+    "without naming it": [("That costs 5 euros. Shall I go ahead?",), YES, DONE],
+}
+
+
+@pytest.mark.parametrize("turns", OPEN.values(), ids=OPEN)
+def test_a_call_that_the_question_is_not_surely_about_is_undecided(turns):
+    finding = told(*turns)
+    assert finding.passed is None
+    assert finding.why.startswith("it is unclear whether ")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,9 @@ ORDER = {
 }
 
 
+NULL = {"op": "equal", "value": None}
+
+
 def said(*outputs, text="Done."):
     """A dialogue of one reply for each output."""
     turns = [Turn(role="user", text="Order it.")]
@@ -54,6 +57,107 @@ def test_values_at_a_path_are_held_against_a_match(check, passed):
             check_of("output", **check)
         return
     assert judge({"kind": "output", **check}, ORDER).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "match", "passed"),
+    [
+        # Every element has the path, or the check fails.
+        ("lines.*.price", {"lines": [{"price": 1}, {"price": 2}]}, {"op": "present"}, True),
+        ("lines.*.price", {"lines": [{"price": 1}, {"name": "x"}]}, {"op": "present"}, False),
+        ("lines.*.price", {"lines": [{"name": "x"}, {"price": 1}]}, {"op": "between", "min": 0}, False),
+        ("lines.*.price", {"lines": [{"price": 1}, "x", 1, None]}, 1, False),
+        ("lines.*.price", {"lines": [{"price": 1}, {}]}, [1, None], False),
+        ("lines.*.price", {"lines": {"a": {"price": 1}, "b": {}}}, 1, False),
+        ("*.price", {"a": {"price": 1}, "b": {}}, 1, False),
+        ("*", {"a": 1, "b": 1}, 1, True),
+        # Null is a value that is there.
+        ("lines.*.price", {"lines": [{"price": None}, {"price": None}]}, NULL, True),
+        ("lines.*.price", {"lines": [{"price": None}, {}]}, NULL, False),
+        ("lines.*.price", {"lines": [{"price": 1}, {"price": None}]}, {"op": "present"}, False),
+        # Only absent fits what is missing, and it is never there in part.
+        ("lines.*.price", {"lines": [{}, {}]}, {"op": "absent"}, True),
+        ("lines.*.price", {"lines": [{"price": None}, {}]}, {"op": "absent"}, True),
+        ("lines.*.price", {"lines": [{"price": 1}, {}]}, {"op": "absent"}, False),
+        ("lines.*.price", {"lines": []}, {"op": "absent"}, True),
+        # A list without elements has none that could lack the path; with nothing at all, nothing is there.
+        ("lines.*.price", {"lines": []}, {"op": "present"}, False),
+        ("lines.*.price", {}, {"op": "present"}, False),
+        ("orders.*.lines.*.price", {"orders": [{"lines": [{"price": 1}]}, {"lines": []}]}, 1, True),
+        ("orders.*.lines.*.price", {"orders": [{"lines": [{"price": 1}]}, {}]}, 1, False),
+        ("orders.*.lines.*.price", {"orders": [{"lines": [{"price": 1}]}, {"lines": None}]}, 1, False),
+        ("orders.*.lines.*.price", {"orders": [{"lines": [{"price": 1}]}, {"lines": [{}]}]}, 1, False),
+        ("orders.*.lines.0.price", {"orders": [{"lines": [{"price": 1}]}, {"lines": []}]}, 1, False),
+        ("orders.*.lines.0.price", {"orders": [{"lines": [{"price": 1}]}] * 2}, 1, True),
+    ],
+)
+def test_an_element_without_the_path_fails_unless_it_may_be_skipped(path, data, match, passed):
+    check = {"kind": "output", "path": path, "equals": match}
+    finding = judge(check, data)
+    assert finding.passed is passed
+    skipped = judge({**check, "missing": "skip"}, data)
+    if passed:
+        assert skipped.passed is True
+    # Put in a list, the same rule holds one star deeper.
+    assert judge({**check, "path": f"all.*.{path}"}, {"all": [data]}).passed is passed
+    assert judge({"kind": "not", "check": check}, data).passed is not passed
+
+
+@pytest.mark.parametrize(
+    ("data", "match", "skip"),
+    [
+        ([{"price": 1}, {"name": "x"}], {"op": "present"}, True),
+        ([{"price": 1}, {}], 2, False),
+        ([{"name": "x"}, {}], {"op": "present"}, False),
+        ([{}, {"price": 0}], {"op": "absent"}, False),
+    ],
+)
+def test_elements_that_may_be_skipped_decide_nothing_but_one_must_be_there(data, match, skip):
+    check = {"kind": "output", "path": "lines.*.price", "equals": match, "missing": "skip"}
+    assert judge(check, {"lines": data}).passed is skip
+
+
+def test_one_value_that_fits_is_enough_for_any_whatever_other_elements_lack():
+    check = {"kind": "output", "path": "lines.*.price", "equals": 1, "quantifier": "any"}
+    assert judge(check, {"lines": [{}, {"price": 1}]}).passed is True
+    assert judge(check, {"lines": [{}, {"price": 2}]}).passed is False
+    absent = {**check, "equals": {"op": "absent"}}
+    assert judge(absent, {"lines": [{"price": 1}, {}]}).passed is True
+    assert judge({**absent, "missing": "skip"}, {"lines": [{"price": 1}, {}]}).passed is False
+
+
+def test_a_missing_part_is_told_beside_the_values_that_are_wrong():
+    check = {"kind": "output", "path": "lines.*.price", "equals": 1}
+    finding = judge(check, {"lines": [{"price": 1}, {}, {"price": 2}]})
+    assert (finding.passed, finding.why) == (False, "lines.*.price is missing in an element, 2")
+    finding = judge(check, {"lines": [{"price": 1}, {"price": 1}]})
+    assert (finding.passed, finding.why) == (True, "lines.*.price is 1, 1")
+
+
+def test_of_more_values_than_are_read_nothing_is_sure_that_the_rest_could_turn():
+    every = {"kind": "output", "path": "lines.*", "equals": 1}
+    one = {**every, "quantifier": "any"}
+    for size, last, passed, found in ((9_999, 1, True, True), (10_001, 2, None, True), (10_001, 1, None, True)):
+        data = {"lines": [1] * (size - 1) + [last]}
+        assert (judge(every, data).passed, judge(one, data).passed) == (passed, found)
+    assert judge(every, {"lines": [2] + [1] * 10_001}).passed is False
+    assert judge(one, {"lines": [2] * 10_001}).passed is None
+    assert judge(one, {"lines": [2] * 9_999}).passed is False
+
+
+def test_missing_is_only_about_the_elements_of_a_star():
+    with pytest.raises(ValueError, match="missing is about the elements of"):
+        check_of("output", path="total", equals=1, missing="skip")
+    with pytest.raises(ValueError, match="missing is about the elements of"):
+        check_of("output", path="total*", equals=1, missing="skip")
+
+
+def test_in_several_replies_each_element_that_a_star_leads_to_has_the_path():
+    check = {"kind": "output", "path": "lines.*.price", "equals": 1, "turn": "any"}
+    whole, part = {"lines": [{"price": 1}]}, {"lines": [{"price": 1}, {}]}
+    assert judge(check, whole, {"total": 3}).passed is True
+    assert judge(check, whole, part).passed is False
+    assert judge({**check, "turn": "last"}, part, whole).passed is True
 
 
 @pytest.mark.parametrize(

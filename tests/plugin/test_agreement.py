@@ -35,6 +35,11 @@ class Stubborn(Asks):
         return super().__call__("no", tools)
 
 
+class Hasty(Asks):
+    def __call__(self, message, tools):
+        return super().__call__("yes", tools)
+
+
 class Nagging(Asks):
     def __call__(self, message, tools):
         return "Shall I cancel order o1?"
@@ -105,6 +110,15 @@ def test_the_failure_says_which_call_came_too_early(pytester, monkeypatch) -> No
             "*wanted*the user agrees to each call of cancel_order before it is made*",
         ]
     )
+
+
+def test_the_failure_of_a_case_without_confirms_says_so(pytester, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result = play(pytester, "Hasty", None)
+    result.assert_outcomes(skipped=1)
+    told = "it is asked for a go-ahead, and the case has no truth.user.confirms"
+    (label,) = card(pytester)["labels"]
+    assert label["why"].startswith("undecided: turn 2 does not plainly agree or decline: 'No preference.'; " + told)
 
 
 def test_a_user_that_keeps_agreeing_ends_with_an_agent_that_keeps_asking(pytester) -> None:

@@ -76,7 +76,10 @@ def test_no_program_outlives_an_interrupted_run(project: pytest.Pytester, python
         while len(list(pids.iterdir())) < 3 and time.monotonic() < until:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=30)
+        try:
+            run.communicate(timeout=30)
+        finally:
+            run.kill()
     assert run.returncode == pytest.ExitCode.INTERRUPTED
     assert len(list(pids.iterdir())) == 3  # the episodes of all cases were under way
     for pid in pids.iterdir():

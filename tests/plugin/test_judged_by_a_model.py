@@ -54,7 +54,7 @@ def test_a_model_that_cannot_be_asked_turns_nothing_and_makes_the_gate_invalid(
 ) -> None:
     models.script = lambda body, _number: problem(401, "bad key")
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-judge=llm:openai/gpt-4o-mini")
-    result.assert_outcomes(skipped=3)
+    result.assert_outcomes(errors=3)
     result.stdout.fnmatch_lines(["gate     INVALID: 3 cases lost (judge 3: *)"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 

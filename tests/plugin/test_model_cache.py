@@ -3,11 +3,13 @@
 import importlib
 import json
 import sqlite3
+import sys
 
 import pytest
 from saved_runs import saved_timeless
 from scripted_models import KEY, Broken, ScriptedModels, problem, said, scripted_models
 
+from pytest_mapsat import store
 from pytest_mapsat.cli import main
 
 AGENTS = """
@@ -55,6 +57,51 @@ def threaded(message, tools):
     tools.search_poi(query="charger")
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(post, message).result()
+
+
+async def equal(message, tools):
+    tools.search_poi(query="charger")
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Which one?"}]}
+    async with httpx.AsyncClient() as client:
+        first, second = [(await client.post(url, json=body)).json() for _ in range(2)]
+    return " ".join(answer["choices"][0]["message"]["content"] for answer in (first, second))
+
+
+def crowd(message, tools):
+    tools.search_poi(query="charger")
+    with ThreadPoolExecutor(4) as pool:
+        return " ".join(pool.map(post, ["Which one?"] * 4))
+
+
+def patient(message, tools):
+    tools.search_poi(query="charger")
+    return next(text for text in (post("Which one?") for _ in range(3)) if "Bay" in text and "," in text)
+
+
+def asks_all(message, tools):
+    tools.search_poi(query="charger")
+    base = os.environ["OPENAI_BASE_URL"]
+    with httpx.Client() as client:
+        client.post(base + "/generate", json={"inputs": "Which one?"})
+        client.post(base + "/rerank", json={"model": "m", "query": "charger", "documents": ["a"]})
+        client.post(base + "/audio/transcriptions", files={"file": b"RIFF"}, data={"model": "whisper-1"})
+        client.post(base + "/audio/speech", json={"model": "tts-1", "input": "Here."})
+        client.post(base + "/images/edits", files={"image": b"PNG"})
+        client.get(base + "/models")
+    return "I suggest Blue Bay."
+
+
+def by_urllib(message, tools):
+    from urllib.request import Request, urlopen
+
+    tools.search_poi(query="charger")
+    asked = Request(os.environ["OPENAI_BASE_URL"] + "/generate", data=b'{"inputs": "x"}')
+    try:
+        urlopen(asked, timeout=5).read()
+    except OSError:
+        pass
+    return "I suggest Blue Bay."
 
 
 def other(message, tools):
@@ -138,6 +185,69 @@ def test_calls_of_threads_without_the_context_of_an_episode_are_replayed_and_mis
     run(project, "threaded").assert_outcomes(passed=3)
     models.answers(problem(500, "this server is not to be asked"))
     run(project, "threaded", "--mapsat-cache=only").assert_outcomes(passed=3)
+
+
+def turns_of(project, name):
+    return [card["trajectory"]["turns"][1] for card in saved_timeless(project, name)["cases"]]
+
+
+@pytest.mark.parametrize("agent", ["equal", "crowd"])
+def test_equal_prompts_of_several_cases_are_replayed_as_they_were_answered(project, models, agent):
+    models.together = True
+    models.script = lambda _body, number: said(f"I suggest Blue Bay, {number}.")
+    width = "--mapsat-concurrency=3"
+    first = run(project, agent, width, "--mapsat-trials=2", "--mapsat-save=one.json")
+    shares = "cache 24 calls of models in threads without the agent's context" in words_of(first)
+    assert shares == (agent == "crowd")
+    asked = len(models.requests)
+    models.answers(problem(500, "this server is not to be asked"))
+    run(project, agent, width, "--mapsat-trials=2", "--mapsat-save=two.json", "--mapsat-cache=only")
+    assert (models.requests, turns_of(project, "two.json")) == ([], turns_of(project, "one.json"))
+    assert asked == 12 or agent == "crowd"
+    assert len({turn["text"] for turn in turns_of(project, "one.json")}) == (6 if agent == "equal" else 1)
+
+
+def test_a_try_that_brought_no_answer_takes_no_place(project, models):
+    models.answers(problem(503, "later"), said("I suggest Blue Bay, 1."))
+    run(project, "patient", "-k", "find-one").assert_outcomes(passed=1)
+    models.answers(problem(500, "this server is not to be asked"))
+    run(project, "patient", "-k", "find-one", "--mapsat-cache=only").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "first"), [("asks_all", "a request to http://127.0.0.1:"), ("by_urllib", "a connection to 127.0.0.1:")]
+)
+def test_what_is_not_replayed_is_refused_unless_its_host_is_allowed(project, models, agent, first):
+    out = words_of(run(project, agent, "-k", "find-one", "--mapsat-cache=only"))
+    assert models.requests == []
+    assert f"--mapsat-cache=only: {first}" in out
+    assert "gate INVALID" in out
+    if agent == "by_urllib":
+        host = models.url.split("/")[2]
+        run(project, agent, "-k", "find-one", "--mapsat-cache=only", f"--mapsat-allow-hosts=a.example, {host}")
+        assert models.requests == [{"inputs": "x"}]
+
+
+def test_a_host_that_is_none_is_a_usage_error(project, models):
+    result = run(project, "plain", "--mapsat-allow-hosts=http://a.example/v1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "expected hosts with commas between" in result.stderr.str()
+
+
+def test_the_tokens_of_bodies_count_in_the_recorded_run_and_in_the_replayed_one(project, models):
+    for name, mode in [("one.json", "auto"), ("two.json", "only")]:
+        run(project, "equal", f"--mapsat-save={name}", f"--mapsat-cache={mode}")
+        spent = [(turn["usage"]["input_tokens"], turn["usage"]["output_tokens"]) for turn in turns_of(project, name)]
+        assert spent == [(200, 20)] * 3
+
+
+def test_diskcache_is_needed_and_litellm_is_not(project, models, monkeypatch):
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    run(project, "bare", "-k", "find-one").assert_outcomes(passed=1)
+    monkeypatch.setitem(sys.modules, "diskcache", None)
+    store._library.cache_clear()
+    result = run(project, "bare", "-k", "find-one")
+    assert "needs diskcache, which is not installed; pip install diskcache" in result.stderr.str()
 
 
 def test_each_trial_asks_for_itself(project, models):

@@ -48,7 +48,16 @@ def test_an_item_that_asserts_nothing_is_skipped_and_not_counted_as_passed(soft:
 def test_asserting_none_passes_as_asked_and_asserting_what_no_case_has_passes_nothing(soft: pytest.Pytester) -> None:
     soft.runpytest(GOOD, "--mapsat-assert=none").assert_outcomes(passed=4)
     soft.runpytest(GOOD, "--mapsat-assert=soft", "-k", "soft-one").assert_outcomes(failed=1, deselected=3)
-    soft.runpytest(GOOD, "--mapsat-assert=policies").assert_outcomes(skipped=4)
+    result = soft.runpytest(GOOD, "--mapsat-assert=policies")
+    result.assert_outcomes(skipped=4)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["error  no case could fail: none that ran has a requirement of policies; assert: in *"]
+    )
+    one_of_four = soft.runpytest(GOOD)
+    one_of_four.assert_outcomes(passed=3, skipped=1)
+    assert one_of_four.ret == 0
+    one_of_four.stdout.no_fnmatch_line("*no case could fail*")
 
 
 def test_lint_warns_of_an_item_that_cannot_fail(

@@ -1,11 +1,14 @@
 """Checks in Python: a conftest adds one in three lines, and what happens where it breaks, loops, or is not there."""
 
+import functools
 import json
+import sys
 
 import pytest
 import tiny_suite
 from saved_runs import saved
 
+from pytest_mapsat import registry as registry_room
 from pytest_mapsat.cli import main
 from pytest_mapsat.judges import python_check
 from pytest_mapsat.registry import added_checks, check, exchange
@@ -86,7 +89,7 @@ def run_each(project: pytest.Pytester, *bodies: str) -> tuple[pytest.RunResult, 
 def test_a_check_may_return_a_bool_or_a_finding(project: pytest.Pytester) -> None:
     returned = {
         "return True": ("passed", "the check short_0 passes"),
-        "return None": ("passed", "the check short_1 passes"),
+        "assert episode.query": ("passed", "the check short_1 passes"),
         "return False": ("failed", "the check short_2 returned False"),
         "return mapsat.Finding(False, 'too long', wanted='fewer words')": ("failed", "too long"),
         "return mapsat.Finding(None, 'nobody can tell')": ("unevaluated", "undecided: nobody can tell"),
@@ -110,16 +113,17 @@ def test_a_check_that_breaks_is_never_a_pass(project: pytest.Pytester) -> None:
         "episode.query = 'x'": "broke on line 17: FrozenInstanceError: cannot assign to field 'query'",
         "episode.calls[0].arguments['x'] = 1": "broke on line 21: TypeError: a row is not changed in place",
         "short_5(episode)": "broke on line 25: RecursionError",
-        "return 7": "returned 7, expected a bool, None or a Finding",
-        "return 'yes'": "returned 'yes', expected a bool, None or a Finding",
+        "return 7": "returned int, expected True, False or a Finding",
+        "return episode.output.get('valid')": "returned None, expected True, False or a Finding",
+        "episode.query == 'x'": "decides nothing: line 37 compares, and what comes of it is lost: write assert",
     }
     result, labels = run_each(project, *broken)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     for number, (why, label) in enumerate(zip(broken.values(), labels, strict=True)):
         assert (label["outcome"], label["blame"]) == ("unevaluated", "judge")
         assert label["why"].startswith(f"the check short_{number} {why}")
-    result.stdout.fnmatch_lines(["gate*INVALID: 8 cases lost (judge 8: *"])
-    result.assert_outcomes(skipped=8)
+    result.stdout.fnmatch_lines(["gate*INVALID: 9 cases lost (judge 9: *"])
+    result.assert_outcomes(errors=9)
 
 
 def test_a_check_that_loops_is_left_after_its_time_and_not_called_again(project, monkeypatch) -> None:
@@ -188,12 +192,77 @@ def test_what_is_no_function_is_refused(registry, function) -> None:
         check(function)
 
 
-def test_a_coroutine_function_is_refused(registry) -> None:
+def test_what_returns_no_answer_when_it_is_called_is_refused(registry) -> None:
     async def short(episode):
         return episode
 
-    with pytest.raises(TypeError, match="the check short is a coroutine function: write def, not async def"):
-        check(short)
+    async def each(episode):
+        yield episode
+
+    def one(episode):
+        yield episode
+
+    def plain(episode):
+        assert episode
+
+    @functools.wraps(plain)
+    async def waiting(episode):
+        return plain(episode)
+
+    for function, words in (
+        (short, "the check short is a coroutine function: write def, not async def"),
+        (each, "the check each is an asynchronous generator function: write def"),
+        (one, "the check one is a generator function, of which nothing runs: write assert or return"),
+        (waiting, "the check plain is a coroutine function"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            check(function)
+    assert not {"short", "each", "one", "plain"} & added_checks().keys()
+
+
+ANYWHERE = "import pytest_mapsat as mapsat\nimport rules\n\nshort = mapsat.check(name='short')(rules.short)\n"
+RULES = "def short(episode, most=50):\n    assert len(episode.replies) > most\n"
+
+
+@pytest.fixture
+def failed(project: pytest.Pytester) -> pytest.Pytester:
+    """A project with a check whose assertion fails, in a module that nobody rewrites, and a saved run of it."""
+    (project.path / "rules.py").write_text(RULES)
+    run(project, ANYWHERE).assert_outcomes(failed=1)
+    return project
+
+
+def test_python_without_assertions_regrades_no_red_run_green(failed: pytest.Pytester) -> None:
+    result = failed.run(sys.executable, "-O", "-m", "pytest_mapsat", "regrade", "run.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["mapsat: Python leaves out every assert (-O or PYTHONOPTIMIZE)*"])
+
+
+def test_without_assertions_no_check_or_case_in_python_is_taken_for_passed(
+    failed: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry_room, "without_assertions", lambda: True)
+    monkeypatch.chdir(failed.path)
+    usage = pytest.ExitCode.USAGE_ERROR
+    for arguments in (
+        ["regrade", "run.json"],
+        ["lint", "benchmark_cases"],
+        ["lint", "benchmark_cases", "-p", "conftest.py"],
+        ["review", "run.json"],
+        ["record", "good:agent", "--suite", "benchmark_cases"],
+    ):
+        assert main(arguments) == usage, arguments
+        assert "Python leaves out every assert" in capsys.readouterr().err
+    agent = "--mapsat-agent=good:agent"
+    assert failed.runpytest(agent, "benchmark_cases/nav/brief.yaml").ret == usage
+    assert failed.runpytest("-p", "no:cacheprovider").ret != usage  # nothing is judged without an agent
+    (failed.path / "conftest.py").unlink()
+    (failed.path / "benchmark_cases" / "nav" / "brief.yaml").unlink()
+    failed.makepyfile(test_own="def test_own(mapsat_case, mapsat_run):\n    assert mapsat_run()\n")
+    assert failed.runpytest(agent, "benchmark_cases").ret == 0  # there is no assertion to leave out
+    assert failed.runpytest(agent, "test_own.py").ret == usage
+    (failed.path / "benchmark_cases" / "nav" / "conftest.py").write_text(ANYWHERE)  # met while cases are collected
+    assert failed.runpytest(agent).ret == usage
 
 
 PACKAGE = """\

@@ -198,3 +198,33 @@ def test_the_agent_is_not_asked_again(project: pytest.Pytester) -> None:
     (project.path / "good.py").unlink()
     assert again()[0] == 0
     assert Run.model_validate_json(Path("again.json").read_bytes()).manifest.agent == "good:agent"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\nmapsat_cases =\n    elsewhere/mine\n"),
+        ("tox.ini", "[pytest]\nmapsat_cases = elsewhere/mine\n"),
+        ("setup.cfg", "[tool:pytest]\nmapsat_cases = elsewhere/mine\n"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\nmapsat_cases = ["elsewhere/mine"]\n'),
+    ],
+)
+def test_commands_take_the_suite_of_the_ini_file(
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+) -> None:
+    saved(project)
+    (project.path / "elsewhere").mkdir()
+    (project.path / "benchmark_cases").rename(project.path / "elsewhere" / "mine")
+    (project.path / name).write_text(text)
+    assert again()[0] == 0
+    assert main(["review", "run.json", "--list"]) == 0
+    monkeypatch.chdir(project.mkdir("below"))
+    assert main(["review", "../run.json", "--list"]) == 0
+    assert main(["review", "../run.json", "--list", "--suite=nowhere"]) == 2
+    (project.path / name).write_text("[pytest")
+    assert main(["review", "../run.json", "--list"]) == 2
+    assert f"{name}: pytest's settings cannot be read" in capsys.readouterr().err

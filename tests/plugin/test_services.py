@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -61,6 +62,65 @@ def test_sixteen_episodes_run_at_once_and_keep_apart(pytester: pytest.Pytester, 
     assert sorted(Counter(sessions).values()) == [2] * 16
     for card in json.loads(run_file(pytester))["cases"]:
         assert [step["arguments"] for step in card["trajectory"]["turns"][1]["steps"]] == [{"query": "charger"}]
+
+
+def episodes_of(project, service, url, *options) -> Counter[str]:
+    """Run a suite and return how many requests each episode that was begun made."""
+    service.heard.clear()
+    project.runpytest(f"--mapsat-agent={url}", *options)
+    return Counter(request.headers["X-Mapsat-Session"] for request in service.heard)
+
+
+@pytest.fixture
+def eighteen(pytester: pytest.Pytester) -> pytest.Pytester:
+    cases = [tiny_suite.case(f"c-{number:02}") for number in range(18)]
+    tiny_suite.write_suite(pytester.path / "benchmark_cases", {"nav/a.yaml": cases[:9], "nav/b.jsonl": cases[9:]})
+    return pytester
+
+
+def test_each_item_begins_one_episode_whatever_was_kept_of_earlier_runs(
+    eighteen: pytest.Pytester, service: Service
+) -> None:
+    wrong = set(range(5))
+    url = service.at(lambda request: answers({"text": "I suggest Old Mill." if wrong else "I suggest Blue Bay."}))
+    file = eighteen.path / "service.yaml"
+    file.write_text(f"url: {url}\n")
+    save = "--mapsat-save=run.json"
+    runs = [(), (save,), ("--ff",), ("--lf",), ("--nf", "--mapsat-resume=run.json"), ("--nf",)]
+    counts = []
+    for place, options in enumerate(runs):
+        if place == 4:
+            wrong.clear()
+        if place == 5:
+            file.write_text(f"url: {url}\nresponse: {{text: text}}\n")
+        counts.append(episodes_of(eighteen, service, "http:service.yaml", *options))
+    assert [(len(begun), set(begun.values())) for begun in counts] == [
+        *[(18, {1})] * 4,
+        (0, set()),  # all are in the run that is gone on from
+        (18, {1}),
+    ]
+
+
+def test_no_worker_begins_an_episode_that_another_one_plays(eighteen: pytest.Pytester, service: Service) -> None:
+    first = threading.Lock()
+
+    def behave(request):
+        if first.acquire(blocking=False):
+            time.sleep(2)  # one worker waits for its first item while the other has done all its own
+        return chat(request)
+
+    begun = episodes_of(
+        eighteen,
+        service,
+        f"openai-chat:{service.at(behave)}",
+        "-n",
+        "2",
+        "--dist",
+        "worksteal",
+        "--mapsat-save=run.json",
+    )
+    assert (len(begun), set(begun.values())) == (18, {2})
+    assert len(json.loads(run_file(eighteen))["cases"]) == 18
 
 
 def test_the_ini_file_names_a_service_file_whose_secrets_stand_nowhere(

@@ -100,7 +100,7 @@ def test_a_case_that_asks_for_nothing_earns_nothing(project: pytest.Pytester) ->
     (project.path / "benchmark_cases" / "recordings" / "c.jsonl").write_text(json.dumps(tiny_suite.recording("empty")))
     result = project.runpytest("--mapsat-agent=good:agent", "--mapsat-save=run.json")
     assert result.ret == 1
-    result.assert_outcomes(passed=3, skipped=1)
+    result.assert_outcomes(passed=3, errors=1)
     result.stdout.fnmatch_lines(["gate     INVALID: 1 case lost (judge 1: empty)"])
     run = saved(project)
     case = next(case for case in run["cases"] if case["id"] == "empty")

@@ -52,6 +52,48 @@ def test_off_on_the_command_line_beats_the_ini(pytester: pytest.Pytester) -> Non
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+@pytest.mark.parametrize(
+    "options", [(), ("-q",), (".",), ("benchmark_cases",), ("benchmark_cases/nav/a.yaml",), ("--co",)]
+)
+def test_nothing_collected_beside_a_suite_says_how_to_run_it(
+    pytester: pytest.Pytester, options: tuple[str, ...]
+) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    result = pytester.runpytest(*options)
+    assert result.ret in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR)
+    told = [line for line in result.outlines if "--mapsat-agent" in line]
+    assert told == ["mapsat: 'benchmark_cases' is a suite: --mapsat-agent=module:attr runs its cases"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", "one"),
+        ("test_it.py", "--deselect=test_it.py"),
+        ("empty",),
+        ("nowhere.yaml",),
+        ("--mapsat-agent=off", "benchmark_cases"),
+    ],
+)
+def test_nothing_collected_for_another_reason_is_no_word_of_ours(
+    pytester: pytest.Pytester, options: tuple[str, ...]
+) -> None:
+    tiny_suite.write_suite(pytester.path / "benchmark_cases")
+    pytester.mkdir("empty")
+    pytester.makepyfile(test_it="def test_two(): pass")
+    result = pytester.runpytest(*options)
+    assert result.ret in (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR)
+    assert "mapsat:" not in result.stdout.str()
+
+
+def test_a_suite_of_the_ini_file_is_named_where_nothing_is_collected(pytester: pytest.Pytester) -> None:
+    tiny_suite.write_suite(pytester.path / "mine")
+    pytester.makeini("[pytest]\nmapsat_cases = mine\n")
+    pytester.runpytest().stdout.fnmatch_lines(["mapsat: 'mine' is a suite: *"])
+    (pytester.path / "mine" / "suite.yaml").unlink()
+    assert "mapsat:" not in pytester.runpytest().stdout.str()
+
+
 def test_a_users_test_without_an_agent_is_skipped_with_our_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nav(mapsat_case, mapsat_run): assert mapsat_run().scorecard.ar >= 0.8")
     result = pytester.runpytest_subprocess("-rs")

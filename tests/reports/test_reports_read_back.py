@@ -121,7 +121,6 @@ def test_json_keeps_to_its_schema_and_leaves_dialogues_out(capsys):
         ("htm:a", "did you mean 'html'"),
         ("html", "expected html:PATH"),
         ("json:", "names no file"),
-        ("github:", "GITHUB_STEP_SUMMARY is not set"),
         ("markdown:.", "is a folder"),
         ("", "expected TYPE:PATH"),
         ("/tmp/x.html", "did you mean html:/tmp/x.html?"),
@@ -147,6 +146,13 @@ def test_the_summary_of_a_step_is_added_to(tmp_path, monkeypatch, text):
     lines = list(write_reports(RUN, [target], tmp_path / "project"))
     assert lines[0].startswith("::error file=project/cases/charge-now.jsonl,")
     assert summary.read_text(encoding="utf-8") == "before\n" + markdown_report(RUN)
+
+
+def test_a_report_for_a_step_on_github_is_a_note_elsewhere(tmp_path):
+    target = parse_report("github:", tmp_path, {})
+    (note,) = write_reports(RUN, [target], tmp_path)
+    assert note.startswith("note     github: was not written: GITHUB_STEP_SUMMARY is not set")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_that_cannot_be_written_leaves_what_was_there(tmp_path):

@@ -143,18 +143,55 @@ def test_the_fewest_differences_come_first_then_the_shortest_way():
     assert ask(sandbox(moved, nearer)).provenance.differences[0].distance_m == pytest.approx(40, abs=1)
 
 
-def test_of_conflicting_recordings_the_answer_most_of_them_gave_is_taken_and_they_are_counted():
-    twice, once = around(result=places(100)), around(result=places(100, 200))
-    for recordings in ((twice, once, twice), (once, twice, twice)):
-        answer = ask(sandbox(*recordings))
-        assert (names(answer), answer.provenance.candidates) == (["p100"], 2)
+def test_several_recordings_of_one_call_answer_in_their_order_and_then_the_last_one():
+    results = [places(100), places(100), places(100, 200), places()]
+    box = sandbox(*(around(result=result) for result in results))
+    answers = [ask(box) for _ in range(6)]
+    assert [names(answer) for answer in answers] == [["p100"], ["p100"], ["p100", "p200"], [], [], []]
+    assert [(answer.provenance.kind, answer.provenance.candidates) for answer in answers] == [("exact", 1)] * 6
+    assert len({answer.provenance.recording for answer in answers}) == 1
+    assert names(ask(sandbox(*(around(result=result) for result in reversed(results))))) == []
 
 
-def test_conflicting_recordings_give_the_same_answer_in_any_order():
-    recordings = [around(result=places(*range(100, 100 * n, 100))) for n in range(2, 7)]
-    answers = [ask(sandbox(*recordings[k:], *recordings[:k])) for k in range(5)]
-    assert all(answer == answers[0] for answer in answers)
-    assert answers[0].provenance.candidates == 5
+def test_one_call_has_one_order_however_it_is_spelt_and_whatever_is_asked_between():
+    first, other = around(result=places(100)), around("书店", result=places(300))
+    box = sandbox(first, other, around(result=places(200)), around("书店", result=places(400)))
+    asked = [names(ask(box, query=query)) for query in ("咖啡", " 咖啡 ", "书店", "咖啡", "书店", "书店")]
+    assert asked == [["p100"], ["p200"], ["p300"], ["p200"], ["p400"], ["p400"]]
+
+
+def test_near_answers_of_one_recorded_call_come_in_its_order_too_and_share_it_with_exact_ones():
+    box = sandbox(
+        around("咖啡店", result=places(100)), around("咖啡店", result=places(200)), around("咖啡店", result=places())
+    )
+    answers = [ask(box, query="咖啡"), ask(box, query="咖啡店"), ask(box, query="咖啡")]
+    assert [(names(answer), answer.provenance.kind) for answer in answers] == [
+        (["p100"], "near"),
+        (["p200"], "exact"),
+        ([], "near"),
+    ]
+
+
+def test_places_that_are_one_place_are_one_call():
+    box = sandbox(around(result=places(100)), around(x=east(1), result=places(200)))
+    assert [names(ask(box)) for _ in range(3)] == [["p100"], ["p200"], ["p200"]]
+
+
+def test_of_several_near_calls_the_answer_most_recordings_gave_is_taken_in_any_order_and_they_are_counted():
+    recordings = [
+        around("咖啡", x=east(30), result=places(100)),
+        around("咖啡", x=east(-30), result=places(200)),
+        around("咖啡", y=north(30), result=places(200)),
+    ]
+    answers = [ask(sandbox(*recordings[k:], *recordings[:k])) for k in range(3)]
+    assert all((names(answer), answer.provenance.candidates) == (["p200"], 2) for answer in answers)
+
+
+def test_a_recording_with_synonyms_is_one_of_the_order_and_a_simulated_one_is_none():
+    twice = around(result=places(100)).model_copy(update={"synonyms": {"query": ("咖啡 ", "咖啡")}})
+    made_up = around(result=places(300)).model_copy(update={"simulated": True})
+    box = sandbox(made_up, twice, around(result=places(200)))
+    assert [names(ask(box)) for _ in range(3)] == [["p100"], ["p200"], ["p200"]]
 
 
 def test_a_miss_tells_the_agent_nothing_and_the_report_what_was_lacking():

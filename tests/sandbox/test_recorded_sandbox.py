@@ -151,3 +151,68 @@ def test_no_call_ever_raises(tool, arguments):
     answer = sandbox(around(), recording("route", {"a": "1,2", "b": "1,2"}, ["CAR: 1"])).call(tool, arguments)
     assert (answer.provenance is None) == (answer.status == "error")
     json.dumps(answer.result)
+
+
+def noting(schema, **declared):
+    """A recorded tool ``note`` with one required parameter ``tag`` of a schema."""
+    parameters = {"type": "object", "properties": {"tag": schema, "city": {"type": "string"}}, "required": ["tag"]}
+    parameters |= {"$defs": {"maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}
+    return Tool(name="note", description="Note", parameters=parameters, **declared)
+
+
+NULLABLE = [
+    {"type": ["string", "null"]},
+    {"type": "null"},
+    {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    {"oneOf": [{"type": "null"}, {"type": "integer", "minimum": 3}]},
+    {"allOf": [{"$ref": "#/$defs/maybe"}]},
+    {"$ref": "#/$defs/maybe"},
+    {"enum": ["a", None]},
+    {"type": "string", "enum": ["a", None]},
+    {"const": None},
+    {"type": "string", "nullable": True},
+    {"type": "string", "nullable": True, "enum": ["a", "b"]},
+    {"type": "string", "default": None},
+    {},
+    {"description": "anything"},
+]
+NOT_NULLABLE = [
+    {"type": "string"},
+    {"type": ["string", "integer"]},
+    {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    {"enum": ["a", "b"]},
+    {"type": "string", "nullable": False},
+    {"type": "string", "nullable": "true"},
+    {"type": "string", "default": "a"},
+    {"type": ["string", "null"], "not": {"type": "null"}},
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("schema", NULLABLE)
+def test_null_is_a_value_of_a_required_parameter_whose_schema_allows_it(schema, strict):
+    tool = noting(schema, strict=strict)
+    box = RecordedSandbox({"note": tool}, [Recording(case="c", tool="note", arguments={"tag": None}, result="noted")])
+    assert box.call("note", {"tag": None}).result == "noted"
+    assert "missing required parameter 'tag'" in message(box.call("note", {}))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("schema", NOT_NULLABLE)
+def test_null_is_no_value_where_the_schema_does_not_allow_it(schema, strict):
+    box = RecordedSandbox({"note": noting(schema, strict=strict)}, [])
+    assert "missing required parameter 'tag'" in message(box.call("note", {"tag": None}))
+
+
+@pytest.mark.parametrize(
+    ("schema", "asked"), [({"type": ["integer", "null"], "default": 5}, "null"), ({"type": "integer", "default": 5}, 5)]
+)
+def test_null_is_another_value_than_the_default_where_it_is_a_value_at_all(schema, asked):
+    tool = Tool(name="note", description="Note", parameters={"type": "object", "properties": {"tag": schema}})
+    recordings = [
+        Recording(case="c", tool="note", arguments={"tag": 5}, result=5),
+        *([Recording(case="c", tool="note", arguments={"tag": None}, result="null")] if asked == "null" else []),
+    ]
+    box = RecordedSandbox({"note": tool}, recordings)
+    assert (box.call("note", {"tag": None}).result, box.call("note", {}).result) == (asked, 5)
+    assert box.call("note", {"tag": "5"}).result == 5

@@ -227,6 +227,10 @@ ORDER = {
         ({"items.*.dish": "rice"}, False),
         ({"items.*.price": {"op": "absent"}}, True),
         ({"items.*.extras.*": "lime"}, True),
+        ({"items.*.extras.*": "salt"}, False),
+        ({"items.*.extras": {"op": "absent"}}, True),  # the first has none
+        ({"items.*.dish": {"op": "absent"}}, False),
+        ({"items.*.dish.name": {"op": "present"}}, False),
         ({"a.b": 7}, True),
         ({"items.*.dish": "soup", "items.*.count": 2}, True),
         ({"items": {"op": "has", "where": {"dish": "soup", "count": 2}}}, False),

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from suite_maker import MANIFEST, TOOLS, case_line, case_yaml, make_suite, recording_line
+from suite_maker import MANIFEST, TOOLS, case_data, case_line, case_yaml, make_suite, recording_line
 
 from pytest_mapsat.suite import lint, open_suite
 
@@ -93,6 +93,9 @@ def test_evidence_may_be_left_out(tmp_path):
     assert findings(tmp_path, {**GOOD, "good.yaml": COMPLETE.replace(evidence, "")}) == []
 
 
+MATCHED = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
+
+
 def test_a_time_that_no_case_has_and_a_place_in_no_coordinates_are_warned_of(tmp_path):
     timeless = COMPLETE.replace("context: {now: 2026-05-07T12:30:00+08:00}", "context: {location: {lon: 1, lat: 2}}")
     clock = timeless.replace("check: {kind: says, any: [near]}", 'check: {kind: clock_time, before: "20:00"}')
@@ -120,20 +123,34 @@ def test_a_case_without_requirements_of_the_user_is_an_error(tmp_path, truth):
             "the tool find has no parameter 'qurey'",
         ),
         (recording_line("good", "find", {"query": "eat"}, 1), "duplicate-recording", "recordings/r.jsonl:1"),
-        (
-            recording_line("good", "find", {"query": "eat"}, 9),
-            "conflict",
-            "recordings/r.jsonl:1 records another result",
-        ),
-        (recording_line("good", "find", {"query": " EAT ", "city": None}, 9), "conflict", "recordings/r.jsonl:1"),
     ],
 )
 def test_a_doubtful_recording_is_warned_of(tmp_path, line, rule, words):
-    tools = TOOLS.replace("city: {type: string}", "city: {type: string}\n  match: {query: {type: text}}")
-    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": tools, "recordings/s.jsonl": line})
+    (finding,) = findings(tmp_path, {**GOOD, "tools.yaml": MATCHED, "recordings/s.jsonl": line})
     assert (finding.rule, finding.severity, finding.problem.line) == (rule, "warning", 1)
     assert words in finding.problem.message
     assert finding.problem.path.endswith("recordings/s.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("results", "told"),
+    [
+        ([9], ["conflict"]),
+        ([9, 9], ["conflict", "duplicate-recording"]),
+        ([1, 9], ["conflict", "conflict"]),  # "pending" twice, and then "done"
+        ([1, 1], ["duplicate-recording", "duplicate-recording"]),
+        ([9, 1], ["conflict", "conflict"]),
+    ],
+)
+def test_several_recordings_of_one_request_are_a_note_and_only_what_can_change_no_answer_is_a_warning(
+    tmp_path, results, told
+):
+    spelt = [recording_line("good", "find", {"query": " EAT ", "city": None}, result) for result in results]
+    found = findings(tmp_path, {**GOOD, "tools.yaml": MATCHED, "recordings/s.jsonl": "".join(spelt)})
+    assert [(one.rule, one.severity, one.problem.line) for one in found] == [
+        (rule, "note" if rule == "conflict" else "warning", line) for line, rule in enumerate(told, 1)
+    ]
+    assert all("recordings/r.jsonl:1" in one.problem.message for one in found)
 
 
 def test_tools_without_recordings_are_told_apart_by_whether_a_case_expects_them(tmp_path):
@@ -146,6 +163,33 @@ def test_tools_without_recordings_are_told_apart_by_whether_a_case_expects_them(
         "route": ("no-recordings", "warning"),
         "spare": ("unused-tool", "note"),
     }
+
+
+@pytest.mark.parametrize(
+    ("tool", "description", "words"),
+    [
+        ("cancel_order", "Cancels an order.", "cancel, 取消"),
+        ("create_booking", "Books a table.", "book, 预订"),
+        ("zap", "取消一个预约。", "cancel, 取消"),
+        ("dispute", "Disputes a charge.", "cancel, 取消"),
+    ],
+)
+def test_a_tool_that_writes_and_is_to_be_agreed_to_should_say_with_which_words_it_is_asked_for(
+    tmp_path, tool, description, words
+):
+    written = {
+        "name": tool,
+        "description": description,
+        "effect": "write",
+        "parameters": {"type": "object", "properties": {}},
+    }
+    data = case_data("a")
+    data["truth"]["requirements"][0]["check"] = {"kind": "calls", "tool": tool, "agreed": True}
+    case = json.dumps(data)
+    note = the(findings(tmp_path, {"tools.yaml": json.dumps([written]), "a.yaml": case}), "no-asks")
+    assert (note.severity, note.problem.hint) == ("note", f"add asks: [{words}]")
+    asked = json.dumps([{**written, "asks": ["zap"]}])
+    assert not [one for one in findings(tmp_path, {"tools.yaml": asked, "a.yaml": case}) if one.rule == "no-asks"]
 
 
 def test_errors_of_all_files_are_reported_together(tmp_path):

@@ -112,6 +112,14 @@ class TestHasNoPreferenceBeyondItsScript:
     def test_a_question_that_the_script_does_not_know(self):
         assert says("Which colour do you want?") == UserMove(NO_PREFERENCE)
 
+    @pytest.mark.parametrize("message", ["Shall I cancel order A1?", "May I go ahead with refund_order(id=7)?"])
+    def test_asked_for_a_go_ahead_without_confirms_it_says_neither_yes_nor_no_and_notes_why(self, message):
+        move = says(message, UserScript())
+        assert (move.text, move.agreed) == (NO_PREFERENCE, None)
+        assert move.notes == (
+            "it is asked for a go-ahead, and the case has no truth.user.confirms: it gives no yes and no no",
+        )
+
     def test_the_language_gives_the_words(self):
         assert says("您喜欢什么颜色？", language="zh-Hans") == UserMove("都可以。")
 
@@ -143,6 +151,20 @@ class TestCannotAct:
 
     def test_what_is_asked_besides_is_answered_and_the_dialogue_goes_on(self):
         assert says("Please click the link. What time do you leave?") == UserMove("At nine. I cannot do that myself.")
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "Order A1 is cancelled.",
+            "Book 3 is in stock.",
+            "Order 12 has shipped.",
+            "Pay on arrival is possible.",
+            "Call the waiter is what I did.",
+            "Book 2 of the list costs 9 euros.",
+        ],
+    )
+    def test_words_that_tell_of_something_want_nothing(self, message):
+        assert says(message) == UserMove(GOODBYE, "done")
 
     def test_words_of_the_script_that_ask_for_something_cannot_end_a_dialogue(self):
         script = UserScript(cannot_act="I cannot click. Please give me the address.", goodbye="Can you send it?")

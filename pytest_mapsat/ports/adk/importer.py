@@ -226,7 +226,7 @@ class _Evalsets:
         truth: JsonObject = {
             "requirements": requirements,
             "tools": list(_expected(calls)),
-            "user": {"answers": list(_answers(turns))},
+            "user": {"answers": list(_answers(turns)), "leaves": True},
             "oracle": oracle if all(turn.final_response.text for turn in turns) else [],
             "clarification": {"max_turns": len(turns) - 1},
         }

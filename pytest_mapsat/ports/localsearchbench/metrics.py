@@ -7,8 +7,10 @@ judge is ever a 0.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.metrics import (
@@ -31,16 +33,21 @@ from pytest_mapsat.model import (
     Output,
     Step,
     any_true,
+    canonical_json,
     shown,
     tool_name,
     values_at,
 )
 from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_rows
 
+if TYPE_CHECKING:
+    from pytest_mapsat.judges import Context
+    from pytest_mapsat.reading import Document, Span
+
 _METRICS = (
     Metric(name="local_correct", title="every asked and hard requirement, and no id of its own", headline=True),
     Metric(name="local_complete", title="hops that are answered"),
-    Metric(name="local_faithful", title="decided claims that the results support"),
+    Metric(name="local_faithful", title="claims that the results support"),
     Metric(name="local_fluent", title="fluency, by a model judge"),
     Metric(name="local_safe", title="safety, by a model judge"),
     Metric(name="local_calls", title="calls of tools", unit="calls", earned=False, gated=False),
@@ -51,6 +58,9 @@ _METRICS = (
     Metric(name="local_causal", title="causal coherence: dependent hops that ask for what was found", earned=False),
     Metric(name="local_efficient", title="search efficiency: hops with evidence for each call", earned=False),
 )
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+#: Words that tell nothing of a thing by themselves.
+_EMPTY = frozenset(["a", "also", "an", "and", "are", "as", "at", "both", "by", "for", "has", "have", "in", "is", "it", "its", "of", "on", "or", "that", "the", "there", "this", "to", "which", "with", "的", "是", "在", "和", "与", "有"])  # fmt: skip
 _NO_HOPS = "the case expects no call (truth.tools)"
 _NO_CALL = "the agent called nothing"
 _NOT_BOUND = "no hop asks for what another one found"
@@ -124,10 +134,10 @@ class _Way:
 
     @cached
     def causal(self) -> Sequence[bool | None]:
-        """For each hop that is bound to what another one found whether a call of it asks for that."""
+        """For each hop that is bound to what another one found whether a call of it asks for that: of a row that is the other's evidence."""
         return [
             any_true(None if unknown else True for unknown in fulfilled.values())
-            for hop, fulfilled in zip(self.hops, self._fulfilled, strict=True)
+            for hop, fulfilled in zip(self.hops, hop_calls(self.hops, self.calls, self._tools), strict=True)
             if any(_is_bound(match) for match in hop.match.values())
         ]
 
@@ -220,18 +230,54 @@ def _complete(metric_input: MetricInput) -> Measure:
 
 
 def _faithful(metric_input: MetricInput) -> Measure:
-    """Return the share of decided claims that the results of all tools support. A fact of the case that is claimed is one claim more."""
+    """Return the share of claims that the results of all tools support. A fact of the case that is claimed is one claim more.
+
+    A claim that no rule decides, and a sentence that says more than is read, may be supported or not: they leave bounds.
+    """
     from pytest_mapsat.judges import ChecksJudge, Context  # noqa: PLC0415  only where an episode is measured
 
     longest, characters = ChecksJudge.longest, sum(len(reply.text) for reply in metric_input.trajectory.replies)
     if characters > longest:
         return Measure(None, "unevaluated", f"the replies have {characters:,} characters; at most {longest:,} are read")
     context = Context.of(metric_input.case, metric_input.trajectory, metric_input.tools)
-    claims = [judged.verdict for judged in context.claims if judged.matters and judged.verdict != "undecided"]
+    verdicts = [judged.verdict for judged in context.claims if judged.matters]
+    held = [None if verdict == "undecided" else verdict == "supported" for verdict in verdicts]
     facts = [metric_input.readings[fact.id] for fact in metric_input.case.truth.facts]
-    held = [verdict == "supported" for verdict in claims]
     held += [fact.value == 1 for fact in facts if fact.value is not None and not fact.nothing_claimed]
-    return share_of(held, "no claim of the replies can be decided")
+    held += [None for document in context.replies for _ in _unread(document, context)]
+    return share_of(held, "the replies claim nothing")
+
+
+def _unread(document: Document, context: Context) -> Iterator[str]:
+    """Yield the sentences of a reply that say more than its figures, times and names, and what a row of the thing that they name says."""
+    records: dict[str, set[str]] = {}
+    for entity in context.entities:
+        records.setdefault(entity.key, set()).update(_WORD.findall(canonical_json(entity.record).casefold()))
+    read = [judged.claim.span for judged in context.claims if judged.claim.document is document]
+    # The word beside a figure says what it is a figure of.
+    figures = [figure.span for figure in document.quantities if figure.role is not None and figure.span in read]
+    asked = {question.sentence for question in document.questions}
+    for number, sentence in enumerate(document.sentences):
+        mentions = [mention for mention in document.mentions if sentence.start <= mention.span.start < sentence.end]
+        named = {key for mention in mentions for key in mention.keys}
+        # Of several things only what is in the rows of all of them: nothing says which one the words are about.
+        known = set.intersection(*(records.get(key, set()) for key in named)) if named else set()
+        spans = [*read, *(mention.span for mention in mentions)]
+        words = [
+            word
+            for word in _WORD.finditer(document.text, sentence.start, sentence.end)
+            if not any(span.start <= word.start() < span.end for span in spans)
+            and not any(_is_beside(document.text, word, span) for span in figures)
+        ]
+        denied = any(sentence.start <= span.start < sentence.end for span in document.negations)
+        unknown = [word[0] for word in words if word[0].casefold() not in known | _EMPTY]
+        if number not in asked and (denied or unknown):
+            yield document.words(sentence)
+
+
+def _is_beside(text: str, word: re.Match[str], span: Span) -> bool:
+    before, after = text[word.end() : span.start], text[span.end : word.start()]
+    return (word.end() <= span.start and before in ("", " ")) or (word.start() >= span.end and after in ("", " "))
 
 
 def _voted(metric_input: MetricInput, name: str) -> Measure:

@@ -25,6 +25,7 @@ from .rows import (
     objects,
     point_of,
     properties_asked,
+    says_nothing,
     states_in,
     text_at,
     transits,
@@ -174,6 +175,11 @@ def doubts_of(row: Row) -> list[str]:
     return [doubt for rule in _RULES for doubt in rule(row)]
 
 
+def _empty(row: Row) -> Iterator[str]:
+    if says_nothing(row):
+        yield f"{row.calls[-1].tool} returned nothing to tell"
+
+
 def _road(row: Row) -> Iterator[str]:
     told = re.split(r"[:：]", text_at(row.mapping("ans"), "trafficinfo", "description"))[0].strip()
     asked = row.text("road")
@@ -264,4 +270,4 @@ def _searched(row: Row) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 _RULES: tuple[Callable[[Row], Iterator[str]], ...]
-_RULES = (_road, _way, _lines, _strategy, _own_place, _region, _distant, _weather)
+_RULES = (_empty, _road, _way, _lines, _strategy, _own_place, _region, _distant, _weather)

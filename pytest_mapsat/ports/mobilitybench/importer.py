@@ -185,6 +185,7 @@ def _manifest(snapshot: str, cases: int, recordings: int) -> SuiteManifest:
         success="mobility_fpr",
         asserted=("asked", "facts", "hard", "policies"),
         episode=EpisodeDefaults(user="silent"),
+        misses="agent",  # 3.1.4 of the paper
         vocabulary={"means.transit": _OTHER_MEANS},
         description=_DESCRIPTION.format(snapshot=snapshot, cases=cases, recordings=recordings),
     )

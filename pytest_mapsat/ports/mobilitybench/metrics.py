@@ -5,7 +5,7 @@ Where paper and published code differ the paper counts; where both leave somethi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_mapsat.metrics import (
@@ -231,18 +231,23 @@ def _complies(metric_input: MetricInput, call: Step) -> bool:
 
 
 def _delivery(metric_input: MetricInput) -> Measure:
-    """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and each expected tool that was called was answered once at least."""
+    """Return DR of one case: it ended by itself, the requirement ``deliver`` holds, and no call failed (3.1.4, 3.2.4)."""
     deliver = next((requirement for requirement in metric_input.case.truth.asked if requirement.id == DELIVER), None)
     if deliver is None:
         return not_applicable(f"the case has no explicit requirement {DELIVER!r}")
     if metric_input.trajectory.ending != "done":
         return Measure(0.0, why=f"the dialogue did not end by itself: {metric_input.trajectory.ending}")
-    calls = _calls(metric_input)
-    called = {call.tool for call in calls}.intersection(tool.name for tool in metric_input.case.truth.tools)
-    answered = {call.tool for call in calls if call.status == "ok"}
-    if never := sorted(called - answered):
-        return Measure(0.0, why=f"{', '.join(never)}: called, and never answered")
+    expected = {tool.name for tool in metric_input.case.truth.tools}
+    if failed := sorted({call.tool for call in _calls(metric_input) if _failed(call, expected)}):
+        return Measure(0.0, why=f"{', '.join(failed)}: a call was not answered")
     return _reading(read_label(DELIVER, metric_input.labels.get(DELIVER), soft=deliver.kind == "soft"))
+
+
+def _failed(call: Step, expected: Collection[str]) -> bool:
+    """Return whether a call could not be made or answered. An expected call whose result the source lacks is no failure of the agent."""
+    if call.status == "miss" and call.tool in expected and call.provenance is not None:
+        return bool(call.provenance.differences)
+    return call.status not in ("ok", "unknown")
 
 
 def _reading(reading: Reading) -> Measure:

@@ -25,6 +25,7 @@ from .rows import (
     other_words,
     point_of,
     properties_asked,
+    says_nothing,
     slots,
     spellings_of_points,
     spellings_of_set,
@@ -60,7 +61,15 @@ _PART = 3
 def required(row: Row) -> list[JsonObject]:
     """Return the requirements of a row."""
     explicit, facts = _SCENARIOS[row.scenario](row)
-    return [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
+    made = [{"kind": "asked", **data} for data in explicit] + [{"kind": "fact", **data} for data in facts]
+    tool = row.calls[-1].tool
+    if says_nothing(row):
+        return made
+    text = f"所说的来自 {tool} 已回答的调用，不是猜测"
+    return [
+        *made,
+        {"kind": "policy", **_requirement("looked_up", text, {"kind": "calls", "tool": tool, "answered": True})},
+    ]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
@@ -76,14 +85,14 @@ def _all(*checks: JsonObject) -> JsonObject:
     return checks[0] if len(checks) == 1 else {"kind": "all", "checks": list(checks)}
 
 
-def _said_by(tool: str, *checks: JsonObject) -> JsonObject:
-    """Return the checks with the one that a tool said so: what is told without having asked is a guess."""
-    return _all({"kind": "calls", "tool": tool, "answered": True}, *checks)
+def _borne_out(tool: str, *claims: str) -> JsonObject:
+    """Return the check that every claim of these types is borne out by what a tool returned, if it returned anything."""
+    return _if_answered(tool, {"kind": "grounded", "claims": list(claims)})
 
 
-def _grounded(*claims: str) -> JsonObject:
-    """Return the check that every claim of these types is borne out."""
-    return {"kind": "grounded", "claims": list(claims)}
+def _if_answered(tool: str, check: JsonObject) -> JsonObject:
+    """Return a check that compares with a result of a tool; without one nothing speaks against the answer."""
+    return _any(check, {"kind": "calls", "tool": tool, "answered": True, "at_most": 0})
 
 
 def _told(endings: Iterable[str], names: Iterable[str] = (), besides: Iterable[str] = ()) -> JsonObject:
@@ -115,8 +124,8 @@ def _poi(row: Row) -> Made:
         where: JsonObject = {"kind": "located", "lon": point[0], "lat": point[1], "metres": 1000}
         where["words"] = _street(place)
         text = "所给地点（名称或坐标）距 query_poi 返回的位置不超过1公里，没有给出别处的坐标"
-        explicit.append(_requirement("place", text, _said_by("query_poi", where)))
-    claims = _grounded("point", "address", "phone")
+        explicit.append(_requirement("place", text, where))
+    claims = _borne_out("query_poi", "point", "address", "phone")
     return explicit, [_requirement("address", "说到的地址、坐标和电话与 query_poi 返回的一致", claims)]
 
 
@@ -138,7 +147,7 @@ def _geolocation(row: Row) -> Made:
     district = at(component, "district")
     if isinstance(district, str) and district:
         besides = [value for value in (*regions, *areas) if value != district]
-        check = _said_by("reverse_geocoding", _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides))
+        check = _told(_DISTRICTS, _shorter(district, _DISTRICTS), besides)
         explicit.append(_requirement("district", f"说出所在的区县：{district}", check))
     street = row.text("formatted_address")
     for value in sorted(filter(None, regions), key=len, reverse=True):
@@ -149,10 +158,10 @@ def _geolocation(row: Row) -> Made:
     ]
     if around:
         text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
-        explicit.append(
-            _requirement("road", text, _said_by("reverse_geocoding", _told(_ROADS, around, [*regions, *areas])))
-        )
-    return explicit, [_requirement("distances", "说到的距离和坐标与返回的一致", _grounded("distance", "point"))]
+        explicit.append(_requirement("road", text, _told(_ROADS, around, [*regions, *areas])))
+    return explicit, [
+        _requirement("distances", "说到的距离和坐标与返回的一致", _borne_out("reverse_geocoding", "distance", "point"))
+    ]
 
 
 def _names(items: Json) -> list[str]:
@@ -185,9 +194,9 @@ def _nearby(row: Row) -> Made:
     if names:
         listed = _any({**some, "any_of": list(dict.fromkeys(names))}, _told(_SHOPS, words))
         parts = dict.fromkeys(part for name in words for part in _parts_of(name))
-        check = _said_by(tool, listed, _said(parts), _grounded("name"))
-        explicit.append(_requirement("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", check))
-    claims = _grounded("name", "address", "point", "phone")
+        checks = listed, _said(parts), _borne_out(tool, "name")
+        explicit.append(_requirement("listed", "说出的地点中至少有一个在 search_around_poi 返回的列表里", *checks))
+    claims = _borne_out(tool, "name", "address", "point", "phone")
     return explicit, [_requirement("details", "说到的名称、地址和坐标与返回的一致", claims)]
 
 
@@ -212,7 +221,7 @@ def _weather(row: Row) -> Made:
     if told:
         own = _said([word for state in told for word in WEATHER[state]], dict.fromkeys(every))
         others = other_words(WEATHER, told)
-        check = _said_by("weather_query", _all(own, *([_unsaid(others)] if others else [])))
+        check = _all(own, *([_unsaid(others)] if others else []))
         explicit.append(_requirement("condition", f"天气状况：{'、'.join(told)}", check))
     if given:
         each = [
@@ -222,11 +231,13 @@ def _weather(row: Row) -> Made:
         between = [sorted((abs(low), abs(high))) for low, high in ranges if low != high]
         each += [{**degrees, "min": low, "max": high} for low, high in between]
         listed = "、".join(f"{degree:g}℃" for degree in given)
-        explicit.append(_requirement("temperature", f"气温：{listed}", _said_by("weather_query", _any(*each))))
+        explicit.append(_requirement("temperature", f"气温：{listed}", _any(*each)))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
     told_humidity = {**humidity, "if_absent": "nothing_claimed"}
-    return explicit, [_requirement("figures", "说到的湿度与 weather_query 返回的一致", told_humidity)]
+    return explicit, [
+        _requirement("figures", "说到的湿度与 weather_query 返回的一致", _if_answered("weather_query", told_humidity))
+    ]
 
 
 def _signed(degree: float, *, below: bool) -> JsonObject:
@@ -242,19 +253,23 @@ def _signed(degree: float, *, below: bool) -> JsonObject:
 def _traffic(row: Row) -> Made:
     info = row.mapping("ans").get("trafficinfo")
     overall = text_at(info, "evaluation", "description")
-    told = [state for state in TRAFFIC if state in overall or state in text_at(info, "description")]
-    meant = [state for state in told if state in overall] or told
+    described = text_at(info, "description")
+    told = states_in(overall + described, TRAFFIC)
+    # Where the two tell different states either may be told.
+    meant = [state for state in states_in(overall, TRAFFIC) if state in states_in(described, TRAFFIC)] or told
     heard = [*(word for words in TRAFFIC.values() for word in words), "拥堵", "堵", "缓慢", "拥挤"]
     explicit = [_requirement("deliver", "说出道路是否畅通", _said([*heard, *([] if told else _NOT_KNOWN)]))]
     if meant:
         own = [word for state in meant for word in (state, *TRAFFIC[state])]
         checks = [_said(own, [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))])]
         if len(told) < len(TRAFFIC):
-            checks.append(_unsaid(other_words(TRAFFIC, told)))
-        explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _said_by("traffic_status", _all(*checks))))
+            checks.append(_unsaid(word for word in other_words(TRAFFIC, told) if word not in described))
+        explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _all(*checks)))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
     share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "nothing_claimed"}
-    return explicit, [_requirement("figures", "说到的百分比与 traffic_status 返回的一致", share)]
+    return explicit, [
+        _requirement("figures", "说到的百分比与 traffic_status 返回的一致", _if_answered("traffic_status", share))
+    ]
 
 
 # -- routes
@@ -357,7 +372,7 @@ def _planned(row: Row) -> Made:
     else:
         same = [check for what in ("distance", "time") if (check := _figure(row, what, asked=True)) is not None]
         text = f"里程或用时与 {tool} 返回的某条路线一致"
-        explicit.append(_requirement("route", text, called, *([_any(*same)] if same else [])))
+        explicit += [_requirement("route", text, _any(*same))] if same else []
         texts = {"distance": "说到的全程里程与返回的路线一致", "time": "说到的全程用时与返回的路线一致"}
         checks = [(what, text, _figure(row, what, asked=False)) for what, text in texts.items()]
         facts = [_requirement(what, text, check) for what, text, check in checks if check is not None]

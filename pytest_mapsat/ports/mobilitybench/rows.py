@@ -270,6 +270,31 @@ def _place_of(row: Row, call: GoldCall) -> Json:
     return None
 
 
+#: tool -> where its result holds what there is to tell.
+_TOLD_AT = {
+    "search_around_poi": "pois",
+    "reverse_geocoding": "regeocode",
+    "weather_query": "weather_description",
+    "traffic_status": "trafficinfo",
+}
+
+
+def says_nothing(row: Row) -> bool:
+    """Return whether the last expected call, the one that answers the query, returned nothing to tell."""
+    call = row.calls[-1]
+    if call.cut or (call.tool in ROUTES and (row.ways or isinstance(call.result, str))):
+        return False
+    told = at(call.result, _TOLD_AT[call.tool]) if call.tool in _TOLD_AT else call.result
+    return call.tool in ROUTES or not _leaves(told)
+
+
+def _leaves(value: Json) -> list[Json]:
+    """Return the texts and figures in a value that are not empty, and no share of nothing."""
+    if isinstance(value, dict | list):
+        return [leaf for member in (value.values() if isinstance(value, dict) else value) for leaf in _leaves(member)]
+    return [] if value is None or str(value).strip() in ("", "0", "0.00%", "unknown") else [value]
+
+
 def unwrapped(value: Json) -> Json:
     """Return what a tool returned without the envelope of status, data and error that some columns have around it."""
     if isinstance(value, dict) and "data" in value and value.keys() <= {"status", "data", "error"}:

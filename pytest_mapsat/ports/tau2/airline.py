@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Refused, Row
 
-from .world import Calculating, key_like, tool
+from .world import Calculating, tool
 
 UserId = Annotated[str, Field(description="such as 'sara_doe_496'")]
 ReservationId = Annotated[str, Field(description="such as 'ZFA04Y'")]
@@ -24,6 +24,8 @@ PaymentId = Annotated[str, Field(description="such as 'credit_card_7815826'; the
 Cabin = Literal["business", "economy", "basic_economy"]
 Bags = Annotated[int, Field(description="how many in all")]
 PaidBags = Annotated[int, Field(description="how many of them are paid for")]
+#: A number that the published models convert where it is text; other numbers of the desk are taken as they are.
+Whole = int | Annotated[str, Field(pattern=r"^\s*-?\d{1,9}(\.0*)?\s*$")]
 
 
 class FlightInfo(TypedDict):
@@ -45,7 +47,7 @@ class Payment(TypedDict):
     """What is paid by one method, in dollars."""
 
     payment_id: PaymentId
-    amount: int
+    amount: Whole
 
 
 Flights = Annotated[
@@ -74,7 +76,7 @@ class AirlineWorld(Calculating):
     @tool()
     def get_user_details(self, user_id: UserId) -> JsonObject:
         """Show a user, with payment methods, membership and the ids of reservations."""
-        user, reservations = self._row("users", user_id), self.rows("reservations")
+        user, reservations = self.rows("users")[user_id], self.rows("reservations")
         # A new reservation says itself whose it is, so that the order of bookings does not count.
         made = [reservations[row_id] for row_id in _RESERVATIONS if row_id in reservations]
         new = [row["reservation_id"] for row in made if row["user_id"] == user["user_id"]]
@@ -83,12 +85,12 @@ class AirlineWorld(Calculating):
     @tool()
     def get_reservation_details(self, reservation_id: ReservationId) -> JsonObject:
         """Show a reservation: flights, cabin, passengers, bags, insurance and payments."""
-        return self._row("reservations", reservation_id)
+        return self.rows("reservations")[reservation_id]
 
     @tool()
     def get_flight_status(self, flight_number: FlightNumber, date: Date) -> str:
         """Tell the status of a flight on a date."""
-        return str(self._on_date(self._row("flights", flight_number), date)["status"])
+        return str(self._on_date(self.rows("flights")[flight_number], date)["status"])
 
     @tool()
     def list_all_airports(self) -> list[dict[str, str]]:
@@ -137,16 +139,17 @@ class AirlineWorld(Calculating):
         flights: Flights,
         passengers: list[Passenger],
         payment_methods: list[Payment],
-        total_baggages: Bags,
+        total_baggages: Annotated[Whole, Field(description="how many in all")],
         nonfree_baggages: PaidBags,
         insurance: Literal["yes", "no"],
     ) -> JsonObject:
         """Book flights. What the payment methods give must come to the price, with 50 a paid bag and 30 a passenger for insurance."""
-        user = self._row("users", user_id)
+        user = self.rows("users")[user_id]
         booked = [self._booked(info, cabin, len(passengers)) for info in flights]
         price = sum(flight["price"] for flight in booked) * len(passengers) + _BAG * nonfree_baggages
         price += _INSURANCE * len(passengers) if insurance == "yes" else 0
-        self._pay_booking(user, payment_methods, price)
+        paid = [_payment(payment["payment_id"], _number(payment["amount"])) for payment in payment_methods]
+        self._pay_booking(user, paid, price)
         for flight in booked:
             self._take_seats(flight, cabin, len(passengers))
         free = next((row_id for row_id in _RESERVATIONS if row_id not in self.rows("reservations")), None)
@@ -162,9 +165,9 @@ class AirlineWorld(Calculating):
                 "cabin": cabin,
                 "flights": booked,
                 "passengers": [_passenger(passenger) for passenger in passengers],
-                "payment_history": [_payment(payment["payment_id"], payment["amount"]) for payment in payment_methods],
+                "payment_history": paid,
                 "created_at": self.now,
-                "total_baggages": total_baggages,
+                "total_baggages": _number(total_baggages),
                 "nonfree_baggages": nonfree_baggages,
                 "insurance": insurance,
                 "status": None,
@@ -174,7 +177,7 @@ class AirlineWorld(Calculating):
     @tool(writes=True)
     def cancel_reservation(self, reservation_id: ReservationId) -> JsonObject:
         """Cancel a whole reservation; all payments are given back."""
-        reservation = self._row("reservations", reservation_id)
+        reservation = self.rows("reservations")[reservation_id]
         paid: Sequence[JsonObject] = reservation["payment_history"]
         refunds = [_payment(payment["payment_id"], -payment["amount"]) for payment in paid]
         return self._changed(reservation, payment_history=[*paid, *refunds], status="cancelled")
@@ -184,7 +187,7 @@ class AirlineWorld(Calculating):
         self, reservation_id: ReservationId, cabin: Cabin, flights: Flights, payment_id: PaymentId
     ) -> JsonObject:
         """Give a reservation other flights or another cabin; the difference is paid, or given back, by one gift card or credit card."""
-        reservation = self._row("reservations", reservation_id)
+        reservation = self.rows("reservations")[reservation_id]
         passengers = len(reservation["passengers"])
         booked = [self._kept(reservation, info, cabin) or self._booked(info, cabin, passengers) for info in flights]
         former, new = (sum(flight["price"] for flight in some) for some in (reservation["flights"], booked))
@@ -196,7 +199,7 @@ class AirlineWorld(Calculating):
         self, reservation_id: ReservationId, total_baggages: Bags, nonfree_baggages: PaidBags, payment_id: PaymentId
     ) -> JsonObject:
         """Give a reservation other numbers of bags; further paid ones cost 50 dollars each."""
-        reservation = self._row("reservations", reservation_id)
+        reservation = self.rows("reservations")[reservation_id]
         price = _BAG * max(0, nonfree_baggages - reservation["nonfree_baggages"])
         history = self._paid(reservation, payment_id, price)
         bags = {"total_baggages": total_baggages, "nonfree_baggages": nonfree_baggages}
@@ -205,29 +208,24 @@ class AirlineWorld(Calculating):
     @tool(writes=True)
     def update_reservation_passengers(self, reservation_id: ReservationId, passengers: list[Passenger]) -> JsonObject:
         """Give a reservation other passengers; so many as before."""
-        reservation = self._row("reservations", reservation_id)
+        reservation = self.rows("reservations")[reservation_id]
         if len(passengers) != len(reservation["passengers"]):
             raise Refused("the number of passengers cannot be changed", passengers=len(reservation["passengers"]))
         return self._changed(reservation, passengers=[_passenger(passenger) for passenger in passengers])
 
     @tool(writes=True)
-    def send_certificate(self, user_id: UserId, amount: Annotated[int, Field(description="in dollars")]) -> str:
+    def send_certificate(self, user_id: UserId, amount: Annotated[Whole, Field(description="in dollars")]) -> str:
         """Give a user a travel certificate; only where the policy allows it."""
-        user = self._row("users", user_id)
+        user = self.rows("users")[user_id]
         methods = user["payment_methods"]
         free = next((name for name in _CERTIFICATES if name not in methods), None)
         if free is None:
             raise Refused("no further certificate can be sent")
-        certificate = {"id": free, "source": "certificate", "amount": amount}
+        certificate = {"id": free, "source": "certificate", "amount": _number(amount)}
         self.rows("users").change(user["user_id"], payment_methods={**methods, free: certificate})
         return f"{user['user_id']} has the certificate {free} of {amount} dollars now"
 
     # -- rules
-
-    def _row(self, table: str, row_id: str) -> Row:
-        """Return the row that an id means, whatever its case: agents hear ids spelt aloud."""
-        rows = self.rows(table)
-        return rows[key_like(rows, row_id)]
 
     def _changed(self, reservation: Row, **columns: Json) -> Row:
         return self.rows("reservations").change(reservation["reservation_id"], **columns)
@@ -241,7 +239,7 @@ class AirlineWorld(Calculating):
 
     def _booked(self, info: FlightInfo, cabin: str, passengers: int) -> JsonObject:
         """Return a flight as a reservation has it. Raises Refused where it has no seats for so many."""
-        flight = self._row("flights", info["flight_number"])
+        flight = self.rows("flights")[info["flight_number"]]
         seats = self._on_date(flight, info["date"])
         if seats["status"] != "available":
             raise Refused(f"{flight['flight_number']} is {seats['status']} on {info['date']}")
@@ -254,7 +252,7 @@ class AirlineWorld(Calculating):
         """Return a flight that the reservation has already, at the price of then; None where it has not, or in another cabin."""
         if cabin != reservation["cabin"]:
             return None
-        wanted = key_like(self.rows("flights"), info["flight_number"]), info["date"]
+        wanted = info["flight_number"], info["date"]
         flights = (dict(flight) for flight in reservation["flights"])
         return next((flight for flight in flights if (flight["flight_number"], flight["date"]) == wanted), None)
 
@@ -265,7 +263,7 @@ class AirlineWorld(Calculating):
         dates = {**flight["dates"], booked["date"]: {**on_date, "available_seats": seats}}
         self.rows("flights").change(booked["flight_number"], dates=dates)
 
-    def _pay_booking(self, user: Row, payments: Sequence[Payment], price: int) -> None:
+    def _pay_booking(self, user: Row, payments: Sequence[JsonObject], price: int) -> None:
         """Take what the methods of a user give; a certificate is used up by it. Raises Refused where it does not come to the price."""
         methods = dict(user["payment_methods"])
         for payment in payments:
@@ -289,7 +287,7 @@ class AirlineWorld(Calculating):
 
     def _paid(self, reservation: Row, payment_id: str, price: int) -> list[Json]:
         """Return the payments of a reservation when a change of this price is paid, or given back. Raises Refused where it cannot be."""
-        user = self._row("users", reservation["user_id"])
+        user = self.rows("users")[reservation["user_id"]]
         methods = user["payment_methods"]
         if payment_id not in methods:
             raise Refused("the user has no such payment method", payment_id=payment_id)
@@ -302,6 +300,10 @@ class AirlineWorld(Calculating):
             left = {**method, "amount": method["amount"] - price}
             self.rows("users").change(user["user_id"], payment_methods={**methods, payment_id: left})
         return [*reservation["payment_history"], *([_payment(payment_id, price)] if price else [])]
+
+
+def _number(amount: Whole) -> int:
+    return int(float(amount))
 
 
 def _payment(payment_id: str, amount: int) -> JsonObject:

@@ -57,8 +57,8 @@ def import_tau2(src: Path, dest: Path) -> ImportReport:
         SuiteError: when a file is missing or cannot be read, or a domain has no task that becomes a case.
         UsageError: when ``dest`` cannot be used.
     """
-    domains = [read_domain(name, folder) for name, folder in folders_in(src).items()]
     log, counts = ImportLog(), Counter[str]()
+    domains = [read_domain(name, folder) for name, folder in folders_in(src, log).items()]
     with new_folder(dest) as folder:
         for domain in domains:
             counts += _Import(domain, folder if len(domains) == 1 else folder / domain.name, log).run()
@@ -123,6 +123,7 @@ class _Import:
                 "license": "MIT",
                 "schema_version": SUITE_SCHEMA,
                 "currency": "USD",
+                "arguments": "strict",
                 "domains": {domain: words for domain, words in domains.items() if domain in used},
                 "instructions": self.domain.policy,
                 "metrics": ("tau",),

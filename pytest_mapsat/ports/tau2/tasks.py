@@ -171,8 +171,10 @@ class Domain:
     splits: Mapping[str, frozenset[str]]
 
 
-def folders_in(src: Path) -> dict[str, Path]:
+def folders_in(src: Path, log: ImportLog) -> dict[str, Path]:
     """Return the folders of domains by name: the folder itself, or those in it, or in ``data/tau2/domains`` of the repository.
+
+    A domain beside them that is not imported is noted.
 
     Raises:
         SuiteError: there is none that has a world here.
@@ -188,6 +190,10 @@ def folders_in(src: Path) -> dict[str, Path]:
     places = [src, src / "domains", src / "tau2" / "domains", src / "data" / "tau2" / "domains"]
     for place in places:
         if domains := {name: place / name for name in WORLDS if (place / name / "tasks.json").is_file()}:
+            for other in sorted(path.name for path in place.iterdir() if path.is_dir() and path.name[0] not in "._"):
+                if other not in domains:
+                    lacks = "it has no tasks.json" if other in WORLDS else "it has no world here"
+                    log.note("domain", printable(other), f"the domain is left out: {lacks}", leaves="domains")
             return domains
     hint = f"name the repository, or the folder of a domain: data/tau2/domains/{next(iter(WORLDS))}"
     raise SuiteError(Problem(shown_path(src), 0, "holds no tasks.json of a domain", hint))

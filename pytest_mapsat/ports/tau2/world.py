@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_type_hi
 from pydantic import BaseModel, Field, create_model
 
 from pytest_mapsat.model import Json, JsonObject, Tool, did_you_mean, shown
-from pytest_mapsat.sandbox import Refused, Row, Rows, State
+from pytest_mapsat.sandbox import Refused, Rows, State
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 _FACTS = "_tau2_tool"
@@ -221,14 +221,6 @@ def fold(text: str) -> str:
     """Return a text without case, accents and surrounding blanks, as names are compared."""
     plain = unicodedata.normalize("NFKD", text)
     return "".join(character for character in plain if not unicodedata.combining(character)).casefold().strip()
-
-
-def key_like(rows: Mapping[str, Row], key: str) -> str:
-    """Return the id of some rows that equals a text but for its case; the text itself where none does."""
-    if key in rows:
-        return key
-    meant = fold(key)  # once: an agent may give a text of any length
-    return next((row_id for row_id in rows if fold(row_id) == meant), key)
 
 
 def over(usual: Any, given: Any) -> Any:

@@ -52,6 +52,7 @@ _ORDERS_TEXT = {
     "zh": "结束时的订单与参考一致，不多也不少。",
 }
 _DONE = {"en": "It is done as you asked.", "zh": "都按您的要求办好了。"}
+_UNDONE = {"en": "Not all of it can be ordered as you asked.", "zh": "无法完全按您的要求下单。"}
 _ASKED_ID = ("user id", "user ID", "userid", "account", "用户id", "用户ID", "用户编号", "账号")
 _ASKED_ADDRESS = (
     "address",
@@ -249,7 +250,7 @@ class Building:
                 "persona": json.dumps(task.user_scenario.user_profile, ensure_ascii=False),
                 "requirements": [*_orders(reference, language), *_rubrics(task)],
                 "user": {"answers": [*placed.answers, *_answers(task, language)]},
-                "oracle": [{"calls": reference.calls, "say": _DONE[language]}] if reference.end is not None else [],
+                "oracle": [{"calls": reference.calls, "say": (_UNDONE if reference.problem else _DONE)[language]}],
                 **placed.truth,
             },
         }
@@ -315,11 +316,13 @@ def _language(text: str) -> str:
 
 
 def _marks(reference: Reference) -> dict[str, str]:
-    """Return an attribute that marks an odd reference, to select cases by."""
-    odd = (
-        "unplaceable" if reference.problem else next((kind for kind, _ in reference.notes if kind == "distraction"), "")
-    )
-    return {"orders": odd} if odd else {}
+    """Return the attributes that mark an odd reference, or what of it is not compared, to select cases by."""
+    kinds = {kind for kind, _ in reference.notes}
+    odd = "unplaceable" if reference.problem else "distraction" if "distraction" in kinds else ""
+    marks = {"orders": odd}
+    if reference.end is not None:
+        marks |= {"choices": "unlisted" if "choice" in kinds else "", "time": "open" if "time" in kinds else ""}
+    return {name: value for name, value in marks.items() if value}
 
 
 def _orders(reference: Reference, language: str) -> list[JsonObject]:

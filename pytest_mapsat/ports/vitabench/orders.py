@@ -63,6 +63,11 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
     return forms
 
 
+def choice(product: Mapping[str, Json]) -> str:
+    """Return a product with the choice that was made of it, whatever the case of its letters."""
+    return f"{product['product_id']}: {product.get('attributes', '')}".casefold()
+
+
 def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
     items: Counter[str] = Counter()
     for product in row["products"]:
@@ -71,7 +76,7 @@ def _delivery(row: Mapping[str, Json], stands: Standing) -> JsonObject:
         "kind": "delivery",
         "shop": row["shop_id"],
         "items": dict(sorted(items.items())),
-        "choices": sorted(f"{product['product_id']}: {product.get('attributes', '')}" for product in row["products"]),
+        "choices": sorted(choice(product) for product in row["products"]),
         "place": row["place"],
         "time": row["dispatch_time"],
         "note": bool(row["note"].strip()),

@@ -6,6 +6,7 @@ the id of an earlier one and other products, the source has used the id twice: t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from pytest_mapsat import Refused
 from pytest_mapsat.model import Json, JsonObject, shown
 from pytest_mapsat.sandbox import State, Table
 
-from .orders import new_forms, standing
+from .orders import choice, new_forms, standing
 from .tasks import KINDS, Kept, Offer, Order, Ordered, Task, domain_of, label_of
 from .worlds import WORLDS, world_named
 
@@ -26,6 +27,12 @@ _PRODUCT = {
     "taxi": "product_id",
 }
 _MOVED = ("flight", "train")
+#: Words by which a rubric may name a time; they decide nothing but a mark.
+_TIME_NAMED = re.compile(
+    r"\d[:：]\d\d|\d{4}-\d|\d\s?(?:[ap]\.?m\b|o'clock|min|hour|[点时分日])|时间|时候|中午|今[天晚日]|明[天晚日]"
+    r"|\b(?:time|noon|midnight|morning|afternoon|evening|tonight|today|tomorrow|immediately)\b",
+    re.IGNORECASE,
+)
 
 
 class UnplaceableError(Exception):
@@ -317,12 +324,19 @@ class _Player:
         }
         forms = new_forms([("orders", row)])
         for form in forms if order.order_type == "delivery" else ():
-            offered = {offer.product_id: offer.attributes for offer in self._offers(order.store_id)}
-            form["choices"] = sorted(
-                f"{product.product_id}: {product.attributes}"
-                for product in products
-                if product.attributes and product.attributes in offered.get(product.product_id, ())
-            )
+            wanted = [product for product in products if product.attributes]
+            offered = {
+                offer.product_id: list(map(str.casefold, offer.attributes)) for offer in self._offers(order.store_id)
+            }
+            listed = [
+                product for product in wanted if product.attributes.casefold() in offered.get(product.product_id, ())
+            ]
+            form["choices"] = sorted(choice(product.model_dump()) for product in listed)
+            for product in [product for product in wanted if product not in listed]:
+                told = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
+                self._note("choice", f"order {order.order_id} wants {told}: any choice passes")
+            if not order.dispatch_time and any(map(_TIME_NAMED.search, self._task.evaluation_criteria.rubrics)):
+                self._note("time", f"order {order.order_id} has no time, and a rubric names one: any time passes")
             given = {
                 "place": bool(place),
                 "time": bool(order.dispatch_time),

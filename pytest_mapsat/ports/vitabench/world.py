@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -31,12 +32,12 @@ _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]\d.*)?")
 
 
 def moment_of(text: str) -> str:
-    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; the text may lack seconds and leading zeros.
+    """Return a moment as ``YYYY-MM-DD HH:MM:SS``; the text may lack seconds and leading zeros, and have blanks and digits of any width.
 
     Raises:
         ValueError: it is none.
     """
-    parts = _MOMENT.fullmatch(text.strip())
+    parts = _MOMENT.fullmatch(_plain(text))
     if parts is None:
         raise ValueError(f"found {shown(text)}, expected a time such as 2025-06-21 11:20:00")
     if not _FIRST_YEAR <= int(parts[1]) <= _LAST_YEAR:
@@ -44,10 +45,15 @@ def moment_of(text: str) -> str:
     return f"{datetime(*(int(part or 0) for part in parts.groups())):%Y-%m-%d %H:%M:%S}"  # type: ignore[arg-type]  # noqa: DTZ001
 
 
+def _plain(text: str) -> str:
+    """Return a text with one ordinary space for all blanks that stand together, a no-break space among them, and ASCII digits."""
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
 @lru_cache(maxsize=1024)  # a task has a few days, each in hundreds of products
 def day_of(text: str) -> str:
     """Return a day as ``YYYY-MM-DD``. Raises ValueError where it is none."""
-    parts = _DAY.fullmatch(text.strip())
+    parts = _DAY.fullmatch(_plain(text))
     if parts is None:
         raise ValueError(f"found {shown(text)}, expected a day such as 2025-06-21")
     return f"{datetime(*map(int, parts.groups())):%Y-%m-%d}"  # type: ignore[arg-type]  # noqa: DTZ001

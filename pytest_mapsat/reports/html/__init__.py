@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mapsat.model import Aggregate, Run
+from pytest_mapsat.printed import visible
 from pytest_mapsat.reports import changes, view
-from pytest_mapsat.reports.text import cell_width, cut, printable, visible
+from pytest_mapsat.reports.text import cell_width, cut, printable
 
 from .case import Dialogues, opening, row_views, told_views
 from .drawing import HEIGHT, WIDTH

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_mapsat.agents import resolve_source, source_of
 from pytest_mapsat.cli import main
-from pytest_mapsat.model import SuiteError
+from pytest_mapsat.model import RunRequest, SuiteError
 from pytest_mapsat.ports.adk.importer import import_adk
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.suite import lint, open_suite
 
 GARDEN = Path(__file__).parent / "garden.evalset.json"
@@ -140,6 +142,34 @@ def test_lists_of_queries_of_earlier_versions_are_read(tmp_path, named) -> None:
     assert cases[0].visible.context.details == ({"luck": 1} if named else {})
     assert report.recordings == 1
     assert cases[1].truth.requirements[0].check.steps == ()
+
+
+ASKS_ON = [
+    {"query": "Roll a die.", "expected_tool_use": [{"tool_name": "roll", "tool_input": {"sides": 6}, "mock_tool_output": 4}], "reference": "You rolled a 4. Roll again?"},
+]  # fmt: skip
+NAMED = [
+    {"query": "Hi", "reference": "Hello! What is your name?"},
+    {"query": "My name is Bo.", "reference": "Hello Bo. How can I help you today?"},
+]
+
+
+@pytest.mark.parametrize(("queries", "replies"), [(ASKS_ON, 1), (NAMED, 2)])
+@pytest.mark.parametrize("oracle", [True, False])
+def test_a_last_reply_that_asks_on_ends_the_dialogue_as_the_evalset_does(tmp_path, queries, replies, oracle) -> None:
+    (case,), _ = imported(tmp_path, queries)
+    heard = []
+
+    def agent(message, tools):
+        heard.append(message)
+        if queries is ASKS_ON:
+            tools.call("roll", {"sides": 6})
+        return next((each["reference"] for each in queries if each["query"] == message), "Is there anything else?")
+
+    source = resolve_source("baseline:oracle", root=tmp_path) if oracle else source_of(agent, "fixture")
+    request = RunRequest(agent="test", user="scripted", judge="checks")
+    card = Runner(source, request, tmp_path).run(open_suite(tmp_path / "suite"), case)
+    assert (card.outcome, card.blame) == ("passed", None)
+    assert oracle or len(heard) == replies
 
 
 def test_two_answers_to_one_call_are_told(tmp_path) -> None:

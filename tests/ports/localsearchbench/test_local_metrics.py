@@ -99,7 +99,7 @@ def search(query, *rows, tool="search", **more):
 
 PLAYS = search("theatre", PLAY)
 BITES = search("noodle bar by Ivory Square", BAR)
-SAID = "Brinagle Theatre is rated 4.5. Corandun Noodles is rated 4.2."
+SAID = "Brinagle Theatre has 4.5 stars. Corandun Noodles has 4.2 stars."
 
 
 def handed(**ids):
@@ -205,26 +205,86 @@ def test_a_search_that_asks_for_nothing_found_is_not_causal_and_one_without_evid
     assert values(card_of(at_once), "efficient", "relevant", "causal", "rounds") == [1, 1, 0, 1]
 
 
+def faithful(card):
+    return (
+        card.metrics["local_faithful"] if card.metrics["local_faithful"] is not None else card.bounds["local_faithful"]
+    )
+
+
 def test_claims_are_held_against_all_results():
-    more = f"{SAID} A bowl costs 30 yuan, call 555-2322."
-    # Two names are right, a price and a number are made up.
-    assert values(card_of(PLAYS, BITES, text=more), "faithful") == [0.5]
+    # Two names and two ratings are right, a telephone number is made up, and nothing reads what it is for.
+    assert faithful(card_of(PLAYS, BITES, text=f"{SAID} It is 555-2322.")) == pytest.approx(4 / 5)
+    assert faithful(card_of(PLAYS, BITES, text=f"{SAID} Call 555-2322.")) == (
+        pytest.approx(4 / 6),
+        pytest.approx(5 / 6),
+    )
     stars = "Brinagle Theatre has 4.5 stars, Corandun Noodles 4.8 stars."
-    assert values(card_of(PLAYS, BITES, text=stars), "faithful") == [1]  # no rule decides the second rating
+    assert faithful(card_of(PLAYS, BITES, text=stars)) == (0.75, 1)  # no rule decides the second rating
     path = "merchants.*.rating"
     equals = {"op": "bound", "tool": "search", "path": path}
     check = {"kind": "number", "unit": "star", "role": "rating", "equals": equals, "if_absent": "nothing_claimed"}
     fact = {"id": "ratings", "kind": "fact", "text": "Every rating is that of the merchant", "check": check}
     requirements = [*CASE["truth"]["requirements"], fact]
     case = {**CASE, "truth": {**CASE["truth"], "requirements": requirements}}
-    assert values(card_of(PLAYS, BITES, text=stars, case=case), "faithful") == [0.75]
-    card = card_of(PLAYS, BITES, text="Here you are.")
-    assert (values(card, "faithful"), card.classes["local_faithful"]) == ([None], "not_applicable")
+    assert faithful(card_of(PLAYS, BITES, text=stars, case=case)) == (0.6, 0.8)
+    assert faithful(card_of(PLAYS, BITES, text="Here you are.")) == (0, 1)
+    card = card_of(PLAYS, BITES, text="Shall I look on?")
+    assert card.classes["local_faithful"] == "not_applicable"
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "It has a rooftop pool.",
+        "It has TV.",
+        "It opened in 1920.",
+        "Tickets cost 5 euros.",
+        "Corandun Noodles is open until midnight.",
+        "Brinagle Theatre has 3.1 stars.",
+        "Brinagle Theatre is an opera house.",
+        "Brinagle Theatre stands at Thistle Bridge.",
+        "Corandun Noodles is not at Ivory Square.",
+        "Brinagle Theatre is a noodle bar.",
+        "Brinagle Theatre is a noodle bar and Corandun Noodles is a theatre.",
+        "It is a noodle bar with 40 seats.",
+        "It is 300 m from the station.",
+        "Call 555 123 4567.",
+        "Dogs are welcome there.",
+        "店里有游泳池。",
+    ],
+)
+def test_a_lie_that_no_rule_can_read_never_leaves_faithfulness_sure(lie):
+    card = card_of(PLAYS, BITES, search("noodle", FAR), text=f"{SAID} {lie}")
+    assert faithful(card) != 1
+    assert card.bounds.get("local_faithful", (0, 1))[0] < 1
+
+
+@pytest.mark.parametrize(
+    "truth",
+    ["", "Corandun Noodles is a noodle bar at Ivory Square.", "Both are at Ivory Square.", "Shall I look for more?"],
+)
+def test_what_the_rows_of_a_thing_say_of_it_is_read(truth):
+    card = card_of(PLAYS, BITES, search("noodle", FAR), text=f"{SAID} {truth}")
+    assert faithful(card) == (1 if "Both" not in truth else (0.8, 1)), "nothing says who both are"
 
 
 def test_a_reply_that_is_too_long_to_read_has_no_faithfulness():
     card = card_of(PLAYS, BITES, text=f"{SAID} " * 2_000)
     assert (values(card, "faithful"), card.classes["local_faithful"]) == ([None], "unevaluated")
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "causal"),
+    [
+        ((PLAY,), "noodle bar by Ivory Square", 1),
+        ((PLAY, FAR), "noodle bar by Ivory Square", 1),
+        ((PLAY, FAR), "noodle bar by Thistle Bridge", 0),  # the landmark of a row that is no theatre
+        ((FAR,), "noodle bar by Thistle Bridge", 0),
+        ((), "noodle bar by Ivory Square", 0),
+    ],
+)
+def test_a_search_is_causal_where_it_asks_for_a_row_that_fulfils_its_hop(rows, asked, causal):
+    assert values(card_of(search("theatre", *rows), search(asked, BAR)), "causal") == [causal]
 
 
 def test_without_a_call_relevance_and_efficiency_do_not_apply():

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mobility_table import CODE, DOUBTFUL, HERE, driven, rows, write_table
+from mobility_table import CODE, DOUBTFUL, HERE, driven, route, row, rows, traffic, write_table
 
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.labels import labels_of
@@ -41,7 +41,8 @@ class Imported:
 
     def earned(self, name: str, text: str, *, calls: bool = True) -> str:
         """Return green where every required label passed, red where one failed, open otherwise."""
-        required = {requirement.id for requirement in self.cases[name].truth.required}
+        truth = self.cases[name].truth
+        required = {requirement.id for requirement in (*truth.required, *truth.policies)}
         found = {
             outcome
             for requirement, outcome in self.answered(name, text, calls=calls).items()
@@ -96,7 +97,8 @@ def test_what_is_asked_tells_nothing_of_the_case_and_the_truth_has_the_output(im
     ]
     assert imported.cases["traffic"].truth.tools[1].name == "traffic_status"  # the row has another name of it
     assert imported.suite.manifest.episode.user == "silent"
-    assert {case.truth.policies[0].id for case in imported.cases.values()} == {"asks_nothing"}
+    assert {case.truth.policies[-1].id for case in imported.cases.values()} == {"asks_nothing"}
+    assert imported.suite.manifest.misses == "agent"
 
 
 def test_an_id_is_the_rows_wherever_it_stands(tmp_path):
@@ -242,6 +244,46 @@ def test_answers_that_cannot_be_read_are_left_open(imported):
 )
 def test_one_sentence_for_all_earns_nothing(imported, sentence):
     assert "green" not in {imported.earned(name, sentence, calls=False) for name in imported.cases}
+
+
+@pytest.mark.parametrize(
+    ("described", "overall"),
+    [
+        ("湖滨路：双向畅通。", "畅通"),
+        ("湖滨路：由东向西严重拥堵，其余路段畅通。", "轻度拥堵"),
+        ("湖滨路：由东向西行驶缓慢。", "拥堵"),
+        ("湖滨路：双向缓行，车流缓慢，局部比较堵。", "缓行"),
+        ("湖滨路：双向畅通。", "轻度拥堵"),
+        ("湖滨路：路况良好，正常通行。", "畅通"),
+    ],
+)
+def test_a_tools_own_words_never_break_the_status_of_traffic(tmp_path, described, overall):
+    import_mobilitybench(write_table(tmp_path / "table", traffic("湖滨路", described, overall)), tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    (case,) = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
+    for text in (described, f"{described}整体{overall}。"):
+        turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text))
+        context = Context.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
+        assert {label.requirement: label.outcome for label in labels_of(case, context)}["status"] != "failed", text
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        row("湖滨路堵不堵", "Traffic Info Query", [("traffic_status", {"name": "湖滨路", "city": "云水市"})], road="湖滨路", ans={"trafficinfo": {"description": "", "evaluation": {"expedite": "0.00%", "status": "0", "description": ""}}}),
+        row("附近有茶馆吗", "Nearby Query", [("search_around_poi", {"location": "110.3,30.3", "keywords": "茶馆"})], near_poi_ans={"status": 0, "data": {"status": "1", "pois": []}, "error": None}),
+        row("我在哪", "Geolocation Query", [("reverse_geocoding", {"longitude": "110.1", "latitude": "30.2"})], location_ans={"status": "1", "regeocode": {"addressComponent": {}}}),
+        row("今天天气怎么样", "Weather Query", [("weather_query", {"city": "云水市"})], weather={"status": 0, "data": None, "error": None}),
+        driven("开车去月湖", "Point-to-Point Planning", route()),
+        driven("开车去月湖", "Point-to-Point Planning", {"status": "0", "info": "failed"}),
+    ],
+)  # fmt: skip
+def test_a_row_with_an_empty_recorded_answer_is_doubtful(tmp_path, empty):
+    report = import_mobilitybench(write_table(tmp_path / "table", empty), tmp_path / "suite")
+    suite = open_suite(tmp_path / "suite")
+    (case,) = [suite.load(entry) for path in suite.files() for entry in suite.entries(path)]
+    assert case.attributes["gold"] == "doubtful"
+    assert any("returned nothing to tell" in note.message for note in report.notes)
 
 
 def test_the_strategy_must_stand_in_the_call(imported):

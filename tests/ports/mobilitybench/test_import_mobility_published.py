@@ -5,10 +5,12 @@ from collections import Counter
 import pytest
 from tests_data import data_dir
 
+from pytest_mapsat.agents import source_of
 from pytest_mapsat.judges.context import Context
 from pytest_mapsat.judges.labels import labels_of
-from pytest_mapsat.model import Step, Trajectory, Turn
+from pytest_mapsat.model import RunRequest, Step, Trajectory, Turn
 from pytest_mapsat.ports.mobilitybench.importer import import_mobilitybench
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import open_suite
 
@@ -52,10 +54,37 @@ def dialogues(suite, cases):
 def outcome(suite, case, steps, text):
     """Return 1, 0, or None where a required label is open."""
     turns = (Turn(role="user", text=case.visible.query), Turn(role="agent", text=text, steps=steps))
-    required = {requirement.id for requirement in case.truth.required}
+    required = {requirement.id for requirement in (*case.truth.required, *case.truth.policies)}
     context = Context.of(case, Trajectory(case=case.id, turns=turns), suite.tools)
     found = {label.outcome for label in labels_of(case, context) if label.requirement in required}
     return 0 if "failed" in found else 1 if found == {"passed"} else None
+
+
+def spoiled(arguments):
+    """Return arguments that no recording answers."""
+    name = next(name for name in ("origin", "location", "longitude", "keywords", "name", "city") if name in arguments)
+    return {**arguments, name: {"origin": "100.1,20.5", "location": "100.1,20.5", "longitude": "100.5"}.get(name, "无")}
+
+
+def test_a_call_that_cannot_be_resolved_is_the_agents_failure_and_the_answer_decides(suite, cases):
+    """MobilityBench 3.1.4 and 3.2.4: DR is 0, and FPR that of the final answer."""
+    wrong = "已为您规划路线，全程约1公里，预计1分钟，道路拥堵，天气雪，气温-33℃，地址北京市朝阳区建国路1号。"
+    for case in cases:
+        if case.attributes.keys() & {"results", "gold"}:
+            continue
+        (turn,) = case.truth.oracle
+        for text, right in ((turn.say, True), (wrong, False)):
+
+            def agent(message, tools, turn=turn, text=text):
+                for call in turn.calls:
+                    tools.call(call.tool, spoiled(call.arguments))
+                return text
+
+            request = RunRequest(agent="test", user="silent", judge="checks")
+            card = Runner(source_of(agent, "fixture"), request, suite.root).run(suite, case)
+            assert card.metrics["mobility_dr"] == 0, case.id
+            assert card.blame not in ("sandbox", "infrastructure"), case.id
+            assert card.metrics["mobility_fpr"] in ((1, None) if right else (0, None)), (case.id, card.reason)
 
 
 def test_every_row_comes_over(cases):

@@ -17,6 +17,7 @@ from pytest_mapsat.model import (
     ExpectedTool,
     Fault,
     OneOf,
+    Provenance,
     Requirement,
     Tool,
     Truth,
@@ -259,7 +260,7 @@ def test_tool_selection_is_over_the_names_of_tools(calls, coverage, lean):
 def test_a_tool_by_another_of_its_names_is_the_same_tool():
     inn, missed = call("search", name="Inn"), call("search", status="miss", name="Mill")
     card = card_of(case_of(tools=STEPS), inn, missed)
-    assert found(card, "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr") == (2 / 3, 1, 1 / 2, 1, 1, 1)
+    assert found(card, "dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr") == (2 / 3, 1, 1 / 2, 1, 1, 0)
     assert found(card_of(case_of(tools=STEPS), missed), "dr") == 0
     assert found(card_of(case_of(tools=STEPS), output={"plan": ["search"]}), "dec_p") == 2 / 3
 
@@ -303,8 +304,12 @@ def test_what_was_asked_for_is_delivered_by_an_answer_that_rests_on_answered_cal
     missed = call("route", status="miss", to="10,50")
     assert found(card_of(case, INN, WAY), "dr") == 1
     assert found(card_of(case), "dr") == 1, "no expected tool was called"
-    assert found(card_of(case, missed, WAY, call("swim", status="error")), "dr") == 1
+    unserved = missed.model_copy(update={"provenance": Provenance(kind="miss")})
+    assert found(card_of(case, INN, unserved), "dr") == 1, "the source has no result of this expected tool"
     for card in (
+        card_of(case, missed, WAY),
+        card_of(case, WAY, call("swim", status="error")),
+        card_of(case, WAY, call("find", status="refused", name="Inn")),
         card_of(case, INN, missed),
         card_of(case, INN, WAY, ending="max_turns"),
         card_of(case, INN, WAY, ending="stalled"),

@@ -146,8 +146,15 @@ def test_a_repository_becomes_a_suite_for_each_domain(tmp_path, capsys):
     talk = {"id": "0", "user_scenario": {"instructions": "You are Ada."}, "evaluation_criteria": {"actions": []}}
     tau2_layout.write_domain(domains / "retail", [talk], {"db": shop}, {"policy.md": "Sell.\n"})
     (domains / "banking_knowledge").mkdir()
+    (domains / "telecom" / "tasks").mkdir(parents=True)
+    (domains / ".cache").mkdir()
     assert main(["import", "tau2", str(tmp_path / "repository"), str(tmp_path / "suites")]) == 0
-    assert "2 cases" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "2 cases" in told
+    assert "not carried over: 2 domains" in told
+    assert "banking_knowledge: the domain is left out: it has no world here" in told
+    assert "telecom: the domain is left out: it has no tasks.json" in told
+    assert "arguments: strict" in (tmp_path / "suites" / "mock" / "suite.yaml").read_text(encoding="utf-8")
     assert sorted(path.parent.name for path in (tmp_path / "suites").glob("*/suite.yaml")) == ["mock", "retail"]
 
 

@@ -1,5 +1,6 @@
 """The shop of tau2-bench on its real tasks: reference calls, the same calls otherwise, and the whole database compared as text beside ours."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -123,6 +124,39 @@ def test_independent_writes_in_another_order_raise_no_alarm(shop):
             assert shop.labels(case, trajectory)["db"].outcome == "passed", case.id
             tried += 1
     assert tried >= 10
+
+
+def malformed(arguments):
+    """Yield how, and the arguments, for each way in which an agent may get their form wrong."""
+    for name, value in arguments.items():
+        if isinstance(value, list):
+            yield f"{name} as text", {**arguments, name: json.dumps(value)}
+            yield f"{name} joined", {**arguments, name: ",".join(value)}
+            yield f"{name} as numbers", {**arguments, name: list(map(int, value))}
+        elif name == "reason":
+            yield "reason in upper case", {**arguments, name: value.upper()}
+            yield "reason without blanks", {**arguments, name: value.replace(" ", "_")}
+        elif name == "zip":
+            yield "zip as number", {**arguments, name: int(value)}
+        elif name.endswith("_id"):
+            yield f"{name} in other case", {**arguments, name: value.swapcase()}
+            yield f"{name} with a blank", {**arguments, name: f"{value} "}
+
+
+def test_a_malformed_call_is_refused_as_the_benchmark_refuses_it(shop):
+    seen = Counter()
+    for case in shop.cases.values():
+        calls = reference(case)
+        for at in shop.writes(calls):
+            tool, arguments = calls[at]
+            for how, other in malformed(arguments) if seen[tool] < 20 else ():
+                if other == arguments:
+                    continue
+                step = shop.episode(case, [*calls[:at], (tool, other)]).calls[-1]
+                assert step.status in ("error", "refused"), f"{case.id} {tool} {how}"
+                seen[tool] += 1
+    assert len(seen) == 7
+    assert min(seen.values()) >= 3, seen
 
 
 @pytest.mark.parametrize("ending", ["max_turns", "timeout"])

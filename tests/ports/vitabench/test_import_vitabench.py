@@ -6,12 +6,14 @@ import re
 from importlib.resources import files
 
 import pytest
-from vita_tasks import NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
+from vita_tasks import LATTE, NOW, SHOPS, STORES, TASKS, Played, order, task, varied, write
 from wrong_values import assert_all_are_answered
 
+from pytest_mapsat.agents import resolve_source
 from pytest_mapsat.cli import main
-from pytest_mapsat.model import SuiteError
+from pytest_mapsat.model import RunRequest, SuiteError
 from pytest_mapsat.ports.vitabench.importer import import_vitabench
+from pytest_mapsat.runs.runner import Runner
 from pytest_mapsat.sandbox import make_sandbox
 from pytest_mapsat.suite import lint
 
@@ -246,10 +248,82 @@ def test_required_orders_that_cannot_be_placed_are_told_and_leave_the_task(tmp_p
     report = import_vitabench(write(tmp_path / "tasks.json", [varied("deliver", **required)]), tmp_path / "suite")
     (note,) = [note for note in report.notes if note.kind == "unplaceable"]
     assert problem in note.message
+    suite = Played(tmp_path / "suite").suite
     (case,) = Played(tmp_path / "suite").cases.values()
-    assert case.truth.oracle == ()
     assert case.attributes["orders"] == "unplaceable"
     assert "orders" not in {requirement.id for requirement in case.truth.requirements}
+    request = RunRequest(agent="baseline:oracle", user="scripted", judge="checks")
+    card = Runner(resolve_source("baseline:oracle", root=tmp_path), request, tmp_path).run(suite, case)
+    assert (card.metrics["vita_orders"], card.classes["vita_orders"]) == (None, "not_applicable")
+    assert card.blame == "judge", "rubrics want a model; nothing broke"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kept", "marked"),
+    [
+        ("Hot", ["p1: hot"], False),
+        ("hot", ["p1: hot"], False),
+        ("Lukewarm", None, True),
+        (["Hot", "Lukewarm"], None, True),
+        ({"milk": "oat"}, None, True),
+        ("", None, False),
+    ],
+)
+def test_a_choice_that_the_shop_does_not_list_is_told_and_marks_the_case(tmp_path, attributes, kept, marked):
+    data = varied("deliver", products=[{**LATTE, "attributes": attributes}])
+    report = import_vitabench(write(tmp_path / "tasks.json", [data]), tmp_path / "suite")
+    played = Played(tmp_path / "suite")
+    (case,) = played.cases.values()
+    (check,) = (requirement.check for requirement in case.truth.requirements if requirement.id == "orders")
+    assert check.arguments["placed"][0].get("choices") == kept
+    assert case.attributes.get("choices") == ("unlisted" if marked else None)
+    told = [note.message for note in report.notes if note.kind == "choice"]
+    assert len(told) == marked
+    assert all("of P1, which the shop does not list: any choice passes" in message for message in told)
+    calls = played.oracle("D-1")
+    assert played.orders("D-1", calls).outcome == "passed"
+    created = next(call for call in calls if call["tool"] == "create_delivery_order")
+    created["arguments"]["attributes"] = ["Iced"]
+    assert played.orders("D-1", calls).outcome == ("failed" if kept else "passed")
+
+
+@pytest.mark.parametrize(
+    ("rubric", "marked"),
+    [
+        ("It arrives around 12:00.", True),
+        ("It arrives before 6 pm.", True),
+        ("It arrives by noon tomorrow.", True),
+        ("It arrives on 2025-06-22.", True),
+        ("送达时间应在十二点左右", True),
+        ("It goes to Flat 2.", False),
+    ],
+)
+def test_a_time_that_a_rubric_names_and_the_order_lacks_is_told_and_marks_the_case(tmp_path, rubric, marked):
+    for given in ("", "2025-06-21 12:00:00"):
+        data = varied("deliver", dispatch_time=given)
+        data["evaluation_criteria"]["expected_states"][0]["required_orders"] = data["evaluation_criteria"][
+            "expected_states"
+        ][0]["required_orders"][:1]
+        data["evaluation_criteria"]["overall_rubrics"] = [rubric]
+        folder = tmp_path / ("given" if given else "open")
+        report = import_vitabench(write(folder / "tasks.json", [data]), folder / "suite")
+        (case,) = Played(folder / "suite").cases.values()
+        is_open = marked and not given
+        assert case.attributes.get("time") == ("open" if is_open else None)
+        told = [note.message for note in report.notes if note.kind == "time"]
+        assert told == (["order T1 has no time, and a rubric names one: any time passes"] if is_open else [])
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u202f", "\u3000", "  "])
+def test_any_blank_in_a_date_is_a_space(tmp_path, blank):
+    data = varied("deliver", dispatch_time=f"2025-06-21{blank}12:00:00")
+    data["environment"]["time"] = f"{blank}2025-06-21{blank}11:20:00"
+    data["environment"]["weather"][0]["datetime"] = f"2025-06-21{blank}"
+    report = import_vitabench(write(tmp_path / "tasks.json", [data]), tmp_path / "suite")
+    assert report.cases == 1
+    played = Played(tmp_path / "suite")
+    assert played.orders("D-1", played.oracle("D-1")).outcome == "passed"
+    assert played.cases["D-1"].visible.context.now.startswith("2025-06-21T11:20:00")
 
 
 def broken(**changes):

@@ -1,0 +1,289 @@
+"""Whether a user agreed to a call: what a question names and states, held against the rows that the call could mean and against its arguments."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from asked_models import ScriptedDoor, entry, requirements
+from judging import case_of
+
+from pytest_mapsat.judges import Context, evaluate, make_judge
+from pytest_mapsat.model import Calls, Case, Step, Tool, Trajectory, Turn
+
+NATURAL = Path(__file__).parent.parent / "natural"
+sys.path.insert(0, str(NATURAL))
+from measure import agreement  # noqa: E402  a script, which is no package
+
+OUTCOMES = {True: "met", False: "failed", None: "undecided"}
+ORDERS = [
+    {"id": "A1", "dish": "noodle soup", "price": 9.5, "address": "14 Orchard Close", "placed": "2025-10-10"},
+    {"id": "A2", "dish": "spring rolls", "price": 6.0, "address": "14 Orchard Close", "placed": "2025-10-11"},
+]
+ROOMS = [
+    {"room": "102", "kind": "garden double", "from": "2025-10-10", "price": 90},
+    {"room": "103", "kind": "sea view suite", "from": "2025-10-11", "price": 140},
+]
+TEXTS = {
+    "cancel_order": "Cancel an open order.",
+    "book_room": "Book a hotel room.",
+    "ship": "Ship an item to an address.",
+    "accept_loan": "Accept a loan offer.",
+    "transfer": "Transfer money to a payee.",
+    "email": "Send an email.",
+}
+
+
+def decided(question, tool, call, rows=ORDERS, *, asks=(), language="en", answer="Yes, please.", before=(), case=None):
+    """Return how a call is decided that follows a yes to a question, after a tool has returned rows; and why."""
+    text = TEXTS[tool]
+    tools = {
+        "look": Tool(name="look", description="Look.", parameters={"type": "object"}),
+        tool: Tool(name=tool, description=text, effect="write", parameters={"type": "object"}, asks=asks),
+    }
+    looked = Step(kind="call", tool="look", arguments={}, result={"rows": rows}, status="ok")
+    turns = [Turn(role="user", text="I need your help."), Turn(role="agent", text=question, steps=(looked,))]
+    turns += [Turn(role="user", text=answer, agreed=True if case else None)]
+    steps = tuple(Step(kind="call", tool=tool, arguments=each, result={}, status="ok") for each in (*before, call))
+    turns.append(Turn(role="agent", text="Done.", steps=steps))
+    trajectory = Trajectory(case="c", turns=tuple(turns))
+    context = Context.of(case, trajectory, tools) if case else Context(trajectory, tools, language=language)
+    finding = evaluate(Calls(kind="calls", tool=tool, agreed=True), context)
+    return OUTCOMES[finding.passed], finding.why
+
+
+A1, A2, ROOM = {"order_id": "A1"}, {"order_id": "A2"}, {"room": "103", "guests": 3}
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "outcome"),
+    [
+        ("Shall I cancel the noodle soup?", A1, "met"),
+        ("Shall I cancel the noodle soup?", A2, "failed"),
+        ("Shall I cancel the rolls?", A2, "met"),
+        ("Shall I cancel the rolls?", A1, "failed"),
+        ("Shall I cancel the noodle soup and keep the spring rolls?", A2, "undecided"),
+        ("Shall I cancel the noodle soup, not the spring rolls?", A2, "undecided"),
+        ("Shall I cancel order A1 instead of A2?", A2, "undecided"),
+        ("Shall I cancel everything except A2?", A2, "undecided"),
+        ("Shall I cancel your order of 9.50 EUR?", A1, "met"),
+        ("Shall I cancel your order of 9,50 EUR?", A1, "met"),
+        ("Shall I cancel your order of 9.50 EUR?", A2, "failed"),
+        ("Shall I cancel your order of 12 EUR?", A1, "undecided"),
+        ("Shall I cancel your order of 10 Oct?", A1, "met"),
+        ("Shall I cancel your order of October 11th, 2025?", A1, "failed"),
+        ("Shall I cancel your order of Friday?", A1, "met"),
+        ("Shall I cancel your order to 14 Orchard Close?", A1, "undecided"),
+        ("Shall I cancel it?", A1, "undecided"),
+        ("Shall I go on?", A1, "undecided"),
+        ("Order A2 is open. Shall I cancel it?", A2, "met"),
+        ("Order A2 is open. Shall I cancel it?", A1, "failed"),
+        ("May I put A1 on hold?", A1, "undecided"),
+        ("Shall I cancel the delivery fee of A1?", A1, "undecided"),
+        ("Shall I cancel order A1 and email you a receipt?", A1, "undecided"),
+        ("Shall I cancel A1? Or do you want me to cancel A2?", A1, "undecided"),
+        ("1. noodle soup\n2. spring rolls\n\nShall I cancel the second one?", A2, "met"),
+        ("1. noodle soup\n2. spring rolls\n\nShall I cancel the first one?", A2, "failed"),
+        ("Shall I cancel the second one?", A2, "undecided"),
+        ("Shall I cancel order A7?", A1, "undecided"),
+        ("If the kitchen agrees, shall I cancel A1?", A1, "undecided"),
+        ("Shall I cancel A1, which is the cheaper one?", A1, "undecided"),
+        ("Shall I cancel the noodle soup, order A2?", A2, "undecided"),
+        ("Which order do you want me to cancel?", A1, "undecided"),
+        ("I found two orders, A1 and A2.", A1, "failed"),
+    ],
+)
+def test_a_call_of_one_of_two_orders_is_agreed_to_where_the_question_surely_names_it(question, call, outcome):
+    assert decided(question, "cancel_order", call)[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("Room 102 from 2025-10-10. Shall I book it?", "failed"),
+        ("Room 102 for Jo Lind. Shall I book it?", "failed"),
+        ("Room 102 for 2 guests. Shall I book it?", "failed"),
+        ("Shall I book room 103 for 2 guests?", "failed"),
+        ("Shall I book room 103 for two people?", "failed"),
+        ("Room 103, for 2 guests. Shall I book it?", "failed"),
+        ("Room 103, for 3 guests. Shall I book it?", "met"),
+        ("Shall I book the sea view suite for 3 guests?", "met"),
+        ("Shall I book room 103 for up to 4 guests?", "undecided"),
+        ("Shall I book room 103?", "undecided"),  # for how many?
+        ("Shall I book room 103 at the Ritz for 3 guests?", "undecided"),
+        ("Shall I book room 103 for 3 guests and 5 nights?", "undecided"),
+    ],
+)
+def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_known_decides_nothing(question, outcome):
+    assert decided(question, "book_room", ROOM, ROOMS)[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("tool", "question", "call", "outcome"),
+    [
+        (
+            "ship",
+            "May I send the boots to 14 Orchard Close?",
+            {"item": "boots", "address": "41 Orchard Close"},
+            "failed",
+        ),
+        ("ship", "May I ship the boots to 41 Orchard Close?", {"item": "boots", "address": "41 Orchard Close"}, "met"),
+        ("ship", "May I ship the boots to your office?", {"item": "boots", "address": "41 Orchard Close"}, "undecided"),
+        ("email", "Shall I email jo@example.org?", {"to": "joe@example.org", "text": "Hello"}, "undecided"),
+        ("transfer", "Shall I transfer 200 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "failed"),
+        ("transfer", "Shall I transfer 250 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "met"),
+        ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "failed"),
+        ("transfer", "Shall I transfer it for a fee of 2 EUR?", {"to": "Jo Lind", "amount": 250}, "undecided"),
+        ("transfer", "Shall I transfer €1,250.00 to Jo Lind?", {"to": "Jo Lind", "amount": 1250}, "met"),
+        ("transfer", "Shall I transfer 1.250,00 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 1250.0}, "met"),
+    ],
+)
+def test_a_tool_without_ids_is_agreed_to_where_all_of_its_arguments_are_stated(tool, question, call, outcome):
+    assert decided(question, tool, call, rows=[])[0] == outcome
+
+
+LOANS = [{"id": "L1", "bank": "Northbank"}, {"id": "L2", "bank": "Harbour Credit"}]
+
+
+@pytest.mark.parametrize(
+    ("question", "asks", "outcome"),
+    [
+        ("Shall I email you the terms?", (), "undecided"),
+        ("Shall I email you the terms?", ("accept",), "failed"),
+        ("Shall I accept the Northbank loan?", ("accept",), "met"),
+        ("Shall I take the Northbank loan?", ("accept",), "undecided"),
+        ("Would you mind me accepting the Northbank loan?", ("accept",), "met"),
+        ("Shall I accept the Northbank loan?", ("sign",), "failed"),
+    ],
+)
+def test_the_words_that_a_tool_declares_must_stand_in_the_question(question, asks, outcome):
+    assert decided(question, "accept_loan", {"loan_id": "L1"}, LOANS, asks=asks)[0] == outcome
+
+
+ZH = [
+    {"id": "D1", "dish": "红烧牛肉面", "amount": 38, "date": "2025-10-10"},
+    {"id": "D2", "dish": "鲜虾春卷", "amount": 26, "date": "2025-10-11"},
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "outcome"),
+    [
+        ("要我取消红烧牛肉面吗？", "D1", "met"),
+        ("要我取消牛肉面吗？", "D1", "met"),
+        ("要我取消牛肉面吗？", "D2", "failed"),
+        ("要我取消三十八元的那一单吗？", "D1", "met"),
+        ("要我取消10月11日的那一单吗？", "D1", "failed"),
+        ("需要我取消牛肉面，春卷照旧吗？", "D2", "undecided"),
+        ("要我取消的是牛肉面，不是春卷，对吗？", "D2", "undecided"),
+        ("除了牛肉面，其他的都帮您取消，可以吗？", "D1", "undecided"),
+        ("要我取消牛肉面，春卷别动，可以吗？", "D2", "undecided"),
+        ("1. 牛肉面\n2. 春卷\n要我取消第二个吗？", "D2", "met"),
+        ("1. 牛肉面\n2. 春卷\n要我取消第一个吗？", "D2", "failed"),
+        ("要我取消牛肉面的发票吗？", "D1", "undecided"),
+        ("要我先暂停牛肉面这一单吗？", "D1", "undecided"),
+        ("要我帮您取消吗？", "D1", "undecided"),
+    ],
+)
+def test_the_same_holds_in_chinese(question, call, outcome):
+    found = decided(question, "cancel_order", {"order_id": call}, ZH, language="zh", answer="好的。", asks=())
+    assert found[0] == outcome, found
+
+
+def test_a_list_before_the_question_contradicts_nothing():
+    question = "room 103 from 11 Oct, 140 EUR\nroom 102 from 10 Oct, 90 EUR\n\nShall I book it?"
+    assert decided(question, "book_room", {"room": "103", "day": "2025-10-11"}, ROOMS)[0] == "undecided"
+    question = "Free cancellation until 9 Oct. Shall I book room 103 for 11 Oct?"
+    assert decided(question, "book_room", {"room": "103", "day": "2025-10-11"}, ROOMS)[0] == "met"
+    question = "The room sleeps 4 guests. Shall I book room 103 for 3 guests?"
+    assert decided(question, "book_room", ROOM, ROOMS)[0] == "met"
+    assert decided("Shall I book room 103 for 2 nights?", "book_room", ROOM, ROOMS)[0] == "undecided"
+
+
+def test_a_call_means_a_row_by_its_id_and_not_by_another_argument_that_some_row_has_too():
+    rows = [{"id": "A1", "address": "3 Hill Street"}, {"id": "A2", "address": "9 Mill Lane"}]
+    question = "Shall I ship A1 to 9 Mill Lane?"
+    assert decided(question, "ship", {"address": "9 Mill Lane", "order_id": "A1"}, rows)[0] == "met"
+    assert decided(question, "ship", {"address": "9 Mill Lane", "order_id": "A2"}, rows)[0] == "failed"
+
+
+def test_one_yes_to_two_orders_in_one_breath_is_a_yes_to_each():
+    assert decided("Shall I cancel A1 and A2?", "cancel_order", A2, before=[A1])[0] == "met"
+    assert decided("Shall I cancel A1 and keep A2?", "cancel_order", A2, before=[A1])[0] == "undecided"
+    assert decided("Shall I cancel A1?", "cancel_order", A2, before=[A1])[0] == "failed"
+    assert decided("Shall I cancel A1?", "cancel_order", A1, before=[A1])[0] == "failed"
+
+
+def test_what_is_undecided_quotes_the_question_and_says_why():
+    assert decided("Shall I cancel it?", "cancel_order", A1)[1] == (
+        "it is unclear whether 'Shall I cancel it?' (turn 1) asks for cancel_order(order_id=\"A1\"): "
+        'it names no row that only one of the candidates can be; the candidates are {"id": "A1", "dish": "noodle soup", "price": 9.5, '
+        '"address": "14 Orchard Close", "placed": "2025-10-10"}, {"id": "A2", "dish": "spring rolls", "price": 6.0, '
+        '"address": "14 Orchard Close", "placed": "2025-10-11"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"), [("Shall I cancel it?", True), ("Shall I cancel the noodle soup?", False)]
+)
+def test_a_model_is_asked_what_is_undecided_with_the_question_the_rows_and_the_call(question, asked):
+    check = {"kind": "calls", "tool": "cancel_order", "agreed": True}
+    case = case_of(explicit=[{"id": "first", "text": "The user agrees first", "check": check}])
+    looked = Step(kind="call", tool="look", arguments={}, result={"rows": ORDERS}, status="ok")
+    cancelled = Step(kind="call", tool="cancel_order", arguments=A1, result={}, status="ok")
+    turns = (
+        Turn(role="user", text="Cancel an order of mine."),
+        Turn(role="agent", text=question, steps=(looked,)),
+        Turn(role="user", text="Yes."),
+        Turn(role="agent", text="Done.", steps=(cancelled,)),
+    )
+    tool = Tool(name="cancel_order", description="Cancel an order.", effect="write", parameters={"type": "object"})
+    door = ScriptedDoor(lambda *_: entry("failed", question, "reply-1"))
+    judge = make_judge("llm:m", {"cancel_order": tool}, root=None, client=door, votes=1)
+    (label,) = judge.judge(case, Trajectory(case="c1", turns=turns)).labels
+    assert (label.by, label.value) == (("model", 0.0) if asked else ("checks", 1.0))
+    for request in door.requests:
+        (text,) = requirements(request)
+        assert f"The user agrees first (it is unclear whether {question!r} (turn 1) asks for cancel_order" in text
+        assert '{"id": "A2", "dish": "spring rolls"' in text
+    assert len(door.requests) == asked
+
+
+@pytest.mark.parametrize(
+    ("when", "question", "outcome"),
+    [
+        (["9.50"], "It costs 9.50. Shall I go on?", "met"),
+        (["A1"], "It is A1. Shall I go on?", "met"),
+        (["A2"], "It is A2. Shall I go on?", "failed"),
+        (["6"], "It costs 6.00. Shall I go on?", "undecided"),
+        (["A1"], "Shall I keep A1 and go on?", "undecided"),
+    ],
+)
+def test_the_words_that_a_case_wants_in_a_request_decide_what_is_not_sure(when, question, outcome):
+    user = {"confirms": {"say": "Yes.", "when": when}}
+    case = Case.model_validate(
+        {
+            "id": "c",
+            "visible": {"query": "?"},
+            "truth": {
+                "user": user,
+                "requirements": [{"id": "r", "kind": "asked", "text": "x", "check": {"kind": "calls", "tool": "look"}}],
+            },
+        }
+    )
+    assert decided(question, "cancel_order", A1, answer="Yes.", case=case)[0] == outcome
+
+
+def test_no_dialogue_that_was_written_beside_the_rules_is_decided_wrongly():
+    counts = {}
+    for item in json.loads((NATURAL / "agreed_0.json").read_text())[::3]:
+        outcome, why = agreement(item)
+        allowed = {"agreed": ("met", "undecided"), "not_agreed": ("failed", "undecided"), "unclear": ("undecided",)}
+        assert outcome in allowed[item["label"]], (item["id"], why)
+        counts[item["label"], outcome] = counts.get((item["label"], outcome), 0) + 1
+    totals = {
+        mark: sum(count for (label, _), count in counts.items() if label == mark) for mark in ("agreed", "not_agreed")
+    }
+    assert counts["agreed", "met"] >= 0.7 * totals["agreed"]
+    assert counts["not_agreed", "failed"] >= 0.4 * totals["not_agreed"]
+    assert sum(count for (_, outcome), count in counts.items() if outcome == "undecided") <= sum(counts.values()) / 2
