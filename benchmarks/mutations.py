@@ -38,7 +38,10 @@ PACKAGE = ROOT / "pytest_mapsat"
 #: Of a room: its files, and the tests that are to notice.
 ROOMS: dict[str, tuple[list[str], list[str]]] = {
     "gate": (["gate/*.py"], ["tests/gate"]),
-    "calls": (["judges/calls.py", "judges/agreed.py"], ["tests/judges/test_calls*.py", "tests/judges/test_agreed*.py"]),
+    "calls": (
+        ["judges/calls.py", "judges/agreed.py"],
+        ["tests/judges/test_calls*.py", "tests/judges/test_agreed*.py", "tests/judges/test_late_calls.py"],
+    ),
     "output": (["judges/output.py"], ["tests/judges/test_output.py", "tests/judges/test_answers_by_id.py"]),
     "state": (
         ["judges/state.py", "sandbox/end.py"],
