@@ -143,7 +143,10 @@ class Change:
 
 @cache
 def _effective(source: str) -> str | None:
-    """Return the program without what is never evaluated: annotations, and what is for type checkers; None of what is no Python."""
+    """Return the program without what shows in nothing that it does; None of what is no Python.
+
+    That is: annotations, what is for type checkers, whether an argument goes by its name alone, slots, and the guard ``strict`` of ``zip``.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:
@@ -153,6 +156,11 @@ def _effective(source: str) -> str | None:
             node.annotation = ast.Constant(None)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None
+        elif isinstance(node, ast.arguments):
+            node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+            node.defaults, node.kw_defaults = [*node.defaults, *filter(None, node.kw_defaults)], []
+        elif isinstance(node, ast.Call):
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg not in {"strict", "slots"}]
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.test = ast.Constant(None)
     return ast.dump(tree)
@@ -202,14 +210,14 @@ class _Changed(MetaPathFinder, SourceFileLoader):
 
 def _tested(tests: list[Path], change: Change | None, seconds: int) -> int:
     """Fork a process that runs the tests on a change, and return its id."""
-    if pid := os.fork():
+    pid = os.fork()
+    if pid:
         return pid
     leave = os._exit  # a run of the plugin puts its own there
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)  # a loop that never ends is noticed as well
-    import_module("warm_python").warm_python = lambda _: nullcontext(
-        sys.executable
-    )  # other processes run the code as it is
+    # Other processes run the code as it is; to have one ready would take longer than the tests.
+    import_module("warm_python").warm_python = lambda _: nullcontext(sys.executable)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1), os.dup2(nowhere, 2)
     if change:
@@ -220,6 +228,7 @@ def _tested(tests: list[Path], change: Change | None, seconds: int) -> int:
         ["-xq", "-p", "no:cacheprovider", "--assert=plain", "--tb=no", *map(str, tests)]
     )
     leave(int(status))
+    return pid
 
 
 def outcomes(tests: list[Path], changes: list[Change], workers: int) -> Iterator[tuple[Change, bool]]:

@@ -182,16 +182,16 @@ def long(episode):
 
 
 def strange(episode):
-    class Odd(AssertionError):
+    class OddError(AssertionError):
         def __str__(self):
             raise ValueError
 
-    raise Odd
+    raise OddError
 
 
 @pytest.mark.parametrize(
     ("function", "why"),
-    [(bare, "raise AssertionError"), (worded, "it talks"), (long, "x" * 997 + "..."), (strange, "raise Odd")],
+    [(bare, "raise AssertionError"), (worded, "it talks"), (long, "x" * 997 + "..."), (strange, "raise OddError")],
 )
 def test_an_assertion_fails_with_its_words_or_as_it_is_written(function, why):
     finding = judged(function)
