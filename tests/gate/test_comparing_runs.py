@@ -354,6 +354,29 @@ def test_a_requirement_is_told_by_the_labels_that_show_how_it_changed():
         assert changed.new_trials == (after.count("passed"), len(after))
 
 
+def test_domains_and_requirements_that_got_worse_are_told_the_most_first_and_a_few_by_name():
+    def run(outcome, requirements):
+        return [
+            card(
+                f"{domain}{n}",
+                float(outcome == "passed"),
+                domains=(domain,) if domain != "none" else (),
+                outcome=outcome,
+                blame=None if outcome == "passed" else "agent",
+                labels=tuple(label(f"r{at}", outcome if at <= n else "passed") for at in range(requirements)),
+            )
+            for domain, count in (("a", 1), ("b", 5), ("none", 2))
+            for n in range(count)
+        ]
+
+    found = compared(run("passed", 5), run("failed", 5), "ar:0.02")
+    assert found.where == (
+        "b: 5 of 5 cases got worse (b0, b1, b2 ...); requirements: r0, r1, r2 ...",
+        "no domain: 2 of 2 cases got worse (none0, none1); requirements: r0, r1",
+        "a: 1 of 1 case got worse (a0); requirements: r0",
+    )
+
+
 @pytest.mark.long_proof
 def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
     generator = random.Random(4)
