@@ -218,14 +218,15 @@ def _tested(tests: list[Path], change: Change | None, seconds: int) -> int:
     signal.alarm(seconds)  # a loop that never ends is noticed as well
     # Other processes run the code as it is; to have one ready would take longer than the tests.
     import_module("warm_python").warm_python = lambda _: nullcontext(sys.executable)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1), os.dup2(nowhere, 2)
+    os.dup2(2, 1)
     if change:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1), os.dup2(nowhere, 2)
         changed = _Changed(change)
         sys.meta_path.insert(0, changed)
         import_module(changed.name)  # first of all: no other finder is asked for it then
     status = import_module("pytest").main(
-        ["-xq", "-p", "no:cacheprovider", "--assert=plain", "--tb=no", *map(str, tests)]
+        ["-xq", "-p", "no:cacheprovider", "--assert=plain", "--tb=short", *map(str, tests)]
     )
     leave(int(status))
     return pid
