@@ -72,7 +72,7 @@ def certified(uncertified):
 
 
 def judged(verdict=right_model, judge=JUDGE):
-    command = ["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", "--judge-votes=1"]
+    command = ["regrade", "answers.json", "--suite", "suite", f"--judge={judge}", "--judge-votes=1", "--assert=none"]
     main([*command, "--batch-out", "out.jsonl"])
     answered("out.jsonl", "in.jsonl", verdict)
     main([*command, "--batch-in", "in.jsonl", "--save", "judged.json"])
