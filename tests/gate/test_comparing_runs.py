@@ -377,6 +377,19 @@ def test_domains_and_requirements_that_got_worse_are_told_the_most_first_and_a_f
     )
 
 
+def test_a_difference_that_is_open_on_both_sides_of_nothing_is_unclear_however_many_cases_have_it():
+    baseline = [card(f"c{n:02}", 0.5) for n in range(30)]
+    for least, most, direction in (
+        (0.4, 1.0, "unclear"),
+        (0.0, 0.6, "unclear"),
+        (0.0, 0.4, "worse"),
+        (0.6, 1.0, "better"),
+    ):
+        new = [card(f"c{n:02}", (least, most), dialogue=f"d{n}") for n in range(30)]
+        (change, *_) = compared(baseline, new).changes
+        assert (change.direction, change.p == 1) == (direction, direction == "unclear")
+
+
 @pytest.mark.long_proof
 def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
     generator = random.Random(4)
