@@ -377,6 +377,15 @@ def test_domains_and_requirements_that_got_worse_are_told_the_most_first_and_a_f
     )
 
 
+def test_a_case_tells_its_mean_in_each_run_at_its_bounds():
+    before = [card("a", 1.0), card("a", 0.5, trial=2)]
+    after = [card("a", (0.2, 0.6), dialogue="x"), card("a", 0.4, trial=2)]
+    (case,) = compared(before, after).cases
+    assert case.baseline.metrics["ar"] == (0.75, 0.75)
+    assert case.new.metrics["ar"] == pytest.approx((0.3, 0.5))
+    assert "ses" not in case.new.metrics
+
+
 def test_a_difference_that_is_open_on_both_sides_of_nothing_is_unclear_however_many_cases_have_it():
     baseline = [card(f"c{n:02}", 0.5) for n in range(30)]
     for least, most, direction in (
