@@ -59,7 +59,7 @@ from pytest_mapsat.sandbox import (
 from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, evidence, remembered_in
-from .handed_over import Contradiction, HandedOver, filled_in
+from .handed_over import Contradiction, HandedOver
 from .known_values import Explained, Returned, Value
 from .python_check import Episode
 from .things import (
@@ -199,15 +199,9 @@ class Context:
         """The replies, read for the things of the case."""
         now = (self.visible.context.now or "") if self.visible else ""
         read = (read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
-        settled = [
+        return tuple(
             self._handed_over[document.turn].settle(document) if document.turn in self._handed_over else document
             for document in read
-        ]
-        form = self.trajectory.form
-        last = max((index for index, _ in self.turns("any")), default=-1)
-        return tuple(
-            filled_in(document, form, self.key_meant) if form and document.turn == last else document
-            for document in settled
         )
 
     @cached
@@ -232,13 +226,6 @@ class Context:
     def _named(self, things: tuple[Thing, ...]) -> tuple[Document, ...]:
         lexicon = lexicon_of(things, shortened=False)
         return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
-
-    def key_meant(self, name: str) -> str:
-        """Return the key of the one thing that a name can mean; nothing where none is known, or several are."""
-        if key := key_of(name, self.keys):
-            return key
-        meant = {hit.keys for hit in self.lexicon.find(fold_phrase(name))}
-        return meant.pop()[0] if len(meant) == 1 and all(len(keys) == 1 for keys in meant) else ""
 
     @cached
     def contradictions(self) -> tuple[Contradiction, ...]:

@@ -172,33 +172,6 @@ class Fault(Noun):
 
 
 _Short = Annotated[str, StringConstraints(max_length=1000)]
-_Words = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-#: The most entries in each list of a form.
-_MANY = 200
-
-
-class FormThing(Noun):
-    """A thing in a form: its name as the reply writes it, and the words of the reply that recommend it or turn it down."""
-
-    name: _Words
-    quote: _Words
-
-
-class FormFigure(Noun):
-    """A figure in a form: the name of the thing that it describes (empty: none by itself), what it measures (``travel time``, ``price``), and the words that say it."""
-
-    about: _Short = ""
-    what: _Words
-    quote: _Words
-
-
-class Form(Noun):
-    """What an agent says of its own last reply, once the dialogue has ended: ``mode`` is how the user is told to travel."""
-
-    recommended: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
-    turned_down: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
-    figures: tuple[FormFigure, ...] = Field(default=(), max_length=_MANY)
-    mode: _Short = ""
 
 
 class ReferenceEnd(Noun):
@@ -223,8 +196,8 @@ class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
-    changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
+    recorded one. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
+    changes. ``memory``: null for an agent without one.
     ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
     ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
     When they come depends on the clock, so that such an episode equals no other.
@@ -239,7 +212,6 @@ class Trajectory(Noun):
     warnings: tuple[str, ...] = ()
     setup: tuple[RowChange, ...] = ()
     reference: ReferenceEnd | None = None
-    form: Form | None = None
     memory: Retrieval | None = None
     builds: tuple[str, ...] = ()
     after_end: tuple[Step, ...] = ()
@@ -316,7 +288,7 @@ RESERVED = tuple(Structured.model_fields)
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and done, the form included: not of times, usage, provenance, or the trial."""
+    """Return a digest of what was said and done: not of times, usage, provenance, or the trial."""
     turns = [
         {
             "role": turn.role,
@@ -330,5 +302,4 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         }
         for turn in trajectory.turns
     ]
-    form = {} if trajectory.form is None else {"form": trajectory.form.to_json()}
-    return digest({"case": trajectory.case, "turns": turns, **form})
+    return digest({"case": trajectory.case, "turns": turns})
