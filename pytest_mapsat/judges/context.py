@@ -480,7 +480,7 @@ class Context:
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
-        return maybe_writing(self.trajectory.all_calls, self.tools)
+        return maybe_writing(self.trajectory, self.tools)
 
     @cached
     def end(self) -> End:

@@ -19,6 +19,8 @@ from .things import Named, Recommendation, word_at
 
 #: Words of a language by what they do.
 Groups = Mapping[str, frozenset[str]]
+#: Ways of a building that end as streets do.
+_INDOORS = ("坡道", "通道", "车道", "步道", "跑道", "过道")
 _OPEN = "and it is unclear whether it is meant that way"
 _LEFT_OPEN = "unless other words say it"
 _WAYS = ("travel_time", "travel_distance")
@@ -214,7 +216,10 @@ def _meant(document: Document, mention: Mention) -> bool | None:
 def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: Context) -> bool:
     """Return whether words stand in a sentence that plainly affirms, or denies, them; those of names, addresses and numbers need none."""
     phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
-    named = phrase.endswith(tuple(streets)) or any(char.isdigit() or char.isupper() for char in phrase)
+    words = phrase.split()
+    street = phrase.endswith(tuple(streets)) and not phrase.endswith(_INDOORS)
+    named = street or any(map(str.isdigit, phrase))
+    named = named or (len(words) > 1 and all(word[0].isupper() for word in words))  # Gull Walk, and not Wi-Fi
     if named or mention.plainly == how:
         return True
     read = next(reply for reply in context.replies if reply.turn == document.turn)

@@ -37,7 +37,11 @@ def plainly(scan: Scan, name: Name) -> Plainly:
         name: the words, where they stand.
     """
     sentence = scan.sentences[name.sentence]
-    if sentence.asks or sentence.marked:
+    if (
+        sentence.asks
+        or sentence.marked
+        or scan.text[name.hit.end : sentence.end].rstrip(" \"')）").endswith(("?", "？"))
+    ):
         return ""
     place = scan.clause_at(name.hit.start)
     clause, last = scan.clauses[place], scan.clauses[scan.clause_at(max(name.hit.end - 1, name.hit.start))]

@@ -33,11 +33,11 @@ _TWO_WAYS = re.compile(
     r"(?<![0-9.,:])(?:[1-9][0-9]{0,2}\.[0-9]{3}|0[0-9]+|0:[0-5][0-9])(?![0-9]|[.,:][0-9])|[0-9](?:k(?![a-z0-9])|h[0-9])"
     r"|[.,](?!25|50|75)[0-5][0-9] ?(?:h(?:ours?|rs?)?\b|个?小时)|(?:°|\bdegrees?\b)(?! ?[cf])"
 )
-#: A share that is taken off in one way of speaking, and is what is left in another: 30%的折扣.
-_SHARE_OF = ("的折扣", "折扣")
+#: A share that is taken off in one way of speaking, and is what is left in another: 30%的折扣, 打折80%.
+_SHARE_OF = re.compile("折[^%]{0,6}[0-9]+ ?%|% ?的?折")
 #: Shares in words; twenty, thirty and forty in one character.
 _FRACTION = re.compile(
-    r"[廿卅卌]|\b(?:an?|one|two|three) (?:third|fifth|sixth|eighth|ninth|tenth)s?\b(?! (?:floor|time|day|street|stop|place|party))"
+    r"[廿卅卌]|\b(?:an?|one|two|three) (?:third|half|fifth|sixth|eighth|ninth|tenth)s?\b(?! (?:floor|time|day|street|stop|place|party))"
 )
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
 #: Chinese characters that make a number a vague one: 十来, 十几, 百余.
@@ -385,7 +385,7 @@ class _Finder:
         return (
             not (clinging or glued or behind)
             and _TWO_WAYS.search(self.text, start, end + 1) is None
-            and not self.text.startswith(_SHARE_OF, end)
+            and _SHARE_OF.search(self.text, max(start - _LOOK, 0), end + 2) is None
             and not _VAGUE.intersection(self.text[start:end])
         )
 

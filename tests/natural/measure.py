@@ -90,7 +90,7 @@ def said_labels(items: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tu
     """Yield every label of a set of single sentences: its class, its outcome, whether it is sure and wrong, and the sentence.
 
     A figure is held against its ``value``, which should pass, and against its ``other``, which should fail. One that can fairly be read in
-    two ways (``value`` null) is held against each of its ``readings`` and ``other``, and should stay open.
+    two ways (``value`` null) is held against each of its ``readings``, which should stay open, and against ``other``, which should not pass.
     """
     for figure in items["figures"]:
         value, vague = figure["value"], figure["value"] is None
@@ -99,7 +99,8 @@ def said_labels(items: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tu
             for check in figure_checks(figure, held):
                 name = "figure, read in two ways" if vague else f"figure, {'wrong' if number else 'right'} check"
                 outcome = _outcome(figure, check, figure.get("currency") or "CNY")
-                wrong = outcome != "open" and (vague or outcome == ("passed" if number else "failed"))
+                last = number == len(wanted) - 1
+                wrong = outcome != "open" and (outcome == "passed" if last else vague or outcome == "failed")
                 yield f"{name}, {'with' if 'role' in check else 'without'} role", outcome, wrong, figure
     for feature in items["features"]:
         outcome = _outcome(feature, {"kind": "says", "any": feature["phrases"]}, "CNY")
