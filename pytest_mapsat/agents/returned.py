@@ -20,14 +20,11 @@ from pydantic_core import to_jsonable_python
 
 from pytest_mapsat.formats import Lines, Located, object_in, validate
 from pytest_mapsat.model import (
-    RESERVED,
     Blame,
     Fault,
     Json,
     JsonObject,
-    Noun,
     Problem,
-    Structured,
     Usage,
 )
 from pytest_mapsat.reply import Reply, Unavailable
@@ -331,7 +328,7 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
         schema: the case's ``output_schema``, which is that of an object; empty where no data are asked for.
 
     Raises:
-        AgentFault: a reserved key of the data is not what it should be.
+        AgentFault: the data are too deep or too large to be kept.
     """
     if not schema or reply.output is not None:
         return reply
@@ -375,16 +372,11 @@ def _usage(usage: object) -> dict[str, Any] | None:
         number = isinstance(amount, int | float) and not isinstance(amount, bool) and amount <= _MOST_USED
         if amount is not None and not number:
             raise AgentFault(f"the agent returned bad usage: {name}: found {amount!r}, expected a number")
-    _hold(Usage, data, "usage")
-    return {name: amount for name, amount in data.items() if amount is not None}
-
-
-def _hold(noun: type[Noun], data: JsonObject, what: str) -> None:
-    """Hold data against a noun. Raises AgentFault."""
     problems: list[Problem] = []
-    validate(noun, Located(data, Lines(0)), what, problems)
+    validate(Usage, Located(data, Lines(0)), "usage", problems)
     if problems:
         raise AgentFault(f"the agent returned bad {problems[0]}")
+    return {name: amount for name, amount in data.items() if amount is not None}
 
 
 def _jsonable(value: Any) -> Any:
@@ -407,5 +399,4 @@ def _output(output: object) -> JsonObject:
     if not isinstance(plain, Mapping):
         raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
     data: JsonObject = as_json(plain, _jsonable)
-    _hold(Structured, {name: data[name] for name in RESERVED if name in data}, "output")
     return data

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints
 
-from .base import Json, JsonObject, Noun, Text, digest, same, shown
+from .base import Json, JsonObject, Noun, digest, same, shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
@@ -150,7 +150,7 @@ class TurnTiming(Noun):
 class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
-    ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
+    ``output``: the structured output of the reply; null where the agent gave nothing.
     ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or it is unknown.
     """
 
@@ -242,51 +242,6 @@ class Trajectory(Noun):
 def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[Step, ...]:
     """Return the tool calls that speakers of these roles made in some turns, in order."""
     return tuple([step for turn in turns if turn.role in roles for step in turn.steps if step.kind == "call"])
-
-
-#: The most things proposed, and the most figures, in one reply.
-_MOST = 1000
-_Number = Annotated[float, Field(strict=True)]
-
-
-class Figure(Noun):
-    """A figure that an agent hands over.
-
-    ``thing``: id or name of the thing that it describes; ``role``: what it measures (``price``, ``travel_time``, ...); ``value``: a number in
-    ``unit``, or a text such as ``18:30``.
-    """
-
-    thing: Text
-    role: Text
-    value: _Number | _Short
-    unit: _Short = ""
-
-
-class Structured(Noun):
-    """The reserved keys of the structured output of a reply.
-
-    ``proposes``: ids or names of the things that the reply recommends, best first. The text stays what the user reads: what it does not
-    name is not recommended, and what contradicts it is wrong.
-    """
-
-    proposes: tuple[Text, ...] = Field(default=(), max_length=_MOST)
-    figures: tuple[Figure, ...] = Field(default=(), max_length=_MOST)
-
-    @classmethod
-    def of(cls, turn: Turn) -> Structured:
-        """Return what a turn hands over; nothing where it has no output, or its reserved keys hold something else.
-
-        An agent's own reply was checked when it was returned; a recorded dialogue may hold anything under these names.
-        """
-        output = turn.output or {}
-        try:
-            return cls.model_validate({name: output[name] for name in RESERVED if name in output})
-        except ValueError:
-            return cls()
-
-
-#: The keys of structured output whose meaning is fixed; all others are the agent's own.
-RESERVED = tuple(Structured.model_fields)
 
 
 def trajectory_digest(trajectory: Trajectory) -> str:
