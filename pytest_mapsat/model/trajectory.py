@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from .base import Json, JsonObject, Noun, digest, same, shown
 
@@ -169,9 +169,6 @@ class Fault(Noun):
     blame: Blame
     message: str
     detail: str = ""
-
-
-_Short = Annotated[str, StringConstraints(max_length=1000)]
 
 
 class ReferenceEnd(Noun):
