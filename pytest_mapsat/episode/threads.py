@@ -41,7 +41,6 @@ class _Job:
             self.result = self._context.run(self._function, self._argument)
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             self.error = error
-        del self._context  # a traceback that the agent keeps leads here, and from there to the case
         self.done = True
         self.give_up()
 
