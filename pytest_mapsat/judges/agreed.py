@@ -23,6 +23,7 @@ from pytest_mapsat.reading import (
     exclusion_in,
     fold_phrase,
     is_bound,
+    informs,
     keeps,
     meaning_in,
     read_request,
@@ -350,8 +351,8 @@ class _Question:
         return same.states(item.fact) if item.fact else any(item.words in text for text in same.texts)
 
     def _places(self) -> Iterator[Item]:
-        """Yield what the question states by a place in the list of the message; of no row where the order of the list is not certain."""
-        matches = [match for match in _PLACE.finditer(self._text) if self._start <= match.start()]
+        """Yield what the message states by a place in its list; of no row where the order of the list is not certain."""
+        matches = list(_PLACE.finditer(self._text))
         order: list[int] = []
         for message in reversed((*self._heard, self._request.before)) if matches else ():
             listed = stated(fold_phrase(message), self._rows, self._generic)
@@ -398,17 +399,28 @@ class _Question:
         return any(place in span for span in self._kept)
 
     @cached_property
+    def _aside(self) -> frozenset[int]:
+        """The rows of which the message says that they stay as they are."""
+        clauses = [[item for item in self._items if item.tells and item.start in span] for span in self._kept]
+        alone = [item.rows for items in clauses for item in items if len(item.rows) == 1]
+        return frozenset().union(*alone, *(rows for items in clauses if len(rows := _named(items)) == 1))
+
+    @cached_property
     def _sentences(self) -> list[list[Item]]:
-        """What each sentence around the question states that tells rows apart; nothing of what stays as it is."""
+        """What each sentence around the question states of the rows that are not set aside."""
         spans = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden)]
-        telling = [item for item in self._items if item.tells and item not in self._asked]
-        stating = [[item for item in telling if item.start in span and not self._is_kept(item.start)] for span in spans]
+        telling = [
+            item
+            for item in self._items
+            if item.tells and item not in self._asked and not self._is_kept(item.start) and item.rows - self._aside
+        ]
+        stating = [[item for item in telling if item.start in span] for span in spans]
         return [items for items in stating if items]
 
     @cached_property
     def _named(self) -> frozenset[int]:
         """The rows that the question names; those that the sentences around it name where it names none or several."""
-        named, others = _named(self._asked), frozenset().union(*map(_named, self._sentences))
+        named, others = _named(self._asked), frozenset().union(*map(_named, self._sentences)) - self._aside
         if any(item.tells for item in self._asked) and len(named) < 2:
             return named
         if named:
@@ -422,7 +434,7 @@ class _Question:
         behind = [items for items in self._sentences if items[0].start >= self._end]
         return frozenset(
             row for items in (*whole, *behind) for item in items for row in item.rows if len(item.rows) == 1
-        )
+        ) - self._aside
 
     @cached_property
     def _scope(self) -> list[Fact]:
@@ -465,25 +477,37 @@ class _Question:
         """Return why the act that is asked for is not surely that of the call; None where it is."""
         if self._tool is None:
             return Reading(None, "the tool is not known")
-        acts, own = acts_in(asked), acts_of(self._tool.name, self._tool.description)
-        # Where no words are declared, the first of the name does as well: dispute_charge.
-        words = self._tool.asks or re.split("[-_]", self._tool.name)[:1]
-        stands = any(_stands(word, asked) for word in words)
-        place = asked
-        refers = refers_back(asked)
-        if refers or not (stands or acts or meaning_in(asked, (), self._generic)):
+        description = fold_phrase(self._tool.description)
+        first = re.split(r"[^a-z]", description, maxsplit=1)[0]
+        own = acts_of(self._tool.name, self._tool.description) | acts_in(singular(first))
+        own = own or acts_in(self._tool.name.replace("_", " "))
+        # Where no words are declared, the first of the name and of the description do as well: dispute_charge.
+        words = self._tool.asks or tuple(filter(None, (re.split("[-_]", self._tool.name)[0], singular(first))))
+
+        def says(text: str) -> bool:
+            last = [match[1] for match in _LAST_VERB.finditer(text)] if not self._tool.asks else []
+            return any(_stands(word, text) for word in words) or any(verb in description for verb in last)
+
+        acts, place, refers = acts_in(asked), asked, refers_back(asked)
+        if refers or not (says(asked) or acts or meaning_in(asked, (), self._generic)):
             # "Shall I go ahead?": the act is that of the last sentence before it which names one.
             lines = [match[0] for match in _SENTENCE.finditer(self._hidden[: self._start - 1])]
-            place = next((line for line in reversed(lines) if acts_in(line) or _any(words, line)), "")
-            stands = _any(words, place)
-        if self._tool.asks and not stands:
+            place = next((line for line in reversed(lines) if acts_in(line) or says(line)), "")
+            if not place and not refers and not self._tool.asks and self._request.asking:
+                proposes = _PROPOSES.search(self._hidden[: self._start - 1])
+                return Reading(None, f"{proposes[0]!r} may be another act") if proposes else None
+        if self._tool.asks and not says(place):
             return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(words)}")
-        if not stands and not acts_in(place) & own:
+        if not says(place) and not acts_in(place) & own:
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
-        if rest := acts_in(place, own) - acts_in(" ".join(self._generic)):
+        if informs(asked):
+            return Reading(None, "it may offer to look something up")
+        if rest := acts_in(_NOUN.sub("", place), own) - acts_in(" ".join(self._generic)):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
-        part = next((match[0] for match in _PART_OF.finditer(asked) if meaning_in(match[1] or match[2], own, self._generic)), "")
-        return Reading(None, f"{part.strip('| ')!r} may be only a part of it") if part else None
+        telling = hidden(self._text.replace("|", " "), [item for item in self._items if item.tells])[self._start : self._end]
+        parts = (match for match in _PART_OF.finditer(telling) if meaning_in(match[1] or match[2], own, self._generic))
+        part = next(parts, None)
+        return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it") if part else None
 
     def _is_said(self, name: str, value: Json) -> bool:
         """Return whether an argument stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
@@ -498,24 +522,34 @@ class _Question:
         names = Counter(field for field, _ in called)
         for field, leaf in called:  # of a list, one is chosen
             facts = facts_of(fold_phrase(str(leaf)), self._language)
-            if names[field] == 1 and (written == fold_phrase(str(leaf)) or (own and _wholly(own, facts, leaf))):
-                return True
+            if names[field] == 1 and (written == fold_phrase(str(leaf)) or (own and _wholly(own[:1] if isinstance(value, (int, float)) else own, facts, leaf))):
+                return self._is_undisputed(own)
         message = "".join(" " if self._is_kept(place) else char for place, char in enumerate(self._text))
         for text in (message, self._told):
             facts = facts_of(text, self._language)
             if written in text and not isinstance(value, (int, float)):
-                return True
-            if own and _only_facts(written, own) and all(any(_states(fact, each) for fact in facts) for each in own):
+                return text is message or self._is_undisputed(own)
+            if own and _only_facts(written, own) and self._stated_by(facts, name, value):
                 return True
         return False
 
+    def _is_undisputed(self, own: Sequence[Fact]) -> bool:
+        """Return whether the question holds no word that may name another person or thing than an argument, a text, which it does not state."""
+        asked = self._hidden[self._start : self._end]
+        return bool(own) or not meaning_in(asked, acts_in(asked), {*self._generic, *self._told.split(), self._told})
+
     def _facts(self, name: str, value: Json) -> tuple[Fact, ...]:
-        """Return the facts in an argument; a figure has the unit that its name gives it."""
-        facts = facts_of(fold_phrase(str(value)), self._language)
+        """Return the facts in an argument; a figure alone, with the unit that its name gives it, and in that unit: 2 hours, 120 min."""
         if not isinstance(value, (int, float)):
-            return facts
-        unit = unit_of(fold_phrase(name.rpartition(".")[2].replace("_", " ")))
-        return (Fact(0, 0, "number", (float(value),), unit),)
+            return facts_of(fold_phrase(str(value)), self._language)
+        noun = fold_phrase(name.rpartition(".")[2].replace("_", " "))
+        unit = unit_of(noun).replace("count:people", "people").replace("count:person", "people")
+        return (Fact(0, 0, "number", (float(value),), unit), *facts_of(f"{value} {noun}", "en")[:1])
+
+    def _stated_by(self, facts: Sequence[Fact], name: str, value: Json) -> bool:
+        """Return whether facts are those of an argument: any reading of a figure, all parts of a text."""
+        each = [any(_states(fact, own) for fact in facts) for own in self._facts(name, value)]
+        return any(each) if isinstance(value, (int, float)) else all(each)
 
     def _contradiction(self) -> tuple[str, str]:
         """Return what the question states that contradicts an argument, and what may contradict it; empty where nothing does."""
@@ -526,7 +560,7 @@ class _Question:
             own, written = self._facts(name, value), fold_phrase(str(value))
             if others := _other_figures(written, self._text[self._start : self._end]):
                 return f"it says {others[0]!r}, and the call has {name}={value!r}", ""
-            if not own or all(any(_states(fact, each) for fact in self._scope) for each in own):
+            if not own or self._stated_by(self._scope, name, value):
                 continue
             kinds = {fact.kind for fact in own} & {"date", "time"}
             shapes = {_shape(fact) for fact in own if fact.kind == "code"}
@@ -547,7 +581,8 @@ class _Question:
             why = f"it says {wrong!r}, and the call has {name}={value!r}"
             only = len({fact.value for fact in alike}) == 1 and alike[0].unit not in loose - ({""} if kinds or shapes else set())
             strange = not any(row.states(alike[0]) for row in self._rows) and not alike[0].rounds(own[0])
-            if only and strange and not any(_states(fact, each) for fact in everywhere for each in own):
+            in_words = alike[0].kind != "number" and _IN_WORDS.search(self._text)
+            if only and strange and not in_words and not self._stated_by(everywhere, name, value):
                 return why, ""
             doubt = doubt or why
         return "", doubt
@@ -561,7 +596,14 @@ _SENTENCE = re.compile(r"[^.!?\n]+")
 #: What joins the values of one list.
 _JOINED = re.compile(r"(?<=\|)(?:[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?)(?=\|)")
 #: "the fee of A1", A1的发票
-_PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:(?:the|your|my) )*\||\|的([\u3400-\u9fff]{2,})")
+_PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|的([\u3400-\u9fff]{2,})")
+#: Dates and times in words, which are not read.
+_IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|\w+th|\w+(?:ty|th)-\w+|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天")
+#: Where an English word is a noun: "the book".
+_NOUN = re.compile(r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z]+ )?[a-z]+")
+#: The verb with which a question in Chinese ends.
+_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[了上下掉好出啦]|过去)*(?:[吗么吧哈啦哦呢不,?~ ]|可以|行|好|对|$)")
+_PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am| have)? [a-z]+|我|[给帮为替][您你]")
 _PLACE = re.compile(
     r"\b(?:the|option|number|item|no\.) ?(first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
     r"|(?:第([一二三四五六七八九\d])|(最后一))(?=[个条项种款笔单间张位家份本])"
@@ -571,10 +613,6 @@ _PLACES |= {char: place for place, char in enumerate("一二三四五六七八�
 _FEWEST_LETTERS = 3
 #: Below this a figure counts things of many kinds.
 _SMALL = 10
-
-
-def _any(words: Sequence[str], text: str) -> bool:
-    return any(_stands(word, text) for word in words)
 
 
 def _states(fact: Fact, own: Fact) -> bool:

@@ -23,6 +23,7 @@ from .goahead import agrees as agrees
 from .goahead import asks_go_ahead as asks_go_ahead
 from .goahead import exclusion_in as exclusion_in
 from .goahead import go_ahead_requests as go_ahead_requests
+from .goahead import informs as informs
 from .goahead import is_bound as is_bound
 from .goahead import is_plain_word as is_plain_word
 from .goahead import keeps as keeps

@@ -109,6 +109,11 @@ def keeps(text: str) -> bool:
     return bool(_pattern("keeps").search(text))
 
 
+def informs(text: str) -> bool:
+    """Return whether a folded question offers to look something up or to tell something."""
+    return bool(_pattern("informs").search(text))
+
+
 def refers_back(text: str) -> bool:
     """Return whether a folded question leaves its act to the sentence before: "shall I do that?"."""
     return bool(_pattern("refers_back").search(text))
