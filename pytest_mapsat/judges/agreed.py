@@ -403,6 +403,11 @@ class _Question:
         """The rows of which the message says that they stay as they are."""
         clauses = [[item for item in self._items if item.tells and item.start in span] for span in self._kept]
         alone = [item.rows for items in clauses for item in items if len(item.rows) == 1]
+        # An account from which, and one to which: the row of another argument is not meant by the id.
+        called = self._rows[self._called].texts if self._rows else frozenset()
+        arguments = {fold_phrase(value) for _, value in self._arguments if isinstance(value, str)} - called
+        having = [frozenset(at for at, row in enumerate(self._rows) if text in row.texts) for text in arguments]
+        alone += [rows for rows in having if len(rows) == 1]
         return frozenset().union(*alone, *(rows for items in clauses if len(rows := _named(items)) == 1))
 
     @cached_property
@@ -420,7 +425,8 @@ class _Question:
     @cached_property
     def _named(self) -> frozenset[int]:
         """The rows that the question names; those that the sentences around it name where it names none or several."""
-        named, others = _named(self._asked), frozenset().union(*map(_named, self._sentences)) - self._aside
+        named, single = _named(self._asked), [rows for items in self._sentences if len(rows := _named(items)) == 1]
+        others = frozenset().union(*single) - self._aside
         if any(item.tells for item in self._asked) and len(named) < 2:
             return named
         if named:
@@ -431,10 +437,11 @@ class _Question:
     def _left_open(self) -> frozenset[int]:
         """The rows that the sentences around the question name, and that it may mean as well, where it names none itself; one behind it in any case."""
         whole = self._sentences if not _named(self._asked) else []
+        nearest = next((_named(items) for items in reversed(whole) if items[0].start < self._start), frozenset())
         behind = [items for items in self._sentences if items[0].start >= self._end]
         return frozenset(
             row for items in (*whole, *behind) for item in items for row in item.rows if len(item.rows) == 1
-        ) - self._aside
+        ) - self._aside | (nearest if not nearest & self._named else frozenset())
 
     @cached_property
     def _scope(self) -> list[Fact]:
@@ -462,6 +469,7 @@ class _Question:
                 for fact in self._scope
                 if self._start <= fact.start
                 and fact.unit not in (*_MONEY, "count")
+                and not any(item.start <= fact.start < item.end and item.rows for item in self._asked)
                 and not any(row.states(fact) for row in self._known)
                 and not any(map(fact.same, told))
             ),
@@ -489,7 +497,7 @@ class _Question:
             return any(_stands(word, text) for word in words) or any(verb in description for verb in last)
 
         acts, place, refers = acts_in(asked), asked, refers_back(asked)
-        if refers or not (says(asked) or acts or meaning_in(asked, (), self._generic)):
+        if refers or not (says(asked) or acts or meaning_in(_OR_NOT.sub("", asked), (), self._generic, shortest=1)):
             # "Shall I go ahead?": the act is that of the last sentence before it which names one.
             lines = [match[0] for match in _SENTENCE.finditer(self._hidden[: self._start - 1])]
             place = next((line for line in reversed(lines) if acts_in(line) or says(line)), "")
@@ -567,12 +575,16 @@ class _Question:
             units = {own[0].unit} - {""} if isinstance(value, (int, float)) else set()
             units |= {*_MONEY} if numbers == [name] else set()
             loose = {"", "count"} if isinstance(value, (int, float)) else set()
+            large = isinstance(value, (int, float)) and value >= _LARGE
             alike = [
                 fact
                 for fact in self._scope
                 if fact.kind in kinds
                 or (fact.kind == "code" and _shape(fact) in shapes)
-                or (fact.kind == "number" and fact.unit in units | loose)
+                or (
+                    fact.kind == "number"
+                    and (fact.unit in units or (fact.unit in loose and (float(fact.value[0]) >= _LARGE) == large))
+                )
             ]
             alike = [fact for fact in alike if fact.unit in units or not any(row.states(fact) for row in self._known)]
             if not alike:
@@ -591,21 +603,22 @@ class _Question:
 _MONEY = ("yuan", "foreign", "money")
 #: Texts of these arguments say nothing of what is done.
 _FREE_TEXT = re.compile(r"(?:^|[._])(?:reason|notes?|remarks?|memo|comments?)$|原因|理由|备注")
-_CLAUSE = re.compile(r"[^,;:.!?()\n]+")
+_CLAUSE = re.compile(r"[^,;.!?()\n]+")
 _SENTENCE = re.compile(r"[^.!?\n]+")
 #: What joins the values of one list.
 _JOINED = re.compile(r"(?<=\|)(?:[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?)(?=\|)")
 #: "the fee of A1", A1的发票
 _PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|的([\u3400-\u9fff]{2,})")
 #: Dates and times in words, which are not read.
-_IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|\w+th|\w+(?:ty|th)-\w+|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天")
-#: Where an English word is a noun: "the book".
-_NOUN = re.compile(r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z]+ )?[a-z]+")
+_IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|\w+teen|\w+tie)th(?<!month)(?<!south)|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天")
+#: Where a word is no act of the agent: "the book", 您接受的话.
+_NOUN = re.compile(r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z|]+ )?[a-z]+|提交|[您你](?:同意|接受|确认)")
 #: The verb with which a question in Chinese ends.
-_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[了上下掉好出啦]|过去)*(?:[吗么吧哈啦哦呢不,?~ ]|可以|行|好|对|$)")
+_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|[了啦][吗么吧哈哦,?])")
+_OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))")
 _PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am| have)? [a-z]+|我|[给帮为替][您你]")
 _PLACE = re.compile(
-    r"\b(?:the|option|number|item|no\.) ?(first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
+    r"\b(?:the|option|number|item|no\.) ?(first|second|third|fourth|fifth|last|(?<!the )\d(?!\d)|\d)(?:(?<=\d)(?<!the \d)(?= [a-z])| (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
     r"|(?:第([一二三四五六七八九\d])|(最后一))(?=[个条项种款笔单间张位家份本])"
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "最后一": -1}
@@ -613,6 +626,8 @@ _PLACES |= {char: place for place, char in enumerate("一二三四五六七八�
 _FEWEST_LETTERS = 3
 #: Below this a figure counts things of many kinds.
 _SMALL = 10
+#: No count of things has so many.
+_LARGE = 100
 
 
 def _states(fact: Fact, own: Fact) -> bool:

@@ -39,7 +39,7 @@ _CODE = re.compile(
 #: A figure with its unit, and a place in a row, are no code.
 _MEASURE = re.compile(r"\d+(?:[a-z]{1,2}|min|eur|usd|gbp|cny|rmb|-[a-z]+)|[\d-]+", re.ASCII)
 _FIGURE = re.compile(
-    r"(?<![\d.,:])(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
+    r"(?<![\d.:])(?<!\d,)(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
 )
 #: A figure that goes on in words is not read.
 _SCALED = re.compile(r" ?(?:[万亿千百]|k\b|thousand|million|hundred)")
