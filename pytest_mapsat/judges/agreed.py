@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import NamedTuple
 
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, Tool, same
@@ -59,11 +59,13 @@ class Candidates(NamedTuple):
     Attributes:
         rows: the rows; none where the call has no id.
         called: the place of its own; -1 where it has none.
+        also: the places of the rows of all calls of its tool.
         parameter: the one that holds the id.
     """
 
     rows: Sequence[Mapping[str, Json]]
     called: int
+    also: frozenset[int]
     parameter: str
 
 
@@ -203,12 +205,16 @@ class Agreements:
                 if rows := _rows(results, field, arguments[name]):
                     return self._with_others(rows, name, at)
         named = [name for name, value in arguments.items() if isinstance(value, str) and _is_id(name)]
-        return self._with_others({}, named[0], at) if named else Candidates((), -1, "")
+        return self._with_others({}, named[0], at) if named else Candidates((), -1, frozenset(), "")
 
     def _with_others(self, rows: Mapping[str, Mapping[str, Json]], name: str, at: int) -> Candidates:
-        values = [value for step in self._steps if isinstance(value := step.arguments.get(name), (str, int))]
-        rows = {**{str(value): {name: value} for value in values}, **rows}
-        return Candidates(tuple(rows.values()), list(rows).index(str(self._steps[at].arguments[name])), name)
+        calls = [
+            (step.tool, value) for step in self._steps if isinstance(value := step.arguments.get(name), (str, int))
+        ]
+        rows = {**{str(value): {name: value} for _, value in calls}, **rows}
+        places = {row_id: place for place, row_id in enumerate(rows)}
+        also = frozenset(places[str(value)] for tool, value in calls if tool == self._steps[at].tool)
+        return Candidates(tuple(rows.values()), places[str(self._steps[at].arguments[name])], also, name)
 
 
 def _is_id(name: str) -> bool:
@@ -264,7 +270,7 @@ class _Question:
         self, context: Context, answer: int, words: str, step: Step, candidates: Candidates, given: Collection[str]
     ) -> None:
         turns, self._language = context.trajectory.turns, context.language
-        self._tool, self._called = context.tools.get(step.tool), candidates.called
+        self._tool, self._called, self._calls = context.tools.get(step.tool), candidates.called, candidates.also
         self._rows = [Row.of(row, self._language) for row in candidates.rows]
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
@@ -279,6 +285,7 @@ class _Question:
             before, self.asking, after = "\n".join(lines[:at]), lines[at], "\n".join(lines[at + 1 :])
         self._also = "\n".join(line for line in request.other.split("\n") if line not in self.asking)
         parts = ["\n".join(map(fold_phrase, part.split("\n"))) for part in (before, f"{self.asking}\n{words}", after)]
+        self._asking = len("\n".join(map(fold_phrase, self.asking.split("\n"))))
         self._start, self._end = len(parts[0]) + 1, len(parts[0]) + 1 + len(parts[1])
         self._text = "\n".join(parts)
 
@@ -312,7 +319,7 @@ class _Question:
             words = {item.words: item.kind for item in self._items if item.tells and named <= item.rows}
             if {*words.values()} != {"part"} or not meaning_in(asked, acts_in(asked), self._generic):
                 return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
-        if act := self._act(asked):
+        if act := self._act(asked[: self._asking]):
             return act
         unsaid = [f"{name}={value!r}" for name, value in self._arguments if not self._is_said(name, value)]
         doubts = {
@@ -425,9 +432,14 @@ class _Question:
     @cached_property
     def _named(self) -> frozenset[int]:
         """The rows that the question names; those that the sentences around it name where it names none or several."""
+        telling = [item for item in self._asked if item.tells]
+        gaps = [self._text[first.end : second.start] for first, second in pairwise(telling)]
+        several = len(self._calls) > 1 and frozenset().union(*(item.rows for item in telling)) == self._calls
+        if several and all(len(item.rows) == 1 for item in telling) and all(map(_AND.fullmatch, gaps)):
+            return frozenset({self._called})  # "orders A1 and A2", and both are called
         named, single = _named(self._asked), [rows for items in self._sentences if len(rows := _named(items)) == 1]
         others = frozenset().union(*single) - self._aside
-        if any(item.tells for item in self._asked) and len(named) < 2:
+        if telling and len(named) < 2:
             return named
         if named:
             return named & others if len(named & others) == 1 else named
@@ -501,7 +513,8 @@ class _Question:
             # "Shall I go ahead?": the act is that of the last sentence before it which names one.
             lines = [match[0] for match in _SENTENCE.finditer(self._hidden[: self._start - 1])]
             place = next((line for line in reversed(lines) if acts_in(line) or says(line)), "")
-            if not place and not refers and not self._tool.asks and self._request.asking:
+            behind = self._named == {self._called} and not any(item.tells for item in self._asked)
+            if not place and behind and not refers and not self._tool.asks and self._request.asking:
                 proposes = _PROPOSES.search(self._hidden[: self._start - 1])
                 return Reading(None, f"{proposes[0]!r} may be another act") if proposes else None
         if self._tool.asks and not says(place):
@@ -535,8 +548,11 @@ class _Question:
         message = "".join(" " if self._is_kept(place) else char for place, char in enumerate(self._text))
         for text in (message, self._told):
             facts = facts_of(text, self._language)
-            if written in text and not isinstance(value, (int, float)):
+            if not isinstance(value, (int, float)) and (written in text or written.replace("_", " ") in text):
                 return text is message or self._is_undisputed(own)
+            tail = _TAIL.search(written)
+            if tail and re.search(rf"(?<!\d){tail[0]}(?!\d)", text):  # the account ending in 9045
+                return True
             if own and _only_facts(written, own) and self._stated_by(facts, name, value):
                 return True
         return False
@@ -606,7 +622,9 @@ _FREE_TEXT = re.compile(r"(?:^|[._])(?:reason|notes?|remarks?|memo|comments?)$|�
 _CLAUSE = re.compile(r"[^,;.!?()\n]+")
 _SENTENCE = re.compile(r"[^.!?\n]+")
 #: What joins the values of one list.
-_JOINED = re.compile(r"(?<=\|)(?:[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?)(?=\|)")
+_AND = re.compile(r"[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?")
+_JOINED = re.compile(rf"(?<=\|){_AND.pattern}(?=\|)")
+_TAIL = re.compile(r"(?<=[\w-]-)\d{4,}$")
 #: "the fee of A1", A1的发票
 _PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|的([\u3400-\u9fff]{2,})")
 #: Dates and times in words, which are not read.
@@ -614,11 +632,11 @@ _IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|
 #: Where a word is no act of the agent: "the book", 您接受的话.
 _NOUN = re.compile(r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z|]+ )?[a-z]+|提交|[您你](?:同意|接受|确认)")
 #: The verb with which a question in Chinese ends.
-_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|[了啦][吗么吧哈哦,?])")
-_OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))")
+_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|(?:可以|行|好)[吗么不]|[了啦][吗么吧哈哦,?])")
+_OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))|[这那][样么]")
 _PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am| have)? [a-z]+|我|[给帮为替][您你]")
 _PLACE = re.compile(
-    r"\b(?:the|option|number|item|no\.) ?(first|second|third|fourth|fifth|last|(?<!the )\d(?!\d)|\d)(?:(?<=\d)(?<!the \d)(?= [a-z])| (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
+    r"\b(?:option|number|item|no\.) ?(\d)(?![\d.])|\bthe (first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
     r"|(?:第([一二三四五六七八九\d])|(最后一))(?=[个条项种款笔单间张位家份本])"
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "最后一": -1}
