@@ -508,21 +508,29 @@ class _Question:
             last = [match[1] for match in _LAST_VERB.finditer(text)] if not self._tool.asks else []
             return any(_stands(word, text) for word in words) or any(verb in description for verb in last)
 
+        if informs(asked):
+            return Reading(None, "it may offer to look something up")
         acts, place, refers = acts_in(asked), asked, refers_back(asked)
         if refers or not (says(asked) or acts or meaning_in(_OR_NOT.sub("", asked), (), self._generic, shortest=1)):
             # "Shall I go ahead?": the act is that of the last sentence before it which names one.
             lines = [match[0] for match in _SENTENCE.finditer(self._hidden[: self._start - 1])]
             place = next((line for line in reversed(lines) if acts_in(line) or says(line)), "")
+            clauses = [match[0] for match in _CLAUSE.finditer(place) if acts_in(match[0]) or says(match[0])]
+            if any(exclusion_in(self._without_act(clause), asks=False) for clause in clauses) or not (
+                _PROPOSES.search(place) or not place
+            ):
+                return Reading(None, f"{place.strip()[:_SHOWN]!r} proposes nothing")
             behind = self._named == {self._called} and not any(item.tells for item in self._asked)
             if not place and behind and not refers and not self._tool.asks and self._request.asking:
                 proposes = _PROPOSES.search(self._hidden[: self._start - 1])
                 return Reading(None, f"{proposes[0]!r} may be another act") if proposes else None
         if self._tool.asks and not says(place):
             return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(words)}")
+        verb = _MAIN_VERB.search(place) if place is asked and not refers else None
+        if verb and not (says(verb[1]) or acts_in(verb[1]) & own or _LIGHT.match(verb[1])):
+            return Reading(None, f"{verb[1]!r} may be another act")
         if not says(place) and not acts_in(place) & own:
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
-        if informs(asked):
-            return Reading(None, "it may offer to look something up")
         if rest := acts_in(_NOUN.sub("", place), own) - acts_in(" ".join(self._generic)):
             return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
         telling = hidden(self._text.replace("|", " "), [item for item in self._items if item.tells])[self._start : self._end]
@@ -579,7 +587,7 @@ class _Question:
         """Return what the question states that contradicts an argument, and what may contradict it; empty where nothing does."""
         doubt = ""
         numbers = [name for name, value in self._arguments if isinstance(value, (int, float))]
-        everywhere = (*facts_of(self._text, self._language), *facts_of(self._told, self._language))
+        message, told = facts_of(self._text, self._language), facts_of(self._told, self._language)
         for name, value in self._arguments:
             own, written = self._facts(name, value), fold_phrase(str(value))
             if others := _other_figures(written, self._text[self._start : self._end]):
@@ -607,10 +615,11 @@ class _Question:
                 continue
             wrong = self._text[alike[0].start : alike[0].end]
             why = f"it says {wrong!r}, and the call has {name}={value!r}"
-            only = len({fact.value for fact in alike}) == 1 and alike[0].unit not in loose - ({""} if kinds or shapes else set())
+            only = len({fact.value for fact in alike}) == 1 and alike[0].unit not in loose
+            elsewhere = message if alike[0].start >= self._start else (*message, *told)
             strange = not any(row.states(alike[0]) for row in self._rows) and not alike[0].rounds(own[0])
             in_words = alike[0].kind != "number" and _IN_WORDS.search(self._text)
-            if only and strange and not in_words and not self._stated_by(everywhere, name, value):
+            if only and strange and not in_words and not self._stated_by(elsewhere, name, value):
                 return why, ""
             doubt = doubt or why
         return "", doubt
@@ -619,14 +628,20 @@ class _Question:
 _MONEY = ("yuan", "foreign", "money")
 #: Texts of these arguments say nothing of what is done.
 _FREE_TEXT = re.compile(r"(?:^|[._])(?:reason|notes?|remarks?|memo|comments?)$|原因|理由|备注")
-_CLAUSE = re.compile(r"[^,;.!?()\n]+")
+#: "cancel A1 and leave A2" has two clauses.
+_CLAUSE = re.compile(r"(?:(?!\b(?:and (?=leav|keep|let)|while|whereas)\b)[^,;.!?()\n])+")
 _SENTENCE = re.compile(r"[^.!?\n]+")
 #: What joins the values of one list.
 _AND = re.compile(r"[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?")
 _JOINED = re.compile(rf"(?<=\|){_AND.pattern}(?=\|)")
 _TAIL = re.compile(r"(?<=[\w-]-)\d{4,}$")
+#: What the agent offers to do itself, and verbs that say nothing of it.
+_MAIN_VERB = re.compile(
+    r"(?:\b(?:shall|should|may|can|could) (?:i|we)|\b(?:me|us|ok|okay|good|ready) to)(?: (?:now|just|then|please|also|so|\w+ly))*(?: go ahead and| proceed to)? ((?:call|sign|take|top)(?:ing)? \w+|[a-z]+)"
+)
+_LIGHT = re.compile(r"(?:go|make|proceed|have|get|do|be|start|process|place|complete|continue|confirm|finali[sz]e|put)$")
 #: "the fee of A1", A1的发票
-_PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|的([\u3400-\u9fff]{2,})")
+_PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|(?:的|'s )([\u3400-\u9fff]{2,}|[a-z]+)")
 #: Dates and times in words, which are not read.
 _IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|\w+teen|\w+tie)th(?<!month)(?<!south)|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天")
 #: Where a word is no act of the agent: "the book", 您接受的话.
