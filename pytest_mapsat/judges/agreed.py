@@ -15,15 +15,15 @@ from functools import cached_property
 from itertools import groupby, islice, pairwise
 from typing import NamedTuple
 
-from pytest_mapsat.model import Confirms, Json, MapsatError, Step, Tool, same
+from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
 from pytest_mapsat.reading import (
     acts_in,
     acts_of,
     agrees,
     exclusion_in,
     fold_phrase,
-    is_bound,
     informs,
+    is_bound,
     keeps,
     meaning_in,
     read_request,
@@ -304,10 +304,13 @@ class _Question:
 
     def reading(self) -> Reading:
         """Judge it."""
-        if len(self._rows) > _MOST_ROWS:
-            return Reading(None, f"more than {_MOST_ROWS} rows could be meant")
-        if len(self._text) > _LONGEST:
-            return Reading(None, f"the message has more than {_LONGEST:,} characters")
+        many, long = len(self._rows) > _MOST_ROWS, len(self._text) > _LONGEST
+        if many or long:
+            rows, message = (
+                f"more than {_MOST_ROWS} rows could be meant",
+                f"the message has more than {_LONGEST:,} characters",
+            )
+            return Reading(None, rows if many else message)
         asked = self._hidden[self._start : self._end]
         if excluded := exclusion_in(self._without_act(asked), asks=True):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
@@ -439,11 +442,9 @@ class _Question:
             return frozenset({self._called})  # "orders A1 and A2", and both are called
         named, single = _named(self._asked), [rows for items in self._sentences if len(rows := _named(items)) == 1]
         others = frozenset().union(*single) - self._aside
-        if telling and len(named) < 2:
-            return named
-        if named:
-            return named & others if len(named & others) == 1 else named
-        return others
+        if not telling:
+            return others
+        return named & others if len(named & others) == 1 else named
 
     @cached_property
     def _left_open(self) -> frozenset[int]:
@@ -493,50 +494,65 @@ class _Question:
         words = (*self._tool.asks, self._tool.description) if self._tool else ()
         return without_acts(text, acts_in(fold_phrase(" ".join(words))))
 
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        """The words of the go-ahead; where none are declared, the first of the tool's name and of its description: dispute_charge."""
+        if self._tool is None or self._tool.asks:
+            return self._tool.asks if self._tool else ()
+        first = re.split("[^a-z]", fold_phrase(self._tool.description), maxsplit=1)[0]
+        return tuple(filter(None, (re.split("[-_]", self._tool.name)[0], singular(first))))
+
+    def _says(self, text: str) -> bool:
+        """Return whether a text has a word of the go-ahead, or, where none are declared, ends with a verb of the description in Chinese."""
+        last = [] if self._tool is None or self._tool.asks else _LAST_VERB.findall(text)
+        return any(_stands(word, text) for word in self._words) or any(
+            verb in self._tool.description for verb in last if self._tool
+        )
+
+    def _proposal(self) -> tuple[str, str]:
+        """Return the last sentence before the question that names an act, and why it proposes nothing."""
+        before = self._hidden[: max(0, self._start - 1)]
+        naming = [match[0] for match in _SENTENCE.finditer(before) if acts_in(match[0]) or self._says(match[0])]
+        if not naming:
+            # "A1 to the locker, then. OK?" proposes what the tool does, unless it says what else the agent would do.
+            proposes = _PROPOSES.search(before)
+            return "", f"{proposes[0]!r} may be another act" if proposes else ""
+        clauses = [match[0] for match in _CLAUSE.finditer(naming[-1]) if acts_in(match[0]) or self._says(match[0])]
+        denied = any(exclusion_in(self._without_act(clause), asks=False) for clause in clauses)
+        proposed = _PROPOSES.search(naming[-1]) and not denied
+        return naming[-1], "" if proposed else "the sentence before it does not plainly propose the act"
+
     def _act(self, asked: str) -> Reading | None:
         """Return why the act that is asked for is not surely that of the call; None where it is."""
-        if self._tool is None:
-            return Reading(None, "the tool is not known")
-        description = fold_phrase(self._tool.description)
-        first = re.split(r"[^a-z]", description, maxsplit=1)[0]
-        own = acts_of(self._tool.name, self._tool.description) | acts_in(singular(first))
+        if self._tool is None or informs(asked):
+            return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
+        acts, refers, place, why = acts_in(asked), refers_back(asked), asked, ""
+        own = acts_of(self._tool.name, self._tool.description) | acts_in(" ".join(self._words[1:]))
         own = own or acts_in(self._tool.name.replace("_", " "))
-        # Where no words are declared, the first of the name and of the description do as well: dispute_charge.
-        words = self._tool.asks or tuple(filter(None, (re.split("[-_]", self._tool.name)[0], singular(first))))
-
-        def says(text: str) -> bool:
-            last = [match[1] for match in _LAST_VERB.finditer(text)] if not self._tool.asks else []
-            return any(_stands(word, text) for word in words) or any(verb in description for verb in last)
-
-        if informs(asked):
-            return Reading(None, "it may offer to look something up")
-        acts, place, refers = acts_in(asked), asked, refers_back(asked)
-        if refers or not (says(asked) or acts or meaning_in(_OR_NOT.sub("", asked), (), self._generic, shortest=1)):
-            # "Shall I go ahead?": the act is that of the last sentence before it which names one.
-            lines = [match[0] for match in _SENTENCE.finditer(self._hidden[: self._start - 1])]
-            place = next((line for line in reversed(lines) if acts_in(line) or says(line)), "")
-            clauses = [match[0] for match in _CLAUSE.finditer(place) if acts_in(match[0]) or says(match[0])]
-            if any(exclusion_in(self._without_act(clause), asks=False) for clause in clauses) or not (
-                _PROPOSES.search(place) or not place
-            ):
-                return Reading(None, f"{place.strip()[:_SHOWN]!r} proposes nothing")
-            behind = self._named == {self._called} and not any(item.tells for item in self._asked)
-            if not place and behind and not refers and not self._tool.asks and self._request.asking:
-                proposes = _PROPOSES.search(self._hidden[: self._start - 1])
-                return Reading(None, f"{proposes[0]!r} may be another act") if proposes else None
-        if self._tool.asks and not says(place):
-            return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(words)}")
-        verb = _MAIN_VERB.search(place) if place is asked and not refers else None
-        if verb and not (says(verb[1]) or acts_in(verb[1]) & own or _LIGHT.match(verb[1])):
-            return Reading(None, f"{verb[1]!r} may be another act")
-        if not says(place) and not acts_in(place) & own:
-            return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
-        if rest := acts_in(_NOUN.sub("", place), own) - acts_in(" ".join(self._generic)):
-            return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
-        telling = hidden(self._text.replace("|", " "), [item for item in self._items if item.tells])[self._start : self._end]
-        parts = (match for match in _PART_OF.finditer(telling) if meaning_in(match[1] or match[2], own, self._generic))
+        says_more = meaning_in(_OR_NOT.sub("", asked), (), self._generic, shortest=1)
+        if refers or not (self._says(asked) or acts or says_more):  # "Shall I go ahead?"
+            place, why = self._proposal()
+            nothing = not (place or why or refers or self._tool.asks or any(item.tells for item in self._asked))
+            if nothing and self._named == {self._called} and self._request.asking:
+                return None
+        if self._tool.asks and not self._says(place):
+            return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(self._words)}")
+        verb = _MAIN_VERB.search(place) if place is asked else None
+        other = verb and not (self._says(verb[1]) or acts_in(verb[1]) & own or _LIGHT.match(verb[1]))
+        rest = acts_in(_NOUN.sub("", place), own) - acts_in(" ".join(self._generic))
+        values = hidden(self._text, [item for item in self._items if item.tells])[self._start : self._end]
+        parts = (match for match in _PART_OF.finditer(values) if meaning_in(match[1] or match[2], own, self._generic))
         part = next(parts, None)
-        return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it") if part else None
+        doubts = {
+            why: why,
+            f"{verb and verb[1]!r} may be another act": other,
+            f"it does not say what {self._tool.name} does; `asks` of the tool names the words": not (
+                self._says(place) or acts_in(place) & own
+            ),
+            f"it asks for something else as well ({', '.join(sorted(rest))})": rest,
+            f"{part and part[0].strip('| ')!r} may be only a part of it": part,
+        }
+        return next((Reading(None, doubt) for doubt, doubtful in doubts.items() if doubtful), None)
 
     def _is_said(self, name: str, value: Json) -> bool:
         """Return whether an argument stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
@@ -544,31 +560,37 @@ class _Question:
         schema = properties.get(name.partition(".")[0])
         if _FREE_TEXT.search(name) or (isinstance(schema, dict) and schema.get("default", ...) == value):
             return True
-        if isinstance(value, bool):
+        message = "".join(" " if self._is_kept(place) else char for place, char in enumerate(self._text))
+        if isinstance(value, bool) or self._stands_in(message, name, value):
+            return not isinstance(value, bool)
+        # Another person or thing may stand in the question in place of a text that it does not state.
+        asked, own = self._hidden[self._start : self._end], self._facts(name, value)
+        if not own and meaning_in(asked, acts_in(asked), {*self._generic, *self._told.split(), self._told}):
             return False
-        own, written = self._facts(name, value), fold_phrase(str(value))
+        return self._stands_in(self._told, name, value) or self._is_in_row(name, value)
+
+    def _stands_in(self, text: str, name: str, value: Json) -> bool:
+        """Return whether a folded text has an argument: its words, the end of a number, or all that it states."""
+        written, own = fold_phrase(str(value)), self._facts(name, value)
+        tail = _TAIL.search(written)
+        if tail and re.search(rf"(?<!\d){tail[0]}(?!\d)", text):  # the account ending in 9045
+            return True
+        if not isinstance(value, (int, float)) and (written in text or written.replace("_", " ") in text):
+            return True
+        words = re.search(r"[^\W\d_]{2,}", hidden(written, own))
+        return bool(own) and not words and self._stated_by(facts_of(text, self._language), name, value)
+
+    def _is_in_row(self, name: str, value: Json) -> bool:
+        """Return whether an argument is a value of the called row, in any notation; of a list, one is chosen."""
+        own = self._facts(name, value)[: 1 if isinstance(value, (int, float)) else None]
         called = [leaf for row in self._rows[self._called : self._called + 1] for leaf in row.values]
         names = Counter(field for field, _ in called)
-        for field, leaf in called:  # of a list, one is chosen
-            facts = facts_of(fold_phrase(str(leaf)), self._language)
-            if names[field] == 1 and (written == fold_phrase(str(leaf)) or (own and _wholly(own[:1] if isinstance(value, (int, float)) else own, facts, leaf))):
-                return self._is_undisputed(own)
-        message = "".join(" " if self._is_kept(place) else char for place, char in enumerate(self._text))
-        for text in (message, self._told):
-            facts = facts_of(text, self._language)
-            if not isinstance(value, (int, float)) and (written in text or written.replace("_", " ") in text):
-                return text is message or self._is_undisputed(own)
-            tail = _TAIL.search(written)
-            if tail and re.search(rf"(?<!\d){tail[0]}(?!\d)", text):  # the account ending in 9045
-                return True
-            if own and _only_facts(written, own) and self._stated_by(facts, name, value):
+        for written in (fold_phrase(str(leaf)) for field, leaf in called if names[field] == 1):
+            facts = facts_of(written, self._language)
+            alike = own and len(own) == len(facts) and all(map(Fact.same, own, facts))
+            if written == fold_phrase(str(value)) or (alike and len(written) < _LONGEST_FACT):
                 return True
         return False
-
-    def _is_undisputed(self, own: Sequence[Fact]) -> bool:
-        """Return whether the question holds no word that may name another person or thing than an argument, a text, which it does not state."""
-        asked = self._hidden[self._start : self._end]
-        return bool(own) or not meaning_in(asked, acts_in(asked), {*self._generic, *self._told.split(), self._told})
 
     def _facts(self, name: str, value: Json) -> tuple[Fact, ...]:
         """Return the facts in an argument; a figure alone, with the unit that its name gives it, and in that unit: 2 hours, 120 min."""
@@ -639,15 +661,23 @@ _TAIL = re.compile(r"(?<=[\w-]-)\d{4,}$")
 _MAIN_VERB = re.compile(
     r"(?:\b(?:shall|should|may|can|could) (?:i|we)|\b(?:me|us|ok|okay|good|ready) to)(?: (?:now|just|then|please|also|so|\w+ly))*(?: go ahead and| proceed to)? ((?:call|sign|take|top)(?:ing)? \w+|[a-z]+)"
 )
-_LIGHT = re.compile(r"(?:go|make|proceed|have|get|do|be|start|process|place|complete|continue|confirm|finali[sz]e|put)$")
+_LIGHT = re.compile(
+    r"(?:go|make|proceed|have|get|do|be|start|process|place|complete|continue|confirm|finali[sz]e|put)$"
+)
 #: "the fee of A1", A1的发票
 _PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|(?:的|'s )([\u3400-\u9fff]{2,}|[a-z]+)")
 #: Dates and times in words, which are not read.
-_IN_WORDS = re.compile(r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|\w+teen|\w+tie)th(?<!month)(?<!south)|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天")
+_IN_WORDS = re.compile(
+    r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|\w+teen|\w+tie)th(?<!month)(?<!south)|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天"
+)
 #: Where a word is no act of the agent: "the book", 您接受的话.
-_NOUN = re.compile(r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z|]+ )?[a-z]+|提交|[您你](?:同意|接受|确认)")
+_NOUN = re.compile(
+    r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z|]+ )?[a-z]+|提交|[您你](?:同意|接受|确认)"
+)
 #: The verb with which a question in Chinese ends.
-_LAST_VERB = re.compile(r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|(?:可以|行|好)[吗么不]|[了啦][吗么吧哈哦,?])")
+_LAST_VERB = re.compile(
+    r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|(?:可以|行|好)[吗么不]|[了啦][吗么吧哈哦,?])"
+)
 _OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))|[这那][样么]")
 _PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am| have)? [a-z]+|我|[给帮为替][您你]")
 _PLACE = re.compile(
@@ -659,6 +689,8 @@ _PLACES |= {char: place for place, char in enumerate("一二三四五六七八�
 _FEWEST_LETTERS = 3
 #: Below this a figure counts things of many kinds.
 _SMALL = 10
+#: A longer value of a row says more than the one fact in it.
+_LONGEST_FACT = 30
 #: No count of things has so many.
 _LARGE = 100
 
@@ -668,22 +700,6 @@ def _states(fact: Fact, own: Fact) -> bool:
     counted = [each.unit for each in (fact, own) if each.unit not in ("", "count", *_MONEY)]
     apart = len(set(counted)) > 1 or (counted and own.unit == "" and fact.unit == "people")
     return fact.same(own) and not (fact.kind == "number" and float(own.value[0]) < _SMALL and apart)
-
-
-def _wholly(own: Sequence[Fact], facts: Sequence[Fact], leaf: Json) -> bool:
-    """Return whether a value has the facts of an argument and no others."""
-    return len(own) == len(facts) and all(map(Fact.same, own, facts)) and len(str(leaf)) < _LONGEST_FACT
-
-
-_LONGEST_FACT = 30
-
-
-def _only_facts(written: str, own: Sequence[Fact]) -> bool:
-    """Return whether a text has no words of its own besides facts."""
-    rest = written
-    for fact in own:
-        rest = rest[: fact.start] + " " * (fact.end - fact.start) + rest[fact.end :]
-    return not re.search(r"[^\W\d_]{2,}", rest)
 
 
 def _stands(word: str, text: str) -> bool:

@@ -112,12 +112,12 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
     rest = text = _ONE_OF.sub("1  ", text)
     for pattern in _DATES:
         facts += [fact for match in pattern.finditer(rest) if (fact := _date(match))]
-        rest = _blanked(rest, facts)
+        rest = hidden(rest, facts)
     document = read(rest, language=language, lexicon=lexicon_of(()))
     facts += [Fact(*time.span, "time", tuple(time.readings)) for time in document.times]
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     facts += [Fact(*m.span(), "code", (m[0],)) for m in _CODE.finditer(rest) if not _MEASURE.fullmatch(m[0])]
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     told = [(each.span, each.value, "") for each in document.numbers]
     told = [(each.span, each.value, each.unit) for each in document.quantities] + told
     at = {place: each for each in reversed(told) for place in range(*each[0])}
@@ -131,7 +131,7 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
         value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
         end = match.end() + 2 * (match[0] == "1" and _ONE_OF.match(written, match.start()) is not None)
         facts.append(Fact(match.start(), end, "number", (value,), unit))
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     facts += [
         Fact(*span, "number", (value,), unit)
         for span, value, unit in told
@@ -148,12 +148,6 @@ def unit_of(noun: str) -> str:
     nouns = noun if noun.endswith("s") else f"{noun}s"
     quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
-
-
-def _blanked(text: str, facts: Sequence[Fact]) -> str:
-    for fact in facts:
-        text = f"{text[: fact.start]}{'|' * (fact.end - fact.start)}{text[fact.end :]}"
-    return text
 
 
 def _date(match: re.Match[str]) -> Fact | None:
@@ -301,7 +295,7 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
     return sorted(items)
 
 
-def hidden(text: str, items: Sequence[Item]) -> str:
+def hidden(text: str, items: Sequence[Item | Fact]) -> str:
     """Return a text without what it states."""
     for item in items:
         text = f"{text[: item.start]}{'|' * (item.end - item.start)}{text[item.end :]}"
