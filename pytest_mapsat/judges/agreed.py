@@ -515,7 +515,7 @@ class _Question:
         naming = [match[0] for match in _SENTENCE.finditer(before) if acts_in(match[0]) or self._says(match[0])]
         if not naming:
             # "A1 to the locker, then. OK?" proposes what the tool does, unless it says what else the agent would do.
-            proposes = _PROPOSES.search(before)
+            proposes = _AGENT.search(before)
             return "", f"{proposes[0]!r} may be another act" if proposes else ""
         clauses = [match[0] for match in _CLAUSE.finditer(naming[-1]) if acts_in(match[0]) or self._says(match[0])]
         denied = any(exclusion_in(self._without_act(clause), asks=False) for clause in clauses)
@@ -539,10 +539,13 @@ class _Question:
             return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(self._words)}")
         verb = _MAIN_VERB.search(place) if place is asked else None
         other = verb and not (self._says(verb[1]) or acts_in(verb[1]) & own or _LIGHT.match(verb[1]))
-        rest = acts_in(_NOUN.sub("", place), own) - acts_in(" ".join(self._generic))
+        names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
+        rest = acts_in(_NOUN.sub("", place), own) - acts_in(fold_phrase(" ".join(names)).replace("_", " "))
         values = hidden(self._text, [item for item in self._items if item.tells])[self._start : self._end]
         parts = (match for match in _PART_OF.finditer(values) if meaning_in(match[1] or match[2], own, self._generic))
         part = next(parts, None)
+        around = _AROUND_ACT.findall(without_acts(place.replace("|", "#"), own)) if not place.isascii() else []
+        nested = next(filter(None, (meaning_in(each, (), self._generic) for each in around)), "")
         doubts = {
             why: why,
             f"{verb and verb[1]!r} may be another act": other,
@@ -550,6 +553,7 @@ class _Question:
                 self._says(place) or acts_in(place) & own
             ),
             f"it asks for something else as well ({', '.join(sorted(rest))})": rest,
+            f"{nested!r} is not understood": nested,
             f"{part and part[0].strip('| ')!r} may be only a part of it": part,
         }
         return next((Reading(None, doubt) for doubt, doubtful in doubts.items() if doubtful), None)
@@ -618,7 +622,7 @@ class _Question:
                 continue
             kinds = {fact.kind for fact in own} & {"date", "time"}
             shapes = {_shape(fact) for fact in own if fact.kind == "code"}
-            units = {own[0].unit} - {""} if isinstance(value, (int, float)) else set()
+            units = {fact.unit for fact in own} - {"", "count"} if isinstance(value, (int, float)) else set()
             units |= {*_MONEY} if numbers == [name] else set()
             loose = {"", "count"} if isinstance(value, (int, float)) else set()
             large = isinstance(value, (int, float)) and value >= _LARGE
@@ -679,7 +683,10 @@ _LAST_VERB = re.compile(
     r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|(?:可以|行|好)[吗么不]|[了啦][吗么吧哈哦,?])"
 )
 _OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))|[这那][样么]")
-_PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am| have)? [a-z]+|我|[给帮为替][您你]")
+_AGENT = re.compile(r"\b(?:i|we)\b|我|[给帮为替][您你]")
+_PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am) [a-z]+|我|[给帮为替][您你]")
+#: What stands around an act in Chinese, in the same clause: 设成定期|, |记录.
+_AROUND_ACT = re.compile(r"[^,;?#\n]*\|[^,;?#\n]*")
 _PLACE = re.compile(
     r"\b(?:option|number|item|no\.) ?(\d)(?![\d.])|\bthe (first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
     r"|(?:第([一二三四五六七八九\d])|(最后一))(?=[个条项种款笔单间张位家份本])"

@@ -197,7 +197,6 @@ def test_the_same_holds_in_chinese(question, call, outcome):
         ("I'll cancel A1; A2 stays. OK?", A2, "failed"),
         ("I'd cancel the noodle soup and leave the spring rolls alone. Shall I?", A1, "met"),
         ("I can cancel A1 for you now. The rolls are not touched. Would you like me to go ahead?", A1, "met"),
-        ("1. noodle soup\n2. spring rolls\n\nNumber 2 goes, then. Shall I cancel it?", A2, "met"),
         ("Order A2 has been delivered. A1 hasn't shipped yet. Cancel it?", A2, "undecided"),
         ("Order A2 has been delivered. A1 hasn't shipped yet. Cancel it?", A1, "undecided"),
         ("For A1 I can offer you 10 percent off the next order. Would that be OK?", A1, "undecided"),
@@ -230,7 +229,6 @@ LOOKS = {"id": "r", "kind": "asked", "text": "x", "check": {"kind": "calls", "to
     [
         ({"reason": "too late"}, "Shall I cancel A1?", "met"),
         ({"refund_to": "card"}, "Shall I cancel A1?", "undecided"),
-        ({"refund_to": "card"}, "Shall I cancel A1 and refund the card?", "undecided"),
         ({"fast": True}, "Shall I cancel A1?", "undecided"),
         ({"dish": "noodle soup"}, "Shall I cancel A1?", "met"),
         ({"payee": "Jo Lind"}, "Shall I cancel A1 for Jo Lind?", "met"),
