@@ -623,7 +623,7 @@ class _Question:
             kinds = {fact.kind for fact in own} & {"date", "time"}
             shapes = {_shape(fact) for fact in own if fact.kind == "code"}
             units = {fact.unit for fact in own} - {"", "count"} if isinstance(value, (int, float)) else set()
-            units |= {*_MONEY} if numbers == [name] else set()
+            units |= {*_MONEY} if numbers == [name] and not units & {"people", "min"} else set()
             loose = {"", "count"} if isinstance(value, (int, float)) else set()
             large = isinstance(value, (int, float)) and value >= _LARGE
             alike = [
