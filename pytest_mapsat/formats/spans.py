@@ -133,6 +133,7 @@ class SpanDialogue:
         tools: the schemas of the tools that it was given, in the forms of their vendors.
         user: the id of the user; empty where no span tells.
         begun: nanoseconds since 1970 at which the first span begins; 0 where it is not told.
+        tells_calls: whether a span is of a tool, or of a model with what it gave: else nothing tells what was called.
     """
 
     case: str
@@ -147,6 +148,7 @@ class SpanDialogue:
     tools: tuple[JsonObject, ...] = ()
     user: str = ""
     begun: int = 0
+    tells_calls: bool = True
 
     @property
     def query(self) -> str | None:
@@ -234,6 +236,7 @@ class _Reader:
             tuple(self._tools),
             next((str(user) for span in spans if (user := span.first(USER))), ""),
             min((span.start for span in spans if span.start), default=0),
+            bool(self._speaking or self._executed or own),
         )
 
     def _leave_out_handoffs(self) -> None:

@@ -217,6 +217,8 @@ class _Scale:
         match statement:
             case Mention() if statement.keys[0] in self._evidence.names:
                 return "supported", "the evidence has this name", ()
+            case Quantity() | ClockTime() if statement.unread:
+                return "undecided", "it is only a part of what is written there", ()
             case Quantity():
                 return self._figure(statement)
             case ClockTime():

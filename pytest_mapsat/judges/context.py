@@ -393,6 +393,15 @@ class Context:
         """Return whether the replies surely propose and state nothing: they are blank, copied, only ask, or touch no thing of the case."""
         return not any(_says_something(document) for document in self.read(turn))
 
+    def speechless(self, turn: WhichReply) -> bool:
+        """Return whether the replies state nothing in whatever words: they are blank, copied, or only ask."""
+        for document in self.read(turn):
+            asked = {question.sentence for question in document.questions}
+            told = (words for place, words in enumerate(document.sentences) if place not in asked)
+            if any(char.isalnum() for words in told for char in document.words(words)):
+                return False
+        return True
+
     def refuses(self, turn: WhichReply) -> bool:
         """Return whether a reply denies something and names no thing: it may refuse what was asked for."""
         return any(document.negations and not document.mentions for document in self.read(turn))
@@ -484,7 +493,7 @@ class Context:
     @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
-        return maybe_writing(self.trajectory.all_calls, self.tools)
+        return maybe_writing(self.trajectory, self.tools)
 
     @cached
     def end(self) -> End:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -286,10 +287,19 @@ def _among(beside: Beside, values: Sequence[Value], context: Context, *, of_way:
     return "fits" if all(groups.values()) or (meant and all(meant)) else "open"
 
 
-def lies_between(figure: Quantity, low: float, high: float) -> bool:
-    """Return whether a figure lies between two bounds, ends included; one that is said to be about something may lie just outside."""
+def lies_between(figure: Quantity, low: float, high: float) -> bool | None:
+    """Return whether all that a figure can mean lies between two bounds, ends included; None where a part of it does.
+
+    One that is said to be about something may lie just outside.
+    """
     slack = ROUNDING + (ABOUT_SHARE * abs(figure.value) if figure.approx == "about" else 0)
-    return figure.low - slack <= high and figure.high + slack >= low and low - slack <= figure.value <= high + slack
+    if figure.approx == "about":
+        return low - slack <= figure.value <= high + slack
+    least = -math.inf if figure.approx == "at_most" else figure.low
+    most = math.inf if figure.approx == "at_least" else figure.high
+    if low - slack <= least and most <= high + slack:
+        return True
+    return None if least <= high + slack and most >= low - slack else False
 
 
 def meets(figure: Quantity, value: float, tolerance: float) -> bool:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple, get_args
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
-from pytest_mapsat.reading import FOREIGN, MONEY, Document, Quantity, Vocabulary
+from pytest_mapsat.reading import CLOCK, FOREIGN, MONEY, Amount, Document, Quantity, Vocabulary, pack_of
 from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
@@ -49,12 +49,22 @@ from .findings import (
     window_in_words,
 )
 from .known_values import DAY, ROUNDING, Value, clock_times, is_far, is_reckoned, plain_numbers, relevant, written
+from .words import has_any
 
-_NOUNS = {"min": "duration", "m": "length", "yuan": "sum of money", "percent": "percentage", "celsius": "temperature"}
+_NOUNS = {
+    "min": "duration",
+    "m": "length",
+    "yuan": "sum of money",
+    "percent": "percentage",
+    "celsius": "temperature",
+    CLOCK: "clock time",
+}
 #: Minutes that a clock time may lie from one that it is said to be about.
 _ABOUT_MINUTES = 5
 #: Roles of figures that are plans, and claim nothing.
 _PLANNED = ("budget", "slack")
+#: The most stars that a rating has.
+_STARS = 5
 _TIME_ROLES = frozenset(get_args(TimeRole))  # likewise
 #: Roles of times that are told of things, and never of the user.
 _HOURS = ("opening", "closing", "last_service")
@@ -105,7 +115,7 @@ def number(check: Number, context: Context) -> Finding:
     values = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
     judgements: list[_Judgement] = []
     for document in context.read(check.turn):
-        figures = [figure for figure in document.quantities if is_unit(figure.unit, unit)]
+        figures = [figure for figure in document.quantities if _is_ours(figure, unit, check) and not figure.unread]
         nearby = near_phrases(check.near, document, figures)
         for figure in figures:
             clear = settled(figure, values or (), context)
@@ -128,7 +138,7 @@ def number(check: Number, context: Context) -> Finding:
         bare = _bare(check, values, context)
         if bare:
             return unclear(bare, f"which may be a {noun}", wanted)
-    return _judged(check, judgements, wanted, noun, context)
+    return _judged(check, judgements, wanted, unit, context)
 
 
 def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Quote, ...]:
@@ -140,7 +150,7 @@ def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Q
         for document in context.read(check.turn)
         for span, value in (
             *((figure.span, figure.value) for figure in document.numbers),
-            *((figure.span, figure.value) for figure in document.quantities if figure.unit == "count"),
+            *((figure.span, figure.value) for figure in document.quantities if figure.unit.startswith("count")),
         )
     )
     quotes = (
@@ -165,12 +175,30 @@ def clock_time(check: ClockTime, context: Context) -> Finding:
     values = context.values(check.bounds, clock_times)
     judgements: list[_Judgement] = []
     for document in context.read(check.turn):
-        nearby = near_phrases(check.near, document, document.times)
-        for time in _alike_in_lists([settled(time, values or (), context) for time in document.times], document):
+        times = [time for time in document.times if not time.unread]
+        nearby = near_phrases(check.near, document, times)
+        for time in _alike_in_lists([settled(time, values or (), context) for time in times], document):
             judged = _time_judged(check, document, time, values, nearby=nearby, context=context)
             judgements.append(_weighed(time, judged, check, context))
     wanted = f"a clock time {time_in_words(check, [value.number for value in values or ()])}"
-    return _judged(check, judgements, wanted, "clock time", context)
+    return _judged(check, judgements, wanted, CLOCK, context)
+
+
+def _is_ours(figure: Quantity, unit: str, check: Number) -> bool:
+    """Return whether a figure is measured as a check asks; a rating up to five is one of stars, whether a word says so or not."""
+    rated = check.role == ("rating",) and figure.role == "rating" and figure.value <= _STARS
+    return is_unit(figure.unit, unit) or (rated and {figure.unit, unit} == {"count", "star"})
+
+
+def _unread(check: Number | ClockTime, unit: str, context: Context) -> Iterator[tuple[Document, Amount]]:
+    """Yield the amounts in the replies that are not read, and may be of a unit; nights and months are days, or an age."""
+    long = isinstance(check, Number) and check.unit in ("d", "count")
+    for document in context.read(check.turn):
+        for amount in document.unread:
+            units = amount.units
+            fits = any(is_unit(other, unit) or (long and other in ("d", "year")) for other in units)
+            if fits or not units:
+                yield document, amount
 
 
 def _alike_in_lists(times: Sequence[Clock], document: Document) -> Iterator[Clock]:
@@ -225,19 +253,21 @@ def _is_claimed(figure: Quantity | Clock) -> bool:
 
 
 def _judged(  # noqa: PLR0911  the cases, one after the other
-    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, noun: str, context: Context
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
 ) -> Finding:
     clear, maybe = ([judgement for judgement in judgements if judgement.belongs is sure] for sure in (True, None))
     fits, wrong = ([judgement for judgement in clear if judgement.outcome == outcome] for outcome in ("fits", "misfit"))
     deciding, turning = (fits if check.quantifier == "any" else wrong), _turning(check, clear, maybe)
+    if not deciding and not fits and _answer_alone(check, turning):
+        deciding = turning
     if deciding:
-        return _decided(check, deciding, wanted, context)
+        return _decided(check, deciding, wanted, unit, context)
     if turning:
         return unclear(_quotes(turning), "unclear which thing this figure belongs to", wanted)
     if fits:
-        return _decided(check, fits, wanted, context)
+        return _decided(check, fits, wanted, unit, context)
     if check.quantifier == "any" and wrong:
-        return _decided(check, wrong, wanted, context)
+        return _decided(check, wrong, wanted, unit, context)
     if maybe and check.quantifier == "all" and check.if_absent == "fail":
         return unclear(_quotes(maybe), "unclear which thing this figure belongs to", wanted)
     explained = [judgement for judgement in clear if judgement.outcome == "explained" or check.if_absent == "fail"]
@@ -246,6 +276,13 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
     fits = [judgement for judgement in maybe if judgement.outcome == "fits"]
     if fits and check.quantifier == "all":
         return Finding(True, f"{cited(_quotes(fits))}, which fits whatever it is said of", wanted, _quotes(fits))
+    return _unsaid(check, judgements, wanted, unit, context)
+
+
+def _unsaid(
+    check: Number | ClockTime, judgements: Sequence[_Judgement], wanted: str, unit: str, context: Context
+) -> Finding:
+    """Return what it means that no reply surely says such a figure."""
     others = [judgement for judgement in judgements if judgement.other_role]
     if others and check.if_absent == "fail" and not context.silent(check.turn):
         return unclear(_quotes(others), f"which seems to tell of {_read_as(others)}", wanted)
@@ -256,7 +293,60 @@ def _judged(  # noqa: PLR0911  the cases, one after the other
     ]
     if strange and check.if_absent != "fail":
         return unclear(_quotes(strange), "which matches nothing known, and may be the one that is meant", wanted)
+    noun = _NOUNS.get(unit, "number")
+    doubtful = _doubtful(check, judgements, unit, context)
+    if doubtful:
+        return unclear(doubtful, f"which may be a {noun}, and is not surely read", wanted)
     return absent(check.if_absent, f"no reply says a {noun}{thing_in_words(check)}", wanted)
+
+
+def _answer_alone(check: Number | ClockTime, turning: Sequence[_Judgement]) -> bool:
+    """Return whether figures that something else explains fail all the same: the check names no thing, and words call them what it asks for."""
+    named = check.of or check.near or check.bounds or (isinstance(check, Number) and check.mode)
+    return (
+        bool(turning)
+        and not named
+        and all(
+            judgement.outcome == "beside"
+            and judgement.belongs is True
+            and judgement.figure.role in check.role
+            and (isinstance(judgement.figure, Clock) or judgement.figure.cued)
+            for judgement in turning
+        )
+    )
+
+
+def _doubtful(
+    check: Number | ClockTime,
+    judgements: Sequence[_Judgement],
+    unit: str,
+    context: Context,
+) -> list[Quote]:
+    """Return what may be the figure that no reply surely says: amounts that are not read, figures of what a question proposes, or of its role in another unit.
+
+    A bare number leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
+    """
+    known = check.if_absent != "fail" or (bool(check.bounds) and isinstance(check, Number))
+    quotes = [
+        document.quote(amount.span) for document, amount in _unread(check, unit, context) if not (amount.bare and known)
+    ]
+    words = pack_of(context.language, context.vocabulary).groups
+    proposing = {*words.get("choose", ()), *words.get("suggest", ())}
+    quotes += [
+        judgement.quote
+        for judgement in judgements
+        if judgement.figure.stance == "asked"
+        and has_any(judgement.document.words(judgement.document.sentences[judgement.figure.sentence]), proposing)
+    ]
+    for document in context.read(check.turn) if isinstance(check, Number) else ():
+        quotes += [document.quote(bare.span) for bare in document.numbers if not known]
+        quotes += [
+            document.quote(figure.span)
+            for figure in document.quantities
+            if not is_unit(figure.unit, unit)
+            and (figure.role in check.role or (figure.unit, unit) == ("year", "count"))
+        ]
+    return quotes[:SHOWN_AT_MOST]
 
 
 def _read_as(judgements: Sequence[_Judgement]) -> str:
@@ -317,10 +407,21 @@ def _turning(check: Number | ClockTime, clear: Sequence[_Judgement], maybe: Sequ
     return [*open_, *unsure]
 
 
-def _decided(check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, context: Context) -> Finding:
+def _decided(
+    check: Number | ClockTime, deciding: Sequence[_Judgement], wanted: str, unit: str, context: Context
+) -> Finding:
+    """Return the finding of figures that decide; one that does not fit fails nothing where another beside it, or, if any may fit, anywhere, is not read."""
     first = deciding[0]
     if first.outcome == "fits":
         return Finding(True, cited(_quotes(deciding)), wanted, _quotes(deciding))
+    places = {(judgement.document.turn, judgement.figure.sentence) for judgement in deciding}
+    beside = [
+        document.quote(amount.span)
+        for document, amount in _unread(check, unit, context)
+        if not amount.bare and (check.quantifier == "any" or (document.turn, amount.sentence) in places)
+    ]
+    if beside:
+        return unclear(beside, f"which may be the {_NOUNS.get(unit, 'number')}, and is not read", wanted)
     more = f", and {len(deciding) - 1} more do not fit" if len(deciding) > 1 else ""
     missed = context.only_missed(check.bounds[0].tool) if check.bounds else ()
     return Finding(False, f"{cited([first.quote])}, {first.misfit}{more}", wanted, _quotes(deciding), missed=missed)
@@ -345,12 +446,13 @@ def _number_judged(
         return _Judgement(document, figure, belongs=False, other_role=_is_other(check.role, figure.role))
     low = -math.inf if check.min is None else check.min * scale
     high = math.inf if check.max is None else check.max * scale
-    if not lies_between(figure, low, high):
+    inside = lies_between(figure, low, high)
+    if not inside:
         return _Judgement(
             document,
             figure,
             ours,
-            "open" if figure.stance == "unclear" else "misfit",
+            "open" if figure.stance == "unclear" or inside is None else "misfit",
             f"which is not {range_in_words(check.min, check.max, _word(check, context))}",
         )
     if values is None:

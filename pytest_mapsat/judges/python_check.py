@@ -117,7 +117,9 @@ class Episode:
 
     @cached
     def calls(self) -> tuple[Call, ...]:
-        """The agent's calls, in their order."""
+        """The agent's calls, in their order. Raises NotRecordedError where a record made elsewhere tells of none."""
+        if self._trajectory.calls_untold:
+            raise NotRecordedError("the record does not tell the calls of any tool")
         return tuple(
             self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_mapsat.model import Check, ClockTime, EndState, Grounded, Located, Number, Recommends, SameEnd, Unchanged
+from pytest_mapsat.model import (
+    Calls,
+    Check,
+    ClockTime,
+    EndState,
+    Grounded,
+    Located,
+    Number,
+    Recommends,
+    SameEnd,
+    Unchanged,
+)
 
 from .context import Context
 from .findings import Finding, first_few
@@ -18,7 +29,9 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
         finding: the finding on all that was recorded.
         context: the dialogue. Checks on calls look for missing parts themselves.
     """
-    if isinstance(check, EndState | Unchanged | SameEnd):
+    if context.trajectory.calls_untold and isinstance(check, Calls):
+        part, calls = "calls", ["any tool"]
+    elif isinstance(check, EndState | Unchanged | SameEnd):
         part, calls = "changes", [*context.maybe_writing]
         writing = [step.tool for step in context.late if step.tool in calls]
         if isinstance(check, Unchanged) and not check.exempt and writing:
@@ -37,6 +50,7 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
 def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
     """Return the tools of calls whose missing result could turn the finding."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
+    untold += ["any tool"] if context.trajectory.calls_untold else []
     if not untold:
         return []
     if isinstance(check, Number | ClockTime):
@@ -51,4 +65,4 @@ def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
 
 def _of(untold: list[str], tools: Iterable[str | None]) -> list[str]:
     wanted = set(tools)
-    return [tool for tool in untold if None in wanted or tool in wanted]
+    return [tool for tool in untold if None in wanted or tool in wanted or tool == "any tool"]

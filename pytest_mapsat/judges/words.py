@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from pytest_mapsat.model import Addressed, Asked, Located, Quote, Says, Travels
 from pytest_mapsat.reading import Document, Mention, Span, fold_phrase, pack_of
@@ -18,6 +19,8 @@ from .things import Named, Recommendation, word_at
 
 #: Words of a language by what they do.
 Groups = Mapping[str, frozenset[str]]
+#: Ways of a building that end as streets do.
+_INDOORS = ("坡道", "通道", "车道", "步道", "跑道", "过道")
 _OPEN = "and it is unclear whether it is meant that way"
 _LEFT_OPEN = "unless other words say it"
 _WAYS = ("travel_time", "travel_distance")
@@ -37,14 +40,17 @@ def _said(check: Says, context: Context) -> Finding:
     groups = ([check.any] if check.any else []) + [(phrase,) for phrase in check.all]
     wanted = f"a reply says {', and '.join(one_of(group) for group in groups)}"
     each = [context.phrased(group, check.turn) for group in groups]
-    standing = [[named for named in mentions if _meant(*named)] for mentions in each]
+    standing = [
+        [named for named in mentions if _meant(*named) and _plainly(*named, "affirmed", context)] for mentions in each
+    ]
     if all(standing):
         quotes = _quotes(mentions[0] for mentions in standing)
         return Finding(True, cited(quotes), wanted, quotes)
     missing = [(group, mentions) for group, mentions, there in zip(groups, each, standing, strict=True) if not there]
     why = "; ".join(f"no reply says {one_of(group)}" for group, _ in missing)
     denied = all(_meant(*named) is False for _, mentions in missing for named in mentions)
-    if (denied and context.silent(check.turn)) or (
+    plainly = [_plainly(*named, "denied", context) for _, mentions in missing for named in mentions]
+    if (denied and all(plainly) and (context.silent(check.turn) if plainly else context.speechless(check.turn))) or (
         check.about and not any(has_any(document.text, check.about) for document in context.read(check.turn))
     ):
         return Finding(False, why, wanted, absent=True)
@@ -62,8 +68,16 @@ def _not_said(check: Says, context: Context) -> Finding:
     wanted = f"no reply says {one_of(check.none)}"
     phrased = context.phrased(check.none, check.turn)
     standing = [named for named in phrased if not _turned_down(*named)]
+    sure = {
+        named: (_surely(*named) and _plainly(*named, "affirmed", context)) or None
+        for named in standing
+        if _surely(*named) is not False
+    }
+    sure |= dict.fromkeys(
+        named for named in phrased if named not in standing and not _plainly(*named, "denied", context)
+    )
     for meant in (True, None):
-        quotes = _quotes(named for named in standing if _surely(*named) is meant)
+        quotes = _quotes(named for named, meaning in sure.items() if meaning is meant)
         if quotes and meant:
             return Finding(False, cited(quotes), wanted, quotes)
         if quotes:
@@ -197,6 +211,20 @@ def _meant(document: Document, mention: Mention) -> bool | None:
     lead = document.text[clause.start : own.start]
     listed = lead.isascii() and own.start > 0 and len(lead.split()) <= _LISTED and document.text[own.start].isascii()
     return None if _denied_before(document, mention, sentence.start if listed else clause.start) else True
+
+
+def _plainly(document: Document, mention: Mention, how: Literal["affirmed", "denied"], context: Context) -> bool:
+    """Return whether words stand in a sentence that plainly affirms, or denies, them; those of names, addresses and numbers need none."""
+    phrase, streets = mention.keys[0], pack_of(context.language, context.vocabulary).names["numbered_street"]
+    words = phrase.split()
+    street = phrase.endswith(tuple(streets)) and not phrase.endswith(_INDOORS)
+    named = street or any(map(str.isdigit, phrase))
+    named = named or (len(words) > 1 and all(word[0].isupper() for word in words))  # Gull Walk, and not Wi-Fi
+    if named or mention.plainly == how:
+        return True
+    read = next(reply for reply in context.replies if reply.turn == document.turn)
+    spans = [*(named.span for named in read.mentions), *(named.span for named in read.identifiers)]
+    return any(span.start < mention.span.end and span.end > mention.span.start for span in spans)
 
 
 def _surely(document: Document, mention: Mention) -> bool | None:

@@ -224,6 +224,8 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
         return ToolSelection(not_applicable("no tool is expected and none was called"))
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
+    if trajectory.calls_untold:
+        return ToolSelection(between(0.0, 1.0, "the record does not tell the calls of any tool"))
     from pytest_mapsat.sandbox import hop_calls  # noqa: PLC0415  what only reads runs does without it
 
     valid, unchecked, open_ = gold & called, 0, set[str]()

@@ -226,6 +226,7 @@ class Trajectory(Noun):
     recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
     changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
     ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
+    ``calls_untold``: a record made elsewhere tells of no call at all: what it calls, and changes, is unknown.
     ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
     When they come depends on the clock, so that such an episode equals no other.
     """
@@ -243,6 +244,7 @@ class Trajectory(Noun):
     memory: Retrieval | None = None
     builds: tuple[str, ...] = ()
     after_end: tuple[Step, ...] = ()
+    calls_untold: bool = False
 
     @property
     def replies(self) -> tuple[Turn, ...]:

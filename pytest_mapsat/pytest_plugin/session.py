@@ -213,7 +213,7 @@ class MapsatSession:
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
-            untold = maybe_writing(trajectory.all_calls, suite.tools)
+            untold = maybe_writing(trajectory, suite.tools)
             episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
             return CaseRun(scorecard, episode)
 

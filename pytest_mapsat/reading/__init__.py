@@ -5,6 +5,7 @@ from .conditions import Bound as Bound
 from .conditions import Denials as Denials
 from .conditions import Opening as Opening
 from .conditions import conditions_of as conditions_of
+from .document import Amount as Amount
 from .document import Block as Block
 from .document import ClockTime as ClockTime
 from .document import Document as Document
@@ -46,3 +47,4 @@ from .page import open_page as open_page
 from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
+from .unread import CLOCK as CLOCK

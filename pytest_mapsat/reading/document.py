@@ -247,6 +247,7 @@ class Mention(NamedTuple):
         sentence: index in ``Document.sentences``.
         clause: index in ``Document.clauses``.
         cell: the table cell it stands in.
+        plainly: whether its sentence plainly affirms or denies it; only told where a text is read for phrases.
     """
 
     keys: tuple[str, ...]
@@ -257,6 +258,7 @@ class Mention(NamedTuple):
     sentence: int
     clause: int
     cell: Cell | None = None
+    plainly: Literal["", "affirmed", "denied"] = ""
 
 
 class Quantity(NamedTuple):
@@ -274,6 +276,7 @@ class Quantity(NamedTuple):
         stance: of the statement it stands in; ``affirmed`` for a plain statement.
         step: half of this is what rounding may hide, in the canonical unit (10 for "1.37 km").
         cued: whether a word, its unit or the head of its column says the role; without one the role is only likely.
+        unread: whether it is only a part of an amount that is not read: the hour of "1 h 20".
     """
 
     span: Span
@@ -291,6 +294,7 @@ class Quantity(NamedTuple):
     step: float = 1.0
     cell: Cell | None = None
     cued: bool = True
+    unread: bool = False
 
 
 class ClockTime(NamedTuple):
@@ -299,6 +303,7 @@ class ClockTime(NamedTuple):
     Attributes:
         minutes: after midnight, every reading that is possible, one where it is sure or likely.
         other: the reading in the other half of the day where the likely one is only that which comes next; -1 where there is none.
+        unread: whether it is only a part of what is written there: 18:30 of "18:30 EST".
     """
 
     span: Span
@@ -311,6 +316,7 @@ class ClockTime(NamedTuple):
     stance: Stance = "affirmed"
     cell: Cell | None = None
     other: int = -1
+    unread: bool = False
 
     @property
     def readings(self) -> tuple[int, ...]:
@@ -346,9 +352,23 @@ class BareNumber:
     value: float
 
 
+class Amount(NamedTuple):
+    """An amount that is not read, or not in full.
+
+    Attributes:
+        units: the units that stand in it, ``clock`` for a time of day; none where it could be an amount of anything.
+        bare: whether it is a plain number of which nothing tells what it counts.
+    """
+
+    span: Span
+    units: frozenset[str]
+    sentence: int
+    bare: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有). ``numbers``: those that are part of no figure and no time."""
+    """One reply, read once. All tuples are in the order of the text. ``negations``: the words that deny ("no", "without", 没有). ``numbers``: those that are part of no figure and no time. ``unread``: the amounts that are not read."""
 
     text: str
     language: str
@@ -363,6 +383,7 @@ class Document:
     questions: tuple[Question, ...]
     negations: tuple[Span, ...] = ()
     numbers: tuple[BareNumber, ...] = ()
+    unread: tuple[Amount, ...] = ()
 
     def quote(self, span: Span) -> Quote:
         """Return the words of a span with their place in the dialogue."""

@@ -55,8 +55,8 @@ class _Reader(Around):
         self.numbers = numbers
         self.times = times
 
-    def read(self) -> list[ReadFigure]:
-        """Return all figures, ascending."""
+    def read(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
+        """Return the figures, and those that only tell a rate or have a unit that no check knows; both ascending."""
         figures: list[ReadFigure] = []
         taken = iter(self.times)
         time = next(taken, None)
@@ -77,9 +77,9 @@ class _Reader(Around):
         figures.sort(key=lambda figure: figure.start)
         joined = self._joined(figures)
         rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
-        return [
-            self._hedged(figure) for place, figure in enumerate(joined) if place not in rates and self._kept(figure)
-        ]
+        kept = {place for place, figure in enumerate(joined) if place not in rates and self._kept(figure)}
+        figures = [self._hedged(figure) for place, figure in enumerate(joined) if place in kept]
+        return figures, [figure for place, figure in enumerate(joined) if place not in kept and not figure.bare]
 
     def _is_rate(self, figures: Sequence[ReadFigure], place: int) -> bool:
         """Return whether a length of time is what a sum of money is paid for: "5 yuan an hour", 一小时6块."""
@@ -281,11 +281,12 @@ _HEDGES = (("under", _at_most), ("over", _at_least), ("about", _about))
 
 def find_figures(
     text: str, pack: Pack, cues: Sequence[Cue], numbers: Sequence[Number], times: Sequence[Spoken]
-) -> list[ReadFigure]:
-    """Return the figures of a folded text that are no part of a time of day, ascending."""
+) -> tuple[list[ReadFigure], list[ReadFigure]]:
+    """Return the figures of a folded text that are no part of a time of day, and those that are of no use to checks ("an hour" of a rate, 3楼)."""
     reader = _Reader(text, pack, cues, numbers, times)
-    figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in reader.read()]
-    return [_counted(text, pack, figure) if figure.bare else figure for figure in figures]
+    figures, aside = reader.read()
+    figures = [_people(figure, reader.before(figure.start)) if figure.bare else figure for figure in figures]
+    return [_counted(text, pack, figure) if figure.bare else figure for figure in figures], aside
 
 
 def _people(figure: ReadFigure, before: Cue | None) -> ReadFigure:

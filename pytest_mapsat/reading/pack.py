@@ -36,6 +36,7 @@ _OF_NAMES = frozenset(
     }
     | {"line_before", "line_after", "platform_before", "platform_after"}
     | {"owned"}
+    | {"amount", "affirms", "doubt", "plain_filler", "plain_tail", "plain_joint", "plain_yes"}
 )
 #: Groups in which one word may have several values: "takes" is said of a way and of a table.
 _SEVERAL = frozenset({"role", "role_ahead", "role_behind"})
@@ -178,6 +179,10 @@ class Pack:
                         return Cue(place, place + len(word), self._cues[word])
         return None
 
+    def pattern(self, group: str) -> re.Pattern[str]:
+        """Return what finds the words of a group that is only looked up in a folded text."""
+        return _pattern(self.groups.get(group, frozenset()))
+
     def with_words(self, groups: Mapping[str, Sequence[str]]) -> Pack:
         """Return the pack with words of a domain; ``role.wait`` names the value ``wait`` in the group ``role``."""
         words = {word: dict(tags) for word, tags in self.words.items()}
@@ -185,6 +190,14 @@ class Pack:
             group, _, value = name.partition(".")
             _add(words, group, value or True, listed)
         return Pack(self.language, words)
+
+
+@lru_cache(maxsize=64)
+def _pattern(words: frozenset[str]) -> re.Pattern[str]:
+    longest = sorted(words or ("\0",), key=lambda word: (-len(word), word))
+    han = [re.escape(word) for word in longest if not word.isascii()]
+    latin = "|".join(re.escape(word) for word in longest if word.isascii())
+    return re.compile("|".join([*han, *([rf"(?<![a-z0-9])(?:{latin})(?![a-z0-9])"] if latin else [])]))
 
 
 def start_of(word: str) -> str:

@@ -7,21 +7,35 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import starmap, zip_longest
+from itertools import zip_longest
 from typing import cast
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import FigureRole, TimeRole
 
 from .clock import Number, Spoken, find_numbers, find_times, resolve
-from .document import BareNumber, Cell, ClockTime, Document, Identifier, Mention, Offer, Quantity, Question, Span
-from .figures import FoundIdentifier, find_figures
+from .document import (
+    Amount,
+    BareNumber,
+    Cell,
+    ClockTime,
+    Document,
+    Identifier,
+    Mention,
+    Offer,
+    Quantity,
+    Question,
+    Span,
+)
+from .figures import FoundIdentifier, ReadFigure, find_figures
 from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
 from .page import KEPT, Clause, Page, Scan, Sentence, open_page, outside, scan
+from .plain import plainly
 from .roles import Roles, Subjects, TimeRoles
 from .sides import Name
 from .stance import read_stances, reasons
+from .unread import Unread, left_unread
 
 _COLONS = (":", "：")
 _NOT = ("not ", "不是")
@@ -225,7 +239,10 @@ class _Cut:
             blocks=cut.blocks,
             sentences=tuple(self.span(sentence.start, sentence.end) for sentence in cut.sentences),
             clauses=tuple(self.span(clause.start, clause.end) for clause in cut.clauses),
-            mentions=tuple(starmap(self._mention, zip(self.names, reasons(self.names), strict=True))),
+            mentions=tuple(
+                self._mention(name, reason, phrases=now is None)
+                for name, reason in zip(self.names, reasons(self.names), strict=True)
+            ),
             quantities=quantities,
             times=times,
             identifiers=() if now is None else tuple(self._identifiers()),
@@ -234,6 +251,7 @@ class _Cut:
             numbers=()
             if now is None
             else tuple(self._bare([figure.span for figures in (quantities, times) for figure in figures])),
+            unread=() if now is None else tuple(map(self._amount, self.unread)),
         )
         return take_back(document, cut)
 
@@ -250,6 +268,28 @@ class _Cut:
         yield from (self.span(start, end) for start, end in sorted(places))
 
     @cached
+    def figures(self) -> tuple[list[ReadFigure], list[ReadFigure]]:
+        """The figures, and those that are of no use to checks."""
+        return find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
+
+    @cached
+    def unread(self) -> list[Unread]:
+        """The amounts that are not read."""
+        taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
+        return left_unread(self.cut, self.numbers, self.figures, self.times, taken)
+
+    def _amount(self, unread: Unread) -> Amount:
+        return Amount(self.span(unread.start, unread.end), unread.units, self._place(unread.start)[1], unread.bare)
+
+    def _is_unread(self, start: int, end: int) -> bool:
+        """Return whether a figure or a time is only a part of an amount that is not read."""
+        place = bisect_right(self.unread, (end,)) - 1
+        return any(
+            amount.start < end and amount.end > start and not amount.bare
+            for amount in self.unread[max(place - 1, 0) : place + 1]
+        )
+
+    @cached
     def subjects(self) -> Subjects:
         """The things that figures may be said of."""
         return Subjects(self.cut, self.names)
@@ -263,7 +303,7 @@ class _Cut:
             end -= 1
         return Span(*self.cut.folded.span(start, end))
 
-    def _mention(self, name: Name, reason: tuple[int, int] | None) -> Mention:
+    def _mention(self, name: Name, reason: tuple[int, int] | None, *, phrases: bool) -> Mention:
         words = self.cut.folded.original[slice(*self.cut.folded.span(*reason))] if reason else ""
         span = self.span(name.hit.start, name.hit.end)
         return Mention(
@@ -275,6 +315,7 @@ class _Cut:
             name.sentence,
             name.clause,
             self._cell(name.block, span),
+            plainly(self.cut, name) if phrases else "",
         )
 
     def _cell(self, block: int, span: Span) -> Cell | None:
@@ -294,9 +335,8 @@ class _Cut:
 
     def _quantities(self) -> list[Quantity]:
         quantities = []
-        figures = find_figures(self.cut.text, self.cut.pack, self.cut.cues, self.numbers, self.times)
         roles = Roles(self.cut, self.subjects)
-        for figure in figures:
+        for figure in self.figures[0]:
             told = roles.of_figure(figure)
             clause, sentence, block = self._place(figure.start)
             span = self.span(figure.start, figure.end)
@@ -319,6 +359,7 @@ class _Cut:
                     step=figure.step,
                     cell=self._cell(block, span),
                     cued=told.cued,
+                    unread=self._is_unread(figure.start, figure.end),
                 )
             )
         nothing = list(self._nothing())
@@ -389,6 +430,7 @@ class _Cut:
             clause=clause,
             stance=self.subjects.stance(spoken.start, clause),
             cell=self._cell(block, span),
+            unread=self._is_unread(spoken.start, spoken.end),
         )
 
     def _bare(self, taken: Sequence[Span]) -> Iterator[BareNumber]:

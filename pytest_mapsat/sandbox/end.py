@@ -65,9 +65,11 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
     return state
 
 
-def maybe_writing(calls: Iterable[Step], tools: Mapping[str, Tool]) -> tuple[str, ...]:
+def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[str, ...]:
     """Return the tools that may have changed something that a record made elsewhere lacks, sorted."""
-    untold = {step.tool for step in calls if "changed" in step.unknown}
+    if trajectory.calls_untold:
+        return ("any tool",)
+    untold = {step.tool for step in trajectory.all_calls if "changed" in step.unknown}
     return tuple(sorted(name for name in untold if name not in tools or tools[name].effect == "write"))
 
 

@@ -190,3 +190,12 @@ def test_a_reserved_key_of_such_data_must_be_what_it_should_be():
     trajectory = reply_of('{"proposes": 5}')
     assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
     assert "proposes" in trajectory.fault.message
+
+
+def test_where_no_span_is_of_a_tool_or_a_model_nothing_is_known_of_calls(tmp_path):
+    told = {"gen_ai.operation.name": "invoke_agent", "input.value": "Find a cafe", "output.value": "Blue Cup."}
+    write(tmp_path / "spans.json", span(1, "invoke_agent a", told))
+    trajectory = play(resolve_source("recorded:spans.json", root=tmp_path))
+    assert trajectory.calls_untold
+    assert [turn.text for turn in trajectory.replies] == ["Blue Cup."]
+    assert not play(recorded(tmp_path, "Find a cafe", "Blue Cup.")).calls_untold

@@ -8,7 +8,7 @@ from pytest_mapsat.model import Fault, trajectory_digest
 from pytest_mapsat.reading import Vocabulary
 
 BUS = {"kind": "says", "any": ["bus"]}
-METRO = {"kind": "says", "any": ["metro"]}
+METRO = {"kind": "says", "any": ["metro"], "about": ["metro"]}
 UNKNOWN = {"kind": "recommends", "only": True, "any_of": ["Old Mill"], "tool": "route"}
 FAR = {"kind": "number", "unit": "km", "max": 5, "if_absent": "nothing_claimed"}
 
@@ -68,9 +68,9 @@ def test_a_check_that_cannot_say_leaves_its_requirement_unevaluated():
     assert "declare" in label.why
 
 
-@pytest.mark.parametrize(("reply", "value"), [("the bus and the metro", 1.0), ("the bus", 0.5), ("the tram", 0.0)])
+@pytest.mark.parametrize(("reply", "value"), [("the bus. Take the metro.", 1.0), ("the bus", 0.5), ("the tram", 0.0)])
 def test_a_soft_requirement_reaches_the_first_level_that_passes(reply, value):
-    levels = [(1.0, {"kind": "all", "checks": [BUS, METRO]}), (0.5, BUS)]
+    levels = [(1.0, {"kind": "all", "checks": [BUS, METRO]}), (0.5, BUS | {"about": ["bus"]})]
     label = labels_of(dialogue(reply), implicit=[soft(levels)])["z"]
     assert (label.value, label.outcome) == (value, "passed" if value else "failed")
 
@@ -103,7 +103,7 @@ def test_what_an_agent_said_before_it_broke_is_judged():
 )
 def test_an_agent_that_says_nothing_the_same_or_flatters_satisfies_nothing(reply):
     checks = [
-        BUS,
+        BUS | {"about": ["bus"]},
         {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4}}},
         {"kind": "calls", "tool": "route"},
     ]

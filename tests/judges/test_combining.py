@@ -7,7 +7,7 @@ from judging import judge_reply
 
 PARTS = {
     True: {"kind": "says", "any": ["yes"]},
-    False: {"kind": "says", "any": ["maybe"]},
+    False: {"kind": "says", "any": ["maybe"], "about": ["perhaps"]},
     None: {"kind": "nobody"},
 }
 VALUES = (True, False, None)

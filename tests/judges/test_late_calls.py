@@ -45,6 +45,27 @@ def judged(suite):
     return judge
 
 
+def test_a_record_that_tells_no_call_leaves_open_what_was_called_and_changed(suite):
+    case = suite.load(suite.entries(suite.root / "cases.jsonl")[0])
+    turns = (Turn(role="user", text="Cancel it?"), Turn(role="agent", text="Done."))
+
+    @check
+    def none_called(episode):
+        assert not episode.calls
+
+    def passed(written, **more):
+        trajectory = Trajectory(case=case.id, source="recorded", turns=turns, **more)
+        return evaluate(written, Context.of(case, trajectory, suite.tools, suite=suite)).passed
+
+    try:
+        negative = [NEVER, UNCHANGED, check_of("none_called"), check_of("calls", steps=[], match="exact")]
+        called = check_of("calls", tool="cancel_order")
+        assert [passed(written) for written in (*negative, called)] == [True] * 4 + [False]
+        assert [passed(written, calls_untold=True) for written in (*negative, called)] == [None] * 5
+    finally:
+        exchange({})
+
+
 NEVER = check_of("calls", tool="cancel_order", at_most=0)
 UNCHANGED = check_of("unchanged")
 FAILED = [

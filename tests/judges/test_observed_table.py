@@ -93,6 +93,18 @@ OBSERVED = {
     '"Blue Bay", a name that two things share': (FITS, said("Go to Blue Bay."), "^undecided: .* says 'Blue Bay'", {}),
     '"about 10 min", a tool returned 11 min': (MINUTES, said("It takes about 10 min.", ROUTE), "", {}),
     "no figure of this unit and role is stated": (MINUTES, said("It is near.", ROUTE), "", {"nothing_claimed": False}),
+    '"1 h 20", "8,7/10", "18:30 EST", 两百五': (
+        MINUTES,
+        said("It takes 1 h 20.", ROUTE),
+        "^undecided: .* says '1 h 20' .* is not surely read",
+        {},
+    ),
+    '"There used to be a lift", "less quiet than X"': (
+        {"kind": "says", "any": ["lift"]},
+        said("There used to be a lift."),
+        "^undecided: .* says 'lift' .* unclear whether it is meant that way",
+        {},
+    ),
     '"Sorry, that cannot be changed"': (
         {"kind": "recommends", "turned_down": ["Gull Pharmacy"]},
         said("Sorry, that cannot be changed."),

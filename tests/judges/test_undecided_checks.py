@@ -141,7 +141,8 @@ def test_absence_is_certain_only_where_the_reply_says_nothing(kind, fields):
     silent = reading("I can help with that.")
     only_asks = reading("Would 12 min be fine?", figure("12 min", 12, "min", None), asks("Would 12 min be fine?"))
     substantial = reading("It is 12 min to the usual place.", figure("12 min", 12, "min", "travel_time"))
-    assert judge_reading(silent, kind, steps=steps, **fields).passed is False
+    other_words = None if kind == "says" else False  # words that no check knows may say the same
+    assert judge_reading(silent, kind, steps=steps, **fields).passed is other_words
     assert judge_reading(only_asks, kind, steps=steps, **fields).passed is False
     assert judge_reading(substantial, kind, steps=steps, **fields).passed is None
 

@@ -4,6 +4,8 @@
     python tests/natural/measure.py calibrate           writes pytest_mapsat/judges/calibration.json
     python tests/natural/measure.py forms               prints the figures of the answers in forms_12.json without and with their forms,
                                                         and how many wrong ones a false form turns green
+    python tests/natural/measure.py said FILE [all]     prints what number, clock_time and says make of single sentences (said_example.json shows
+                                                        the form of FILE), and which labels are sure and wrong; with "all" every label
     python tests/natural/measure.py agreed FILE         prints how the check ``agreed`` decides the dialogues of FILE, and which wrongly
 
 FILE is a list of dialogues as in agreed_example.json: the rows that a tool lists, what is said, the call that follows the user's yes, and a label:
@@ -13,20 +15,22 @@ agreed, not_agreed or unclear. SET is the name of a file beside this one (blind_
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 from pytest_mapsat.formats import Lines, Placed
 from pytest_mapsat.judges import Context, evaluate, make_judge
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
 from pytest_mapsat.judges.handed_over import ROLES, TIMES
+from pytest_mapsat.judges.labels import label_of
 from pytest_mapsat.model import (
     Calls,
     Case,
+    FigureRole,
     Form,
     FormFigure,
     FormThing,
@@ -34,12 +38,13 @@ from pytest_mapsat.model import (
     PeopleLabels,
     Requirement,
     Step,
+    TimeRole,
     Tool,
     Trajectory,
     Turn,
 )
 from pytest_mapsat.proof import JudgedDialogue, judging_of
-from pytest_mapsat.reading import Document
+from pytest_mapsat.reading import Document, Vocabulary
 from pytest_mapsat.runs.people_labels import judge_answers
 from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
@@ -112,6 +117,77 @@ def false_forms(document: Document, own: Form, most: int = 100) -> Iterator[Form
     ]
     for claim in Random(1).sample(claims, min(most, len(claims))):
         yield own.model_copy(update={"figures": (*own.figures, claim)})
+
+
+#: How far, relatively, the bounds of a check lie from the value that an author wants: rounding of converted units.
+_NEAR = 0.01
+#: Units of the sets that checks have no word for; quantities whose role has another name.
+_CHECK_UNITS = {"year": "count"}
+_CHECK_ROLES = {"discount": ()}
+
+
+def figure_checks(figure: Mapping[str, Any], value: float | str) -> Iterator[dict[str, Any]]:
+    """Yield the checks that the author of a case writes for a value of a figure: with the role of its quantity, where roles have a word for it, and without."""
+    if figure["unit"] == "clock":
+        roles, plain = get_args(TimeRole), {"kind": "clock_time", "after": value, "before": value}
+    else:
+        low, high = sorted(float(value) * share for share in (1 - _NEAR, 1 + _NEAR))
+        unit = _CHECK_UNITS.get(figure["unit"], figure["unit"])
+        roles, plain = get_args(FigureRole), {"kind": "number", "unit": unit, "min": low, "max": high}
+    role = _CHECK_ROLES.get(figure["quantity"], (figure["quantity"],))
+    if role and role[0] in roles:
+        yield plain | {"role": role[0]}
+    yield plain
+
+
+def said_labels(items: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, str, bool, Mapping[str, Any]]]:
+    """Yield every label of a set of single sentences: its class, its outcome, whether it is sure and wrong, and the sentence.
+
+    A figure is held against its ``value``, which should pass, and against its ``other``, which should fail. One that can fairly be read in
+    two ways (``value`` null) is held against each of its ``readings``, which should stay open, and against ``other``, which should not pass.
+    """
+    for figure in items["figures"]:
+        value, vague = figure["value"], figure["value"] is None
+        wanted = [*figure["readings"], figure["other"]] if vague else [value, figure["other"]]
+        for number, held in enumerate(wanted):
+            for check in figure_checks(figure, held):
+                name = "figure, read in two ways" if vague else f"figure, {'wrong' if number else 'right'} check"
+                outcome = _outcome(figure, check, figure.get("currency") or "CNY")
+                last = number == len(wanted) - 1
+                wrong = outcome != "open" and (outcome == "passed" if last else vague or outcome == "failed")
+                yield f"{name}, {'with' if 'role' in check else 'without'} role", outcome, wrong, figure
+    for feature in items["features"]:
+        outcome = _outcome(feature, {"kind": "says", "any": feature["phrases"]}, "CNY")
+        wrong = outcome == ("failed" if feature["polarity"] == "affirmed" else "passed")
+        yield f"feature, {feature['polarity']}", outcome, wrong, feature
+
+
+def _outcome(item: Mapping[str, Any], check: Mapping[str, Any], currency: str) -> str:
+    requirement = Requirement.model_validate({"id": "said", "kind": "hard", "text": item["text"], "check": check})
+    turns = (Turn(role="user", text="?"), Turn(role="agent", text=item["text"]))
+    context = Context(
+        Trajectory(case="said", turns=turns), {}, language=item["language"], vocabulary=Vocabulary(currency=currency)
+    )
+    label = label_of(requirement, context.knowing([requirement.check] if requirement.check else []))
+    return "open" if label.value is None else "passed" if label.value else "failed"
+
+
+def said(items: Mapping[str, Sequence[Mapping[str, Any]]], *, every: bool) -> str:
+    """Return what the checks make of a set of single sentences, and the sentences whose labels are sure and wrong; ``every``: all of them."""
+    labels = list(said_labels(items))
+    counts = Counter((name, outcome) for name, outcome, _, _ in labels)
+    lines = []
+    for name in dict.fromkeys(name for name, _, _, _ in labels):
+        of_class = ", ".join(f"{outcome} {counts[name, outcome]}" for outcome in ("passed", "failed", "open"))
+        lines.append(f"{name}: {of_class}")
+    wrong = sum(is_wrong for _, _, is_wrong, _ in labels)
+    lines.append(f"sure and wrong: {wrong} of {len(labels)} = {wrong / max(1, len(labels)):.3f}")
+    listed = [
+        f"{'WRONG' if is_wrong else 'right' if outcome != 'open' else 'open '} {outcome:6} {name}: {item['id']} {item['text']}"
+        for name, outcome, is_wrong, item in labels
+        if every or is_wrong
+    ]
+    return "\n".join((*lines, *listed))
 
 
 def agreed(path: Path) -> None:
@@ -211,6 +287,9 @@ def main() -> None:
         )
     elif sys.argv[1:] == ["forms"]:
         forms()
+    elif sys.argv[1:2] == ["said"] and len(sys.argv) in (3, 4):
+        items = json.loads(Path(sys.argv[2]).read_text("utf-8"))
+        sys.stdout.write(said(items, every=sys.argv[3:] == ["all"]) + "\n")
     elif sys.argv[1:2] == ["agreed"] and len(sys.argv) == 3:
         agreed(Path(sys.argv[2]))
     elif sys.argv[1:2] == ["judge"] and len(sys.argv) in (3, 4):

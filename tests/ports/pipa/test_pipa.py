@@ -6,8 +6,22 @@ import pytest
 from metric_builders import call, label, make_case, make_trajectory, make_verdict
 
 from pytest_mapsat.metrics import MSB, Measure, MetricSet, score
-from pytest_mapsat.model import Fault, Label, Metric, Requirement, Step, Trajectory, Turn, step_name, thing_name
+from pytest_mapsat.model import (
+    Aggregate,
+    Fault,
+    Label,
+    Metric,
+    Requirement,
+    Run,
+    Step,
+    Trajectory,
+    Turn,
+    UsageError,
+    step_name,
+    thing_name,
+)
 from pytest_mapsat.ports.pipa.metrics import PIPA, average
+from pytest_mapsat.ports.pipa.table import table
 
 THOUGHT = Step(kind="thought", text="They want a bus.")
 
@@ -155,3 +169,20 @@ def test_the_averages_of_table_2_are_plain_means_of_its_five_figures_but_for_one
 def test_the_page_on_metrics_names_each_metric():
     text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
     assert [metric.name for metric in PIPA.metrics if f"`{metric.name}`" not in text] == []
+
+
+def run_of(**bounds):
+    aggregates = {name: Aggregate(mean=None, bounds=span, n=2) for name, span in bounds.items()}
+    return Run.model_construct(summary=aggregates)
+
+
+def test_table_2_has_the_mean_of_the_run_s_means_beside_the_mean_over_dialogues():
+    known = {"pipa_s": (0.5, 0.5), "pipa_a": (1.0, 1.0), "pipa_o": (0.2, 0.6), "pipa_p": None, "pipa_r": (0.3, 0.3)}
+    rows = table([("a.json", run_of(**known, pipa_avg=(0.4, 0.7)))])["table_2.csv"].splitlines()
+    assert rows[0] == "run,pipa_s,pipa_a,pipa_o,pipa_p,pipa_r,average,pipa_avg"
+    assert rows[1] == "a.json,0.50,1.00,0.20 to 0.60,,0.30,0.50 to 0.60,0.40 to 0.70"
+
+
+def test_a_run_without_the_metrics_of_pipa_has_no_table_2():
+    with pytest.raises(UsageError, match=r"a\.json: the run has no metrics of pipa"):
+        table([("a.json", run_of(ar=(1, 1)))])
