@@ -481,7 +481,8 @@ class _Question:
                 self._text[fact.start : fact.end]
                 for fact in self._scope
                 if self._start <= fact.start
-                and fact.unit not in (*_MONEY, "count")
+                and fact.unit not in _MONEY
+                and (fact.unit != "count" or _COUNTS.match(self._text, fact.end))
                 and not any(item.start <= fact.start < item.end and item.rows for item in self._asked)
                 and not any(row.states(fact) for row in self._known)
                 and not any(map(fact.same, told))
@@ -698,6 +699,8 @@ _FEWEST_LETTERS = 3
 _SMALL = 10
 #: A longer value of a row says more than the one fact in it.
 _LONGEST_FACT = 30
+#: Behind a figure that counts: "one night", and not "the one in Rome".
+_COUNTS = re.compile(r" (?!(?:in|on|at|for|from|with|to|by|as|and|or|that|which|is|you)\b)[a-z]")
 #: No count of things has so many.
 _LARGE = 100
 
