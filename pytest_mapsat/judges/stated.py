@@ -125,7 +125,7 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
         span, whole, unit = at.get(match.end() - 1, (None, 0.0, ""))
         noun = _NOUN.match(rest, match.end())
         if unit == "people" and span and span.end <= match.end() and noun:  # "for 2 nights", and not "for 2"
-            unit = unit_of(noun[1]) or unit
+            unit = unit_of(noun[1])
         if _SCALED.match(rest, match.end()):
             whole, unit = float("nan"), "scaled"
         value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
