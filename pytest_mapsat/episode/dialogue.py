@@ -38,6 +38,7 @@ from pytest_mapsat.model import (
     Turn,
     TurnTiming,
     Usage,
+    digest,
     json_size,
 )
 from pytest_mapsat.sandbox import Sandbox, Toolbox
@@ -164,7 +165,7 @@ class _Dialogue:
 
     def __post_init__(self) -> None:
         self._channel = Channel(self._sandbox, self._limits)
-        self._model_calls = ModelCalls(self._trial, self._case.id)
+        self._model_calls = ModelCalls(self._trial, digest(self._case.id))
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
 

@@ -257,7 +257,7 @@ class ModelCalls:
 
     Attributes:
         trial: which of several episodes of its case it is.
-        case: the id of the case; empty where the episode is unclear.
+        case: a digest of the case's id, as the agent's own thread leads here; empty where the episode is unclear.
         missed: why a call was not answered, once one was not; the episode is then lost.
         spent: the usage that each answer tells, by our names.
     """

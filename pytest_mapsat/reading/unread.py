@@ -1,4 +1,4 @@
-"""What looks like an amount and is not read, or only in part: where something of the kind stands, nobody knows what a text leaves unsaid.
+"""What looks like an amount and is not read, or only in part: beside such an amount it is unknown what a text leaves unsaid.
 
 An *amount* is a run of digits, numerals, signs and words of quantity with nothing but blanks and marks between them. It is read where its numbers
 are written plainly and readings (figures, times of day, identifiers) account for all of it: of "1 h 20" one hour alone is read, and so it is not.

@@ -39,6 +39,7 @@ def find(query: str, limit: int = 3, **more) -> str:
 @pytest.fixture(autouse=True)
 def _run():
     really_called.clear()
+    shutdown()  # tests before these may have left an agent's watch behind
     yield
     shutdown()
 

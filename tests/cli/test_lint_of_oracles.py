@@ -149,7 +149,7 @@ def test_a_check_that_nobody_adds_is_an_error_that_a_module_mends(tmp_path, caps
     assert "found 'brief', expected one of" in found[0]["message"]
     assert found[0]["hint"] == "@mapsat.check in a conftest adds one"
     (tmp_path / "adds.py").write_text(
-        "import pytest_mapsat as mapsat\n\n@mapsat.check\ndef brief(episode):\n    return True\n"
+        "import pytest_mapsat as mapsat\n\n@mapsat.check\ndef brief(episode):\n    assert len(episode.replies) < 9\n"
     )
     assert main(["lint", str(tmp_path / "suite"), "-p", str(tmp_path / "adds.py"), "--json"]) == 0
     assert [one for one in json.loads(capsys.readouterr().out) if one["severity"] == "warning"] == []

@@ -185,6 +185,8 @@ def agreement(item: dict[str, Any]) -> tuple[str, str]:
     )
     called = Step(kind="call", tool=acting["name"], arguments=item["call"], result={}, status="ok")
     turns = [Turn(role=turn["role"], text=turn["text"]) for turn in item["dialogue"]]
+    # The writers were asked to end each dialogue with a plain yes: whether it is recognised is measured elsewhere.
+    turns[-1] = turns[-1].model_copy(update={"agreed": True})
     first = next(place for place, turn in enumerate(turns) if turn.role == "agent")
     turns[first] = turns[first].model_copy(update={"steps": (listed,)})
     turns.append(Turn(role="agent", text="Done.", steps=(called,)))

@@ -67,7 +67,7 @@ class _Watch:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return the spec of a watched module as the other finders have it, with a loader that looks at the module afterwards."""
-        if name not in self._kinds:
+        if name not in self._kinds or _watching is not self:  # others may put it back after the run
             return None
         finders = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
         spec: Any = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
@@ -84,7 +84,7 @@ class _Watch:
 
     def stop(self) -> None:
         """Leave everything as it was."""
-        with suppress(ValueError):  # others put the list back, too
+        with suppress(ValueError):  # others may have taken it away, too
             sys.meta_path.remove(self)
         for undo in reversed(self._undo):
             undo()

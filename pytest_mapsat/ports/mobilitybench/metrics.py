@@ -244,7 +244,7 @@ def _delivery(metric_input: MetricInput) -> Measure:
 
 
 def _failed(call: Step, expected: Collection[str]) -> bool:
-    """Return whether a call could not be made or answered. An expected one of which the source has no result to serve is nobody's failure."""
+    """Return whether a call could not be made or answered. An expected call whose result the source lacks is no failure of the agent."""
     if call.status == "miss" and call.tool in expected and call.provenance is not None:
         return bool(call.provenance.differences)
     return call.status not in ("ok", "unknown")

@@ -159,7 +159,7 @@ def test_tasks_alone_make_a_suite_without_a_search(imported):
     [
         ({"tasks__parquet": b"version https://git-lfs.github.com/spec/v1\noid sha256:1fa0\nsize 787182\n"}, "is a pointer of Git LFS"),
         ({"tasks__json": b'"a text"'}, "tasks.json:1: found 'a text', expected a list of tasks or merchants"),
-        ({"tasks__json": b"\xff\xfe"}, "is not UTF-8"),
+        ({"tasks__json": b"\xff"}, "is not UTF-8"),
         ({"tasks__json": b"[" * 10_000}, "tasks.json:1"),
         ({"merchants__jsonl": lines(*MERCHANTS)}, "holds no task"),
         ({"tasks__jsonl": b'{"question": "' + b"x" * (1 << 20) + b'"}\n'}, "the line is longer than"),

@@ -79,7 +79,10 @@ def test_the_oracle_is_right_in_everything(play):
 
 def test_the_oracle_has_1_in_every_rule_metric_of_the_paper_and_its_words_wait_for_a_model(play):
     metrics = play("baseline:oracle")
-    assert [metrics[name].mean for name in LOCAL] == [1] * len(LOCAL)
+    assert {name: metrics[name].mean for name in LOCAL if name != "local_faithful"} == dict.fromkeys(
+        (name for name in LOCAL if name != "local_faithful"), 1
+    )
+    assert metrics["local_faithful"].bounds[1] == 1  # claims that no rule reads leave it open
     assert [metrics[name].bounds for name in ("local_fluent", "local_safe")] == [(0, 1)] * 2
 
 

@@ -267,7 +267,7 @@ def test_missing_columns_are_named_with_their_file(tmp_path):
         (lambda src: (src / "inputs" / "demo_bench.xlsx").write_bytes(b"no zip"), "is not a readable workbook"),
         (lambda src: (src / "inputs" / "demo_bench.xlsx").unlink(), "holds no workbook"),
         (lambda src: (src / "sandbox" / "mock_data" / "search_user_profile.csv").unlink(), "holds no recordings"),
-        (lambda src: (src / "sandbox" / "mock_data" / "x.csv").write_bytes(b"\xff\xfe"), "is not UTF-8"),
+        (lambda src: (src / "sandbox" / "mock_data" / "x.csv").write_bytes(b"\xff"), "is not UTF-8"),
         (lambda src: (src / "sandbox" / "mock_data" / "x.csv").write_bytes(b'trace_id,tool_name,arguments,result\na,"b"c,d,e\n'), "is not valid CSV"),
         (lambda src: (src / "inputs").rename(src / "input"), "there is no folder inputs"),
     ],
