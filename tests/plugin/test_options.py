@@ -13,7 +13,19 @@ def test_every_option_of_a_run_file_is_one_of_the_table() -> None:
     dumped = set(RunOptions().model_dump(by_alias=True))
     assert dumped <= fields
     assert {name for name, option in OPTIONS.items() if option.ini} == {
-        *("agent", "agent-memory", "cases", "assert", "fail-under", "judge", "user", "metrics", "isolate", "http", "allow-hosts"),
+        *(
+            "agent",
+            "agent-memory",
+            "cases",
+            "assert",
+            "fail-under",
+            "judge",
+            "user",
+            "metrics",
+            "isolate",
+            "http",
+            "allow-hosts",
+        ),
     }
 
 
