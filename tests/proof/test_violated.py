@@ -81,7 +81,9 @@ def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
         {"level": 1, "check": {"kind": "says", "any": ["quiet room"]}},
         {"level": 0.5, "check": {"kind": "says", "any": ["quiet"]}},
     ]
-    run = oracle_run({"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels}, say="It has a quiet room.")
+    run = oracle_run(
+        {"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels}, say="It has a quiet room."
+    )
     assert violated(run, Mutant("", run.saying("It is quiet."))) == ("z",)
     assert violated(run, Mutant("", run.saying("A quiet room."))) == ()
 
