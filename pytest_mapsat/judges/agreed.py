@@ -332,6 +332,7 @@ class _Question:
             "it names no row that only one of the candidates can be": len(self._rows) > 1 and named != {self._called},
             "another row is named, too": (named | self._left_open) - {self._called},
             f"{self._unknown!r} is no value of the called row": self._unknown,
+            f"{self._other_figure!r} may be the figure that was agreed to": self._other_figure,
             doubt: doubt,
             f"it does not say {next(iter(unsaid), '')}": unsaid,
         }
@@ -486,6 +487,24 @@ class _Question:
                 and not any(item.start <= fact.start < item.end and item.rows for item in self._asked)
                 and not any(row.states(fact) for row in self._known)
                 and not any(map(fact.same, told))
+            ),
+            "",
+        )
+
+    @cached_property
+    def _other_figure(self) -> str:
+        """A figure anywhere in the message that neither a call with figures nor its row has; empty where there is none: six guests, and 8 in the call and as the seats of its row."""
+        if not any(isinstance(value, (int, float)) and not isinstance(value, bool) for _, value in self._arguments):
+            return ""
+        naming = [item for item in self._items if item.tells and item.rows]
+        return next(
+            (
+                self._text[fact.start : fact.end]
+                for fact in facts_of(self._text, self._language)
+                if fact.kind == "number"
+                and not self._is_kept(fact.start)
+                and not any(row.states(fact) for row in self._known)
+                and not any(item.start <= fact.start < item.end for item in naming)
             ),
             "",
         )
