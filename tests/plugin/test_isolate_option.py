@@ -167,7 +167,6 @@ def test_a_variable_that_an_agent_misses_is_told_with_the_option_that_passes_it(
 
 
 @LINUX
-@pytest.mark.skipif(hasattr(os, "getuid") and not os.getuid(), reason="root reads the memory of every process")
 def test_a_secret_that_was_not_passed_stands_in_no_process_that_an_agent_can_read(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
