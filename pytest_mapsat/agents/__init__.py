@@ -9,9 +9,6 @@ from .baselines import BaselineSource as BaselineSource
 from .baselines import Dialogue as Dialogue
 from .callables import EventLoop as EventLoop
 from .callables import shutdown as shutdown
-from .live_spans import EpisodeSpans as EpisodeSpans
-from .live_spans import spans_heard as spans_heard
-from .live_spans import told_by_spans as told_by_spans
 from .memory import MEMORY_METHODS as MEMORY_METHODS
 from .memory import MEMORY_PROMPTS as MEMORY_PROMPTS
 from .memory import Memory as Memory

@@ -20,8 +20,6 @@ from pytest_mapsat.agents import (
     context_of,
     describe,
     session_id,
-    spans_heard,
-    told_by_spans,
     with_data,
 )
 from pytest_mapsat.llm import ModelCalls, calls_of, summed, why_lost
@@ -241,9 +239,8 @@ class _Dialogue:
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
-        with spans_heard() as heard:
-            reply, end = self._reply(conversation, worker)
-        reply, steps = told_by_spans(heard, reply, self._channel.close())
+        reply, end = self._reply(conversation, worker)
+        steps = self._channel.close()
         if reply is not None and reply.usage is None:
             reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
