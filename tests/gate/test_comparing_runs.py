@@ -293,6 +293,112 @@ def test_a_fall_that_chance_explains_is_inconclusive_and_says_what_would_have_be
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "drop", "seen", "trials"),
+    [
+        # A case of 3 of 4 passes has the variance 1/4: sqrt(6 * (1/4/4 + 1/4/4)) / 6 = 0.1443 is the error of the mean.
+        ("1101", "1101", "0.02", 2.487 * 0.14434, 64),
+        ("1101", "1101", "0.3", 0.3 + 0.842 * 0.14434, 6),
+        ("1101", "0101", "0.3", 0.3 + 0.842 * 0.14434, 6),
+        ("1101", "1101", "0", 2.487 * 0.14434, None),
+        # Half as many trials in the new run: sqrt(6 * (1/4/4 + 1/4/2)) / 6 = 0.17678, and both are worth 2 / (1/4 + 1/2) trials.
+        ("1101", "11", "0.3", 0.3 + 0.842 * 0.17678, 6),
+        # The earlier run alone says how its agent varies, but where it has one trial.
+        ("1111", "1101", "0.3", None, None),
+        ("1", "1101", "0.3", 2.487 * 0.22822, 6),
+    ],
+)
+def test_the_drop_that_would_have_been_seen_and_the_trials_that_see_the_rules_own(before, after, drop, seen, trials):
+    runs = (runs_of({f"c{n}": marks for n in range(6)}) for marks in (before, after))
+    rule = against(*runs, f"ar:{drop}").rules[0]
+    assert rule.smallest == (seen and pytest.approx(seen, rel=1e-3))
+    assert rule.trials == trials
+
+
+def test_where_chance_may_have_made_the_fall_as_many_trials_as_see_it_are_asked_for_and_no_fewer():
+    def settle(drop):
+        baseline, new = ({f"c{n}": marks for n in range(6)} for marks in ("1101", "0101"))
+        return against(runs_of(baseline), runs_of(new), f"ar:{drop}").rules[0].settle
+
+    assert settle("0.3")[-1] == "to see a drop of 0.3 so often takes about 6 trials of each case (--mapsat-trials=6)"
+    assert len(settle("0.36")) == 1  # four trials are enough
+
+
+def test_of_a_case_that_failed_the_reason_is_told_and_of_one_that_passed_none():
+    failed = card("a", 0.0, outcome="failed", blame="agent", reason="the shop is closed")
+    (case,) = compared([card("a", 1.0, reason="a note")], [failed]).cases
+    assert (case.baseline.reason, case.new.reason) == ("", "the shop is closed")
+    assert (case.baseline.passed, case.baseline.trials, case.new.passed, case.new.trials) == (1, 1, 0, 1)
+
+
+def test_a_requirement_is_told_by_the_labels_that_show_how_it_changed():
+    def run(*outcomes):
+        return [
+            card("a", 0.5, trial=trial, labels=(label("z", outcome, f"words {trial}"),))
+            for trial, outcome in enumerate(outcomes, 1)
+        ]
+
+    for before, after, direction, told, quoted in (
+        (("failed", "passed", "unevaluated"), ("passed", "failed", "failed"), "unclear", ("passed", "failed"), (2, 2)),
+        (("passed", "passed"), ("passed", "failed"), "worse", ("passed", "failed"), (1, 2)),
+        (("failed", "passed"), ("passed", "passed"), "better", ("failed", "passed"), (1, 1)),
+        (("passed", "unevaluated"), ("failed", "failed"), "worse", ("passed", "failed"), (1, 1)),
+        (("unevaluated", "failed"), ("passed", "passed"), "better", ("failed", "passed"), (2, 1)),
+    ):
+        (case,) = compared(run(*before), run(*after)).cases
+        (changed,) = case.requirements
+        assert (changed.direction, changed.baseline, changed.new) == (direction, *told)
+        quotes = (changed.baseline_quotes[0].text, changed.new_quotes[0].text)
+        assert quotes == (f"words {quoted[0]}", f"words {quoted[1]}")
+        assert changed.baseline_trials == (before.count("passed"), len(before))
+        assert changed.new_trials == (after.count("passed"), len(after))
+
+
+def test_domains_and_requirements_that_got_worse_are_told_the_most_first_and_a_few_by_name():
+    def run(outcome, requirements):
+        return [
+            card(
+                f"{domain}{n}",
+                float(outcome == "passed"),
+                domains=(domain,) if domain != "none" else (),
+                outcome=outcome,
+                blame=None if outcome == "passed" else "agent",
+                labels=tuple(label(f"r{at}", outcome if at <= n else "passed") for at in range(requirements)),
+            )
+            for domain, count in (("a", 1), ("b", 5), ("none", 2))
+            for n in range(count)
+        ]
+
+    found = compared(run("passed", 5), run("failed", 5), "ar:0.02")
+    assert found.where == (
+        "b: 5 of 5 cases got worse (b0, b1, b2 ...); requirements: r0, r1, r2 ...",
+        "no domain: 2 of 2 cases got worse (none0, none1); requirements: r0, r1",
+        "a: 1 of 1 case got worse (a0); requirements: r0",
+    )
+
+
+def test_a_case_tells_its_mean_in_each_run_at_its_bounds():
+    before = [card("a", 1.0), card("a", 0.5, trial=2)]
+    after = [card("a", (0.2, 0.6), dialogue="x"), card("a", 0.4, trial=2)]
+    (case,) = compared(before, after).cases
+    assert case.baseline.metrics["ar"] == (0.75, 0.75)
+    assert case.new.metrics["ar"] == pytest.approx((0.3, 0.5))
+    assert "ses" not in case.new.metrics
+
+
+def test_a_difference_that_is_open_on_both_sides_of_nothing_is_unclear_however_many_cases_have_it():
+    baseline = [card(f"c{n:02}", 0.5) for n in range(30)]
+    for least, most, direction in (
+        (0.4, 1.0, "unclear"),
+        (0.0, 0.6, "unclear"),
+        (0.0, 0.4, "worse"),
+        (0.6, 1.0, "better"),
+    ):
+        new = [card(f"c{n:02}", (least, most), dialogue=f"d{n}") for n in range(30)]
+        (change, *_) = compared(baseline, new).changes
+        assert (change.direction, change.p == 1) == (direction, direction == "unclear")
+
+
 @pytest.mark.long_proof
 def test_so_many_trials_as_it_asks_for_see_a_drop_as_large_as_the_rule():
     generator = random.Random(4)

@@ -328,6 +328,20 @@ def test_a_ceiling_is_held_for_the_suite_a_domain_or_each_case(rule, outcome, re
     assert (gate.outcome, gate.reasons[0]) == (outcome, reason)
 
 
+def test_a_gated_metric_that_broke_is_laid_to_what_broke_it():
+    card = make_card("x", ar_class="error", faults={"ar": Fault(blame="infrastructure", message="no judge")})
+    assert "infrastructure 1: x" in judge_run([card], "ar=0.5").reasons[0]
+    assert judge_run([card]).outcome == "passed"
+
+
+def test_tokens_are_those_of_both_ways_and_undecided_where_the_agent_does_not_say_one():
+    whole = [spending("a", input_tokens=100, output_tokens=20), spending("b", input_tokens=10, output_tokens=30)]
+    assert judge_run(whole, "tokens<=80").reasons[0] == "tokens 80 <= 80 tokens a case (2 cases)"
+    assert judge_run(whole, "tokens<=79").outcome == "failed"
+    for half in ({"input_tokens": 1}, {"output_tokens": 1}):
+        assert judge_run([whole[0], spending("c", **half)], "tokens<=150").outcome == "inconclusive"
+
+
 def test_a_multiple_is_of_what_the_earlier_run_spent_on_the_same_cases_and_skipped_where_the_model_changed():
     baseline = side([spending("a", cost=0.1), spending("b", cost=0.3), spending("gone", cost=9.0)], agent="react:big")
     cards = [spending("a", cost=0.2), spending("b", cost=0.42)]

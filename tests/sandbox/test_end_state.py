@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mapsat.model import RowChange, Step, Trajectory, Turn, same
-from pytest_mapsat.sandbox import End, EndError, State, Table, differences, net_changes
+from pytest_mapsat.model import Case, RowChange, Step, Tool, Trajectory, Turn, same
+from pytest_mapsat.sandbox import (
+    End,
+    EndError,
+    State,
+    Table,
+    differences,
+    maybe_writing,
+    net_changes,
+    reference_digest,
+)
 
 ORDERS = Table("orders", ({"id": "A1", "status": "open", "total": 20}, {"id": "A2", "status": "open", "total": 35}))
 A1, A2 = ORDERS.rows
@@ -216,3 +225,38 @@ def test_independent_writes_in_two_orders_come_to_the_same_end(writes, data):
     assert first.changes == other.changes
     assert list(differences(first.changes, other.changes)) == []
     assert sorted(map(str, first.rows("orders"))) == sorted(map(str, other.rows("orders")))
+
+
+def test_a_new_row_is_compared_with_the_most_alike_one_wherever_that_stands():
+    wanted = [added("N1", total=5, city="Bern", why="gift")]
+    for ids in (("M1", "M2"), ("M2", "M1")):
+        ended = [added(ids[0], total=9, city="Rome", why="none"), added(ids[1], total=5, city="Bern", why="late")]
+        places = {(one.row, one.column, one.wanted) for one in differences(wanted, ended) if one.column}
+        assert places == {(ids[1], "why", "gift")}
+
+
+def test_what_a_record_lacks_of_a_tool_that_only_reads_changes_nothing():
+    tools = {
+        name: Tool(name=name, description="Does it.", parameters={"type": "object"}, effect=effect)
+        for name, effect in (("book", "write"), ("look", "read"))
+    }
+
+    def untold(*names, parts=("changed",), **fields):
+        steps = tuple(Step(kind="call", tool=name, unknown=parts) for name in names)
+        turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=steps))
+        return maybe_writing(Trajectory(case="c", turns=turns, **fields), tools)
+
+    assert untold("look", "book", "other", "book") == ("book", "other")
+    assert untold("look") == ()
+    assert untold("book", parts=("result",)) == ()
+    assert untold(calls_untold=True) == ("any tool",)
+
+
+def test_a_reference_is_known_by_its_calls():
+    def digest_of(*calls):
+        truth = {"requirements": [], **({"end": list(calls)} if calls else {})}
+        return reference_digest(Case.model_validate({"id": "c", "visible": {"query": "Go."}, "truth": truth}))
+
+    one, other = ({"tool": "book", "arguments": {"room": room}} for room in (1, 2))
+    assert len({digest_of(), digest_of(one), digest_of(other), digest_of(one, other), digest_of(other, one)}) == 5
+    assert digest_of(one) == digest_of(one)
