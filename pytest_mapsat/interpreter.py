@@ -1,8 +1,7 @@
-"""What threads and rooms ask of Python itself: a turn to compute, a rest from the collector of cycles, memory at the end, names when they are first used."""
+"""What threads and rooms ask of Python itself: a turn to compute, memory at the end, names when they are first used."""
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -97,21 +96,6 @@ class Turns:
 _turns = Turns()  # there is one interpreter in a process
 computing = _turns.computing
 waiting = _turns.waiting
-
-
-# -- the collector of cycles ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def resting() -> Iterator[None]:
-    """Keep the collector from coming while many values are made that stay: it would go over all of them again and again, and find nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # -- properties -----------------------------------------------------------------------------------------------------------

@@ -73,10 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"-p no:{blocked[0]}: a run with an agent needs all of pytest-mapsat; without an agent: --mapsat-agent=off"
             )
-        from .interpreter import resting  # noqa: PLC0415
-
-        with resting():
-            from .pytest_plugin.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
+        from .pytest_plugin.session import start_session  # noqa: PLC0415 (pydantic and all rooms)
 
         config.pluginmanager.register(start_session(config), _NAME)
     elif not hasattr(config, "workerinput"):  # a worker's arguments are the controller's

@@ -15,8 +15,7 @@ class Reply:
         text: what the user reads.
         thoughts: what the agent thought on the way; kept in the trajectory only.
         usage: what the reply cost: any of ``input_tokens``, ``output_tokens`` (whole numbers) and ``cost`` (US dollars).
-        output: what the text says in structured form: a dict, a dataclass or a pydantic model of JSON data. Reserved keys: ``proposes``, a list of ids or names of what is
-            recommended, and ``figures``, a list of dicts with ``thing``, ``role``, ``value`` and ``unit``.
+        output: what the text says in structured form: a dict, a dataclass or a pydantic model of JSON data.
     """
 
     text: str

@@ -111,7 +111,7 @@ def _cancel(language: str, message: str, town: Town, uid: str, state: dict[str, 
         why = _stuck(language, order)
         return pick(
             language,
-            f"I am sorry, the {dish} from {order['shop']} is {why}, so it cannot be cancelled.",
+            f"I am sorry, it cannot be cancelled. The {dish} from {order['shop']} is {why}.",
             f"抱歉，{order['shop']}的{dish}{why}，取消不了。",
         )
     return _ask(

@@ -9,9 +9,6 @@ from .baselines import BaselineSource as BaselineSource
 from .baselines import Dialogue as Dialogue
 from .callables import EventLoop as EventLoop
 from .callables import shutdown as shutdown
-from .live_spans import EpisodeSpans as EpisodeSpans
-from .live_spans import spans_heard as spans_heard
-from .live_spans import told_by_spans as told_by_spans
 from .memory import MEMORY_METHODS as MEMORY_METHODS
 from .memory import MEMORY_PROMPTS as MEMORY_PROMPTS
 from .memory import Memory as Memory
@@ -29,12 +26,9 @@ from .resolve import load as load
 from .resolve import names_own_code as names_own_code
 from .resolve import resolve_source as resolve_source
 from .resolve import source_of as source_of
-from .returned import FORM_PROMPT as FORM_PROMPT
 from .returned import AgentFault as AgentFault
 from .returned import as_json as as_json
 from .returned import describe as describe
-from .returned import form_of as form_of
-from .returned import form_request as form_request
 from .returned import scrubbed as scrubbed
 from .returned import with_data as with_data
 from .source import MODEL_KINDS as MODEL_KINDS

@@ -195,7 +195,7 @@ class A2AForm(WireForm):
         self._ids: dict[str, str] = {}
         self._begun = False
 
-    def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # an agent has tools of its own
+    def reply(self, message: str) -> Reply:
         """Return the reply to a message; see ``WireForm.reply``."""
         if not self._begun:
             self._begun, message = True, with_earlier(message, self._exchange.session)

@@ -95,9 +95,9 @@ class _Prepared(Conversation):
     def __init__(self, replies: Iterator[Reply]) -> None:
         self._replies = replies
 
-    def reply(self, message: str, *, form: bool = False) -> Reply | None:  # noqa: ARG002  # the protocol's argument
+    def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
         """Return the next reply."""
-        return None if form else next(self._replies)
+        return next(self._replies)
 
 
 def _fixed(name: str) -> Iterator[Reply]:

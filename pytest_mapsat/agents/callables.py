@@ -94,11 +94,11 @@ class CallableConversation(HandedConversation):
         """Why a tool of the agent was kept from running for real; empty where none was."""
         return self._scope.refused
 
-    def reply(self, message: str, *, form: bool = False) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
         try:
             with self._scope.replying():
-                reply, error = call_stranger(self._answer, message, form=form), None
+                reply, error = call_stranger(self._answer, message), None
         except StrangerError as broken:
             error = broken.error
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
@@ -127,13 +127,13 @@ class CallableConversation(HandedConversation):
             if inspect.isawaitable(result):
                 wait([_submit(result)], timeout=_CLOSING)
 
-    def _answer(self, message: str, *, form: bool) -> Reply:
+    def _answer(self, message: str) -> Reply:
         if self._agent is None:
             self._agent = self._make()
             if self._adapted:
                 message = with_earlier(message, self._session)
         function, takes = self._agent
-        return checked(self._call(function, takes, {**self._offered(takes), "message": message}), form=form)
+        return checked(self._call(function, takes, {**self._offered(takes), "message": message}))
 
     def _offered(self, takes: Wants) -> dict[str, Any]:
         """Return what is offered besides the message; a context is made for a callable that takes one."""

@@ -115,7 +115,7 @@ class CommandConversation(HandedConversation):
         self._came_back = Event()
         self._came_back.set()
 
-    def reply(self, message: str, *, form: bool = False) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Have the command answer; see ``Conversation.reply``."""
         self._came_back.clear()
         try:
@@ -123,7 +123,7 @@ class CommandConversation(HandedConversation):
             if self._cancelled:
                 process.kill()
             process.begin()
-            return self._reply(process, message, form=form)
+            return self._reply(process, message)
         except _LostError as lost:
             process.kill()
             words = [line for line in process.print_errors().splitlines() if line.strip()]
@@ -163,7 +163,7 @@ class CommandConversation(HandedConversation):
         except OSError as error:
             raise AgentFault(f"the command cannot be started: {error.strerror}", blame="infrastructure") from None
 
-    def _reply(self, process: _Process, message: str, *, form: bool) -> Reply:
+    def _reply(self, process: _Process, message: str) -> Reply:
         process.send(
             {
                 "type": "message",
@@ -182,7 +182,7 @@ class CommandConversation(HandedConversation):
                 case {"type": "call"} as call:
                     process.send({"type": "result", "id": call.get("id"), "result": self._result(call)})
                 case {"type": "reply"} as reply:
-                    return _replied(reply, form=form)
+                    return _replied(reply)
                 case unavailable:
                     reason = scrubbed(str(unavailable.get("reason", "it gives no reason")))
                     fault = f"a service of the agent's own cannot be reached: {reason}"
@@ -241,14 +241,14 @@ def _message_of(line: bytes) -> JsonObject:
     return message
 
 
-def _replied(message: JsonObject, *, form: bool) -> Reply:
+def _replied(message: JsonObject) -> Reply:
     """Return the reply in a message. Raises _LostError where there is none, AgentFault where a part of it is not what it should be."""
     text, output = message.get("text"), message.get("output")
     if text is None and output is None:
         raise _LostError("wrote a reply with neither text nor output")
     if text is None:
-        text = checked(output, form=form).text
-    return checked(Reply(text, message.get("thoughts") or (), message.get("usage"), output), form=form)
+        text = checked(output).text
+    return checked(Reply(text, message.get("thoughts") or (), message.get("usage"), output))
 
 
 def _quoted(line: bytes | bytearray) -> str:

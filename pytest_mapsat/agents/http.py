@@ -182,11 +182,11 @@ class HttpConversation(HandedConversation):
         watched = cast("Toolbox", self._tools)
         self._form = made(Exchange(self._post, self._pause, watched, self._session, self._context, values, source.file))
 
-    def reply(self, message: str, *, form: bool = False) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
         self._tools.used = False
         try:
-            return checked(self._form.reply(message, form=form), form=form)
+            return checked(self._form.reply(message))
         except ServiceFault as fault:
             place = urlsplit(self._source.url)
             address = f"{place.scheme}://{place.netloc}{place.path}"

@@ -49,14 +49,12 @@ class ModelConversation(HandedConversation):
         """Give up the call that is under way."""
         self._cancelled.set()
 
-    def reply(self, message: str, *, form: bool = False) -> Reply:
-        """Return the model's answer to the user; a form comes in one request and without tools. See ``Conversation.reply``."""
+    def reply(self, message: str) -> Reply:
+        """Return the model's answer to the user; see ``Conversation.reply``."""
         try:
-            if form:
-                return Reply(self._ask([*self._messages, _said("user", message)]).text)
             return self._replied(message)
         except ModelError as error:
-            if error.blame == "agent" or form:
+            if error.blame == "agent":
                 raise AgentFault(str(error)) from None
             raise InfrastructureError(str(error)) from None
 

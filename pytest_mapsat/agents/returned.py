@@ -1,4 +1,4 @@
-"""What comes back from an agent: a reply, data, a form, or an exception, and what each of them means.
+"""What comes back from an agent: a reply, data, or an exception, and what each of them means.
 
 The harness never fails on any of it: the agent does, or the service that it could not reach.
 """
@@ -16,26 +16,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from pytest_mapsat.formats import Lines, Located, object_in, parse_json, validate
+from pytest_mapsat.formats import Lines, Located, object_in, validate
 from pytest_mapsat.model import (
-    RESERVED,
     Blame,
     Fault,
-    Form,
-    FormFigure,
-    FormThing,
     Json,
     JsonObject,
-    Noun,
     Problem,
-    Structured,
     Usage,
-    json_size,
-    listed,
-    shown,
 )
 from pytest_mapsat.reply import Reply, Unavailable
 from pytest_mapsat.secrets import known_secrets
@@ -301,14 +291,13 @@ _MOST_USED = 10**15
 _MANY = 10_000
 
 
-def checked(value: object, *, form: bool = False) -> Reply:
+def checked(value: object) -> Reply:
     """Return what the agent returned as a Reply of plain data.
 
     Data (a dict, a dataclass, a pydantic model) are the output, and what they have under ``text`` is the text; without it, their JSON is.
 
     Args:
         value: what it returned.
-        form: whether it was asked for a form: no key of its output is reserved.
 
     Raises:
         AgentFault: it is none of what an agent may return, or a part of it is not what it should be.
@@ -316,7 +305,7 @@ def checked(value: object, *, form: bool = False) -> Reply:
     if isinstance(value, str):
         return Reply(writable(value))
     if _is_data(value):
-        output = _output(value, form=form)
+        output = _output(value)
         written = output.get("text")
         return Reply(written if isinstance(written, str) else json.dumps(output, ensure_ascii=False), output=output)
     if not isinstance(value, Reply):
@@ -327,7 +316,7 @@ def checked(value: object, *, form: bool = False) -> Reply:
         writable(value.text),
         _thoughts(value.thoughts),
         _usage(value.usage),
-        None if value.output is None else _output(value.output, form=form),
+        None if value.output is None else _output(value.output),
     )
 
 
@@ -339,7 +328,7 @@ def with_data(reply: Reply, schema: JsonObject) -> Reply:
         schema: the case's ``output_schema``, which is that of an object; empty where no data are asked for.
 
     Raises:
-        AgentFault: a reserved key of the data is not what it should be.
+        AgentFault: the data are too deep or too large to be kept.
     """
     if not schema or reply.output is not None:
         return reply
@@ -383,16 +372,11 @@ def _usage(usage: object) -> dict[str, Any] | None:
         number = isinstance(amount, int | float) and not isinstance(amount, bool) and amount <= _MOST_USED
         if amount is not None and not number:
             raise AgentFault(f"the agent returned bad usage: {name}: found {amount!r}, expected a number")
-    _hold(Usage, data, "usage")
-    return {name: amount for name, amount in data.items() if amount is not None}
-
-
-def _hold(noun: type[Noun], data: JsonObject, what: str) -> None:
-    """Hold data against a noun. Raises AgentFault."""
     problems: list[Problem] = []
-    validate(noun, Located(data, Lines(0)), what, problems)
+    validate(Usage, Located(data, Lines(0)), "usage", problems)
     if problems:
         raise AgentFault(f"the agent returned bad {problems[0]}")
+    return {name: amount for name, amount in data.items() if amount is not None}
 
 
 def _jsonable(value: Any) -> Any:
@@ -408,74 +392,11 @@ def _is_data(value: object) -> bool:
     return isinstance(value, Mapping) or model or (is_dataclass(value) and not isinstance(value, type | Reply))
 
 
-def _output(output: object, *, form: bool) -> JsonObject:
+def _output(output: object) -> JsonObject:
     if not _is_data(output):
         raise AgentFault(f"the agent returned a Reply whose output is {_named(output)}; expected a dict")
     plain = output if isinstance(output, Mapping) else _jsonable(output)
     if not isinstance(plain, Mapping):
         raise AgentFault(f"the agent returned {_named(output)} that is {_named(plain)} in JSON; expected an object")
     data: JsonObject = as_json(plain, _jsonable)
-    if form:
-        return data
-    _hold(Structured, {name: data[name] for name in RESERVED if name in data}, "output")
     return data
-
-
-# -- a form about the last reply, once the dialogue has ended -----------------------------------------------------------
-
-#: The prompt, for the manifest.
-FORM_PROMPT = "form"
-#: Characters of a form at most, and how deep its lists and objects may stand in each other.
-LONGEST_FORM = 64_000
-_DEPTH = 8
-_NAMED = 3
-
-
-def form_request(language: str) -> str:
-    """Return the message that asks for the form, in the language of the case (BCP 47): Chinese, or English."""
-    from pytest_mapsat.llm import prompt  # noqa: PLC0415 (only where a form is asked for)
-
-    return prompt(FORM_PROMPT, language).text
-
-
-def form_of(reply: Reply, reply_text: str) -> tuple[Form | None, str]:
-    """Return the form that an agent has filled in, without the entries whose quotes were never said.
-
-    Args:
-        reply: its answer: data, or text with one JSON object in it.
-        reply_text: the text of its last reply in the dialogue.
-
-    Returns:
-        The form, None where the answer holds none that can be used; and a warning, empty where nothing is wrong.
-    """
-    # What is under "text" is what an agent says besides its data; one that always answers so may have put its form there.
-    data: Json = {name: value for name, value in (reply.output or {}).items() if name != "text"}
-    size = json_size(data) if data else len(reply.text)
-    if size > LONGEST_FORM:
-        return None, f"form: ignored: it has {size:,} characters; at most {LONGEST_FORM:,} are read"
-    if not data:
-        try:
-            data = parse_json(reply.text[reply.text.find("{") : reply.text.rfind("}") + 1], depth=_DEPTH)
-        except ValueError:
-            return None, f"form: ignored: found {shown(reply.text)}, expected one JSON object"
-    try:
-        form = Form.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        return None, f"form: ignored: {shown(place)}: {first['msg']}"
-    return _quoted(form, reply_text)
-
-
-def _quoted(form: Form, reply_text: str) -> tuple[Form, str]:
-    """Return a form without the entries whose quotes were never said, and a warning that names these."""
-    entries: list[FormThing | FormFigure] = [*form.recommended, *form.turned_down, *form.figures]
-    invented = [shown(entry.quote) for entry in entries if entry.quote not in reply_text]
-    if not invented:
-        return form, ""
-    kept = {
-        name: tuple(entry for entry in getattr(form, name) if entry.quote in reply_text)
-        for name in ("recommended", "turned_down", "figures")
-    }
-    few = f"{len(invented)} entries quote" if len(invented) > 1 else "1 entry quotes"
-    return form.model_copy(update=kept), f"form: {few} what the reply does not say: {listed(invented, _NAMED)}"

@@ -174,12 +174,11 @@ class Conversation:
         """Why a tool of the agent was kept from running for real, which is no fault of the agent; empty where none was."""
         return ""
 
-    def reply(self, message: str, *, form: bool = False) -> Reply | None:
+    def reply(self, message: str) -> Reply:
         """Return the agent's answer to the user's message.
 
         Args:
             message: what the user says.
-            form: whether the message asks for a form; None is returned where no agent can fill one in.
 
         Raises:
             AgentFault: the agent raised, or returned something that is no reply.

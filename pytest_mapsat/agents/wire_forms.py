@@ -250,12 +250,11 @@ class WireForm:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
 
-    def reply(self, message: str, *, form: bool) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Return the reply to a message.
 
         Args:
             message: what the user says.
-            form: whether the message asks for a form: no tools are offered.
 
         Raises:
             ServiceFault: there is none.
@@ -284,7 +283,7 @@ class JsonForm(WireForm):
         if exchange.file.response.session:
             exchange.values["session"] = None
 
-    def reply(self, message: str, *, form: bool) -> Reply:  # noqa: ARG002  # a service has tools of its own
+    def reply(self, message: str) -> Reply:
         """Return the reply to a message; see ``WireForm.reply``."""
         exchange, paths = self._exchange, self._exchange.file.response
         request = exchange.file.request
@@ -357,10 +356,10 @@ class Step(NamedTuple):
 class ToolForm(WireForm):
     """A form in which tool calls come back in answers: they are made here, and their results sent with the next request."""
 
-    def reply(self, message: str, *, form: bool) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Return the reply to a message; see ``WireForm.reply``."""
         self._hear(message)
-        tools = [] if form else [schema["function"] for schema in self._exchange.toolbox.schemas()]
+        tools = [schema["function"] for schema in self._exchange.toolbox.schemas()]
         spent: list[dict[str, float]] = []
         for _ in range(MOST_ROUNDS):
             step = self._ask(tools, message)

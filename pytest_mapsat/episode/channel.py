@@ -114,7 +114,7 @@ class Channel:
         self._under_way: tuple[str, float] | None = None
         self._limits = limits
         self._lock = Lock()
-        self._open = self._ended = False
+        self._open = False
         self._steps: list[Step] = []
         self._thought_size = self._thought_count = 0
         self._numbers = itertools.count(1)
@@ -143,7 +143,7 @@ class Channel:
 
     def retire(self) -> None:
         """Refuse calls from now on, and let go of the sandbox."""
-        self._open = self._ended = False
+        self._open = False
         del self._sandbox
         self._memory, self._steps = None, []
 
@@ -152,10 +152,6 @@ class Channel:
         steps = tuple(self._late[self._told :])
         self._told += len(steps)
         return steps
-
-    def end(self) -> None:
-        """Refuse calls for good, and keep no more thoughts: the agent is only asked for its form."""
-        self._ended = True
 
     def call(self, name: str, arguments: JsonObject) -> tuple[Json, str]:
         """Answer a call.
@@ -168,8 +164,6 @@ class Channel:
             The result and an empty text, or nothing and why the call was refused.
         """
         with self._lock:
-            if self._ended:
-                return None, f"{name[:_LONGEST_NAME]}: the dialogue has ended: no tool can be called"
             if refusal := self._refusal():
                 if not self._open:
                     self.keep_late(name, arguments)
@@ -209,7 +203,7 @@ class Channel:
         """Keep a thought; return nothing and an empty text, or why it was refused."""
         with self._lock:
             if not self._open:
-                return None, "" if self._ended else _OVER
+                return None, _OVER
             self._thought_size += len(text)
             self._thought_count += 1
             if self._thought_size > self._limits.max_text or self._thought_count > _MOST_THOUGHTS:

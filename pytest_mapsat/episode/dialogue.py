@@ -20,17 +20,14 @@ from pytest_mapsat.agents import (
     context_of,
     describe,
     session_id,
-    spans_heard,
-    told_by_spans,
     with_data,
 )
-from pytest_mapsat.llm import ModelCalls, calls_of, ceilings_met, summed, why_lost
+from pytest_mapsat.llm import ModelCalls, calls_of, summed, why_lost
 from pytest_mapsat.model import (
     Blame,
     Case,
     Ending,
     Fault,
-    Form,
     InfrastructureError,
     MapsatError,
     Retrieval,
@@ -71,7 +68,6 @@ def run_episode(
     *,
     trial: int = 1,
     identity: str = "",
-    form: bool = False,
     memory: Remembering | None = None,
     kept: KeptAgent | None = None,
 ) -> Trajectory:
@@ -87,7 +83,6 @@ def run_episode(
         limits: what the episode may use; how many calls, the case says.
         trial: counts the episodes of one case from 1.
         identity: the session's id, where the case has come without its truth; else it is told from the case.
-        form: whether the agent is asked for a form about its last reply, once the dialogue has ended in order and in what is left of its time.
         memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
         kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
     """
@@ -97,7 +92,7 @@ def run_episode(
     if kept is not None:
         kept.session = identity
     limits = replace(limits or Limits(), calls=case.episode.calls)
-    return _Dialogue(case, source, user, sandbox, limits, trial, identity, form, memory, kept).run()
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, memory, kept).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -160,12 +155,9 @@ class _Dialogue:
     _limits: Limits
     _trial: int
     _identity: str
-    _wants_form: bool
     _memory: Remembering | None = None
     _kept: KeptAgent | None = None
     _retrieved: Retrieval | None = None
-    _form: Form | None = None
-    _warnings: tuple[str, ...] = ()
     _deadline: float = 0.0
     _conversation: Conversation | None = None
 
@@ -189,9 +181,7 @@ class _Dialogue:
             turns=tuple(self._turns),
             ending=end.ending,
             fault=end.fault,
-            warnings=self._warnings,
             setup=self._sandbox.setup,
-            form=self._form,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
             after_end=late_calls(self._channel),
@@ -235,10 +225,7 @@ class _Dialogue:
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
-                end = self._dialogue(conversation, worker, session)
-                if self._wants_form and end.fault is None:
-                    self._fill(conversation, worker, session)
-        return end
+                return self._dialogue(conversation, worker, session)
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
@@ -248,41 +235,12 @@ class _Dialogue:
                 return end
         return _End("max_turns")
 
-    def _fill(self, conversation: Conversation, worker: Worker, session: Session) -> None:
-        """Ask the agent for its form. Whatever happens, the episode stays as it ended: what the form cost, called and thought is dropped."""
-        from pytest_mapsat.agents import form_of, form_request  # noqa: PLC0415 (only where it is asked for)
-
-        said = next(turn.text for turn in reversed(self._turns) if turn.role == "agent")
-        if not said.strip():
-            return
-        request = form_request(self._case.language)
-        self._channel.end()
-        session.remember((*self._opening, *self._turns, Turn(role="user", text=request)), self._deadline)
-        try:
-            with (
-                calls_of(self._model_calls),
-                ceilings_met(),
-            ):  # a ceiling that is met here is no reason to skip the episode
-                ask = partial(conversation.reply, form=True)
-                reply: Reply | None = worker.run(ask, request, timeout=self._deadline - perf_counter())
-            if reply is not None:
-                self._form, warning = form_of(reply, said)
-                self._warnings = (warning,) if warning else ()
-        except Overdue:
-            conversation.cancel()
-            late = f"it was not filled in when the {self._limits.timeout:g} s of the episode were over"
-            self._warnings = (f"form: missing: {late}",)
-        except Exception as error:  # noqa: BLE001  # of an agent, or of a service that it asks
-            fault = error.fault if isinstance(error, AgentFault) else _fault_of(error, "agent")
-            self._warnings = (f"form: missing: {fault.message}",)
-
     def _agent_turn(self, conversation: Conversation, worker: Worker) -> _End | None:
         began = perf_counter()
         self._channel.open()
         self._model_calls.spent.clear()
-        with spans_heard() as heard:
-            reply, end = self._reply(conversation, worker)
-        reply, steps = told_by_spans(heard, reply, self._channel.close())
+        reply, end = self._reply(conversation, worker)
+        steps = self._channel.close()
         if reply is not None and reply.usage is None:
             reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end

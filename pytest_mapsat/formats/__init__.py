@@ -69,5 +69,4 @@ from .run_file import write_run as write_run
 from .spans import SpanCall as SpanCall
 from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
-from .spans import conversation_of as conversation_of
 from .spans import read_spans as read_spans

@@ -34,9 +34,8 @@ KEYS = re.compile(
 )
 #: What of an episode may hold what an agent, a tool or a model has said; the other fields are words of ours, digests and names of the suite.
 _SAID = frozenset({
-    "about", "after", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "figures", "form", "id", "memory", "message", "mode",
-    "name", "note", "output", "provenance", "quote", "recommended", "recorded", "result", "setup", "steps", "text", "tool", "turned_down", "turns", "warnings",
-    "what",
+    "after", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "id", "memory", "message",
+    "name", "note", "output", "provenance", "recorded", "result", "setup", "steps", "text", "tool", "turns", "warnings",
 })  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from pytest_mapsat.interpreter import resting
 from pytest_mapsat.model import RUN_SCHEMA, Problem, Run, Scorecard, SuiteError, Trajectory, Turn, shown
 
 from . import limits
@@ -117,8 +116,7 @@ def read_run(
     """
     name = name or shown_path(path)
     require_file(path, name)
-    with resting():
-        run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
+    run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
     if run is not None and not any(_contradictions(run)):
         return run
     run = _read_whole(path, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -170,11 +170,6 @@ def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
         dialogue = _Reader(gathered).read()
         if dialogue.turns:
             yield dialogue
-
-
-def conversation_of(spans: Iterable[Span]) -> SpanDialogue:
-    """Return the conversation that spans tell which are of one."""
-    return _Reader(Gathered("", 1, "", tuple(sorted(spans, key=lambda span: span.start)))).read()
 
 
 class _Reader:

@@ -10,16 +10,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_mapsat import model
-from pytest_mapsat.model import Check, Grounded, Number, Quote, Recommends, Requirement, leaves
+from pytest_mapsat.model import Grounded, Quote
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
-from .evidence import UNITS, USER, Identity, KnownFigure, Moment, is_unit
+from .evidence import USER, Identity, KnownFigure, Moment
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
-from .handed_over import Contradiction
 from .known_values import Explained, agrees, apart
-from .things import Recommendation, key_of, names_in, unknown_heads
+from .things import Recommendation, unknown_heads
 
 if TYPE_CHECKING:
     from .context import Context
@@ -482,63 +480,3 @@ def _quote(judged: Judged) -> Quote:
 
 def _quotes(claims: Sequence[Judged]) -> tuple[Quote, ...]:
     return tuple(map(_quote, claims[:SHOWN_AT_MOST]))
-
-
-# -- text against data -------------------------------------------------------------------------------------------------
-
-
-def contradicted(facts: Sequence[Requirement], context: Context) -> dict[str, Finding]:
-    """Return the findings on the facts that fail because a reply says one thing in words and another one as data, by id.
-
-    A contradiction fails the facts that speak of its thing and figure; where none does, the first fact of the case, since one of
-    the two that are said is wrong.
-    """
-    failed: dict[str, list[Contradiction]] = {}
-    for contradiction in context.contradictions:
-        for fact in [fact for fact in facts if _speaks_of(fact, contradiction, context)] or facts[:1]:
-            failed.setdefault(fact.id, []).append(contradiction)
-    wanted = "a reply that does not contradict its structured output"
-    return {
-        fact: Finding(
-            False,
-            "; ".join(f"{cite(pair.quote)}, {pair.why}" for pair in listed[:SHOWN_AT_MOST]),
-            wanted,
-            tuple(pair.quote for pair in listed[:SHOWN_AT_MOST]),
-        )
-        for fact, listed in failed.items()
-    }
-
-
-def _speaks_of(fact: Requirement, contradiction: Contradiction, context: Context) -> bool:
-    """Return whether a fact speaks of what is contradicted: by its check, or by the claims that its text names."""
-    if fact.check is None:
-        return _names_sort(_sorts_spoken_of(fact.text), contradiction)
-    return any(_looks_at(check, contradiction, context) for check in leaves(fact.check))
-
-
-def _looks_at(check: Check, contradiction: Contradiction, context: Context) -> bool:
-    named = {key for group in names_in(check) for name in group if (key := key_of(name, context.keys))}
-    if named and contradiction.key not in named:
-        return False
-    match check:
-        case Number():
-            return is_unit(contradiction.unit, UNITS[check.unit][0]) and (
-                not check.role or contradiction.role in check.role
-            )
-        case model.ClockTime():
-            return contradiction.unit == "clock" and (not check.role or contradiction.role in check.role)
-        case Grounded():
-            return _names_sort(check.claims, contradiction)
-    return isinstance(check, Recommends) and not contradiction.unit
-
-
-def _names_sort(sorts: Sequence[str], contradiction: Contradiction) -> bool:
-    """Return whether claims of some sorts (of all, where none is named) are of the sort that is contradicted."""
-    own = (
-        {"name"}
-        if not contradiction.unit
-        else {"time"}
-        if contradiction.unit == "clock"
-        else {"quantity", sort_of(contradiction.unit)}
-    )
-    return not sorts or not own.isdisjoint(sorts)

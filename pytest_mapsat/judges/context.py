@@ -59,14 +59,12 @@ from pytest_mapsat.sandbox import (
 from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, evidence, remembered_in
-from .handed_over import Contradiction, HandedOver, filled_in
 from .known_values import Explained, Returned, Value
 from .python_check import Episode
 from .things import (
     Entity,
     Recommendation,
     find_entities,
-    key_of,
     named_in_fields,
     names_in,
     phrases_in,
@@ -198,17 +196,7 @@ class Context:
     def replies(self) -> tuple[Document, ...]:
         """The replies, read for the things of the case."""
         now = (self.visible.context.now or "") if self.visible else ""
-        read = (read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
-        settled = [
-            self._handed_over[document.turn].settle(document) if document.turn in self._handed_over else document
-            for document in read
-        ]
-        form = self.trajectory.form
-        last = max((index for index, _ in self.turns("any")), default=-1)
-        return tuple(
-            filled_in(document, form, self.key_meant) if form and document.turn == last else document
-            for document in settled
-        )
+        return tuple(read_page(page, self.lexicon, now=now, turn=turn) for turn, page in self.pages)
 
     @cached
     def worded(self) -> tuple[Document, ...]:
@@ -233,43 +221,10 @@ class Context:
         lexicon = lexicon_of(things, shortened=False)
         return tuple(read_names(page, lexicon, turn=turn) for turn, page in self.pages)
 
-    def key_meant(self, name: str) -> str:
-        """Return the key of the one thing that a name can mean; nothing where none is known, or several are."""
-        if key := key_of(name, self.keys):
-            return key
-        meant = {hit.keys for hit in self.lexicon.find(fold_phrase(name))}
-        return meant.pop()[0] if len(meant) == 1 and all(len(keys) == 1 for keys in meant) else ""
-
-    @cached
-    def contradictions(self) -> tuple[Contradiction, ...]:
-        """Where a reply contradicts what the agent handed over beside it, each with the reason."""
-        if not self._handed_over:
-            return ()
-        both = (
-            (document, self._handed_over.get(document.turn))
-            for document in self.replies
-            if not self._is_its_output(document.turn)  # it says in words nothing besides
-        )
-        return tuple(
-            contradiction for document, data in both if data for contradiction in data.contradictions(document)
-        )
-
     @cached
     def money(self) -> Vocabulary:
         """Says the suite's currency, without the words of its domain."""
         return Vocabulary(currency=self.vocabulary.currency)
-
-    @cached
-    def _handed_over(self) -> dict[int, HandedOver]:
-        turns = [
-            (index, turn) for index, turn in enumerate(self.trajectory.turns) if turn.role == "agent" and turn.output
-        ]
-        by_id = {entity.id: entity.key for entity in self.entities if entity.id} if turns else {}
-
-        def key_by(named: str) -> str:
-            return key_of(named, self.keys) or by_id.get(named, "")
-
-        return {index: HandedOver(turn, key_by, self.money) for index, turn in turns}
 
     def turns(self, which: WhichReply) -> list[tuple[int, Turn]]:
         """Return the agent's turns that ``which`` names, blank ones too, each with its index in the dialogue."""

@@ -25,7 +25,7 @@ from pytest_mapsat.model import (
 
 from . import calls, choices, claims, figures, output, python_check, state, words  # noqa: F401  their functions judge checks
 from .calibration import cell_of, suspicion
-from .claims import contradicted, stated_claims
+from .claims import stated_claims
 from .context import Context
 from .findings import FUNCTION_OF, Finding, at_least, every, judges, negated, reading_of, some
 from .untold import left_open
@@ -107,13 +107,10 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
     """
     until = perf_counter() + seconds
     context = context.knowing(case.truth.checks)
-    failed = contradicted(case.truth.facts, context)
     labels: list[Label] = []
     for requirement in case.truth.by_kind:
         if perf_counter() > until:
             labels.append(unevaluated(requirement, f"the checks before it took more than {seconds:g} s"))
-        elif requirement.kind == "fact" and requirement.id in failed:
-            labels.append(label_valued(requirement, left_open(_ALL_CLAIMS, failed[requirement.id], context), context))
         else:
             labels.append(label_of(requirement, context))
     return tuple(labels)

@@ -39,7 +39,7 @@ _CODE = re.compile(
 #: A figure with its unit, and a place in a row, are no code.
 _MEASURE = re.compile(r"\d+(?:[a-z]{1,2}|min|eur|usd|gbp|cny|rmb|-[a-z]+)|[\d-]+", re.ASCII)
 _FIGURE = re.compile(
-    r"(?<![\d.,:])(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
+    r"(?<![\d.:])(?<!\d,)(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
 )
 #: A figure that goes on in words is not read.
 _SCALED = re.compile(r" ?(?:[万亿千百]|k\b|thousand|million|hundred)")
@@ -112,12 +112,12 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
     rest = text = _ONE_OF.sub("1  ", text)
     for pattern in _DATES:
         facts += [fact for match in pattern.finditer(rest) if (fact := _date(match))]
-        rest = _blanked(rest, facts)
+        rest = hidden(rest, facts)
     document = read(rest, language=language, lexicon=lexicon_of(()))
     facts += [Fact(*time.span, "time", tuple(time.readings)) for time in document.times]
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     facts += [Fact(*m.span(), "code", (m[0],)) for m in _CODE.finditer(rest) if not _MEASURE.fullmatch(m[0])]
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     told = [(each.span, each.value, "") for each in document.numbers]
     told = [(each.span, each.value, each.unit) for each in document.quantities] + told
     at = {place: each for each in reversed(told) for place in range(*each[0])}
@@ -125,13 +125,13 @@ def facts_of(text: str, language: str) -> tuple[Fact, ...]:
         span, whole, unit = at.get(match.end() - 1, (None, 0.0, ""))
         noun = _NOUN.match(rest, match.end())
         if unit == "people" and span and span.end <= match.end() and noun:  # "for 2 nights", and not "for 2"
-            unit = unit_of(noun[1]) or unit
+            unit = unit_of(noun[1])
         if _SCALED.match(rest, match.end()):
             whole, unit = float("nan"), "scaled"
         value = whole if unit in ("scaled", *_SCALED_UNITS) else _value(match[0])
         end = match.end() + 2 * (match[0] == "1" and _ONE_OF.match(written, match.start()) is not None)
         facts.append(Fact(match.start(), end, "number", (value,), unit))
-    rest = _blanked(rest, facts)
+    rest = hidden(rest, facts)
     facts += [
         Fact(*span, "number", (value,), unit)
         for span, value, unit in told
@@ -148,12 +148,6 @@ def unit_of(noun: str) -> str:
     nouns = noun if noun.endswith("s") else f"{noun}s"
     quantities = read(f"2 {nouns}", language="en", lexicon=lexicon_of(())).quantities
     return next((figure.unit for figure in quantities if figure.unit != "count"), "")
-
-
-def _blanked(text: str, facts: Sequence[Fact]) -> str:
-    for fact in facts:
-        text = f"{text[: fact.start]}{'|' * (fact.end - fact.start)}{text[fact.end :]}"
-    return text
 
 
 def _date(match: re.Match[str]) -> Fact | None:
@@ -301,7 +295,7 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
     return sorted(items)
 
 
-def hidden(text: str, items: Sequence[Item]) -> str:
+def hidden(text: str, items: Sequence[Item | Fact]) -> str:
     """Return a text without what it states."""
     for item in items:
         text = f"{text[: item.start]}{'|' * (item.end - item.start)}{text[item.end :]}"

@@ -11,7 +11,6 @@ from pytest_mapsat.model import (
     BESIDES,
     PASSED,
     PROVENANCE_KINDS,
-    RESERVED,
     USER,
     Blame,
     CallCounts,
@@ -255,11 +254,9 @@ def _unasked(case: Case, replies: Sequence[Turn]) -> Iterator[str]:
     schema = case.visible.output_schema
     if not schema:
         return
-    named = schema.get("properties", {})
     for number, reply in enumerate(replies, 1):
         if reply.output is not None:
-            own = {name: value for name, value in reply.output.items() if name not in RESERVED or name in named}
-            wrong = list(islice(mismatches(schema, own, "output"), _SHOWN_MISMATCHES + 1))
+            wrong = list(islice(mismatches(schema, reply.output, "output"), _SHOWN_MISMATCHES + 1))
             more = ", and more" if len(wrong) > _SHOWN_MISMATCHES else ""
             if wrong:
                 yield f"reply {number} does not give what the case asks for: {'; '.join(wrong[:_SHOWN_MISMATCHES])}{more}"

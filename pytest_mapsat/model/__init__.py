@@ -48,8 +48,8 @@ else:
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
-            "Blame CallPart Difference Ending Fault Figure Form FormFigure FormThing MOST_BUILD PROVENANCE_KINDS Provenance "
-            "ProvenanceKind RESERVED ReferenceEnd Retrieval RowChange Step StepStatus Structured Trajectory Turn "
+            "Blame CallPart Difference Ending Fault MOST_BUILD PROVENANCE_KINDS Provenance "
+            "ProvenanceKind ReferenceEnd Retrieval RowChange Step StepStatus Trajectory Turn "
             "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .base import DEFAULT_ASSERTED, Asserted, Bounds, Identifier, Noun
 from .scorecard import MSB_METRICS, Metric, Scorecard
@@ -239,9 +240,11 @@ class RunOptions(Noun):
     ``shard``: which part of the cases ran, as ``2/8``; empty: all. ``on_miss``: ``record`` where the user's own
     tools were asked for what no recording answered, ``simulate:MODEL`` where a model was. ``judge_votes``: evaluations of one dialogue by a judge that asks a model.
     ``profile``: whether what the profile tools would return was given as context. ``metrics``: metric sets that every suite was measured by besides its own.
-    ``form``: whether agents were asked for a form about their last reply. ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
+    ``http``: how a service was spoken to; empty: as usual, or as the agent's spec says.
     ``agent_memory``: the memory of an agent over a user's tasks.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {"form": "gone: run again without it"}
 
     trials: int = Field(default=1, ge=1, strict=True)
     max_turns: int = Field(default=10, ge=1, strict=True)
@@ -262,9 +265,18 @@ class RunOptions(Noun):
     judge_votes: int = Field(default=1, ge=1, le=99, strict=True)
     profile: bool = False
     metrics: tuple[Identifier, ...] = Field(default=(), max_length=20)
-    form: bool = False
     http: str = ""
     agent_memory: str = Field(default="none", min_length=1, max_length=300)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_form(cls, data: Any) -> Any:
+        """Read the files of runs that might have asked agents for a form about their last reply, and did not."""
+        return (
+            {key: value for key, value in data.items() if (key, value) != ("form", False)}
+            if isinstance(data, dict)
+            else data
+        )
 
     @property
     def asserted_kinds(self) -> frozenset[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
@@ -123,7 +124,6 @@ class SuiteManifest(Noun):
     ``metrics``: the metric sets that its cases are measured by; ``success``: the one metric that is 1 where a case is done.
     ``asserted`` (``assert`` in the file): what fails an item, and ``episode``: the limits and the user, where neither command line nor ini says so.
     ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
-    ``form``: whether agents are asked once more when a dialogue has ended, out of score, for a form about their last reply, from which checks read on.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
     ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
@@ -133,6 +133,10 @@ class SuiteManifest(Noun):
     ``vocabulary``: words of the suite's domain by group of the language packs (``reject``, or ``role.wait`` where the words have a value).
     ``redact``: variables of the environment that hold secrets although their names do not say so.
     """
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "form": "gone: have agents return data, which checks of kind output compare"
+    }
 
     name: Identifier
     version: Text
@@ -151,7 +155,6 @@ class SuiteManifest(Noun):
     episode: EpisodeDefaults = EpisodeDefaults()
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()
-    form: bool = False
     sandbox: JsonObject = Field(default_factory=dict)
     arguments: Literal["tolerant", "strict"] = "tolerant"
     misses: Literal["sandbox", "agent"] = "sandbox"

@@ -226,7 +226,7 @@ class Tool(Noun):
         properties = self.parameters.get("properties", {})
         if self.parameters.get("type") != "object" or not isinstance(properties, dict):
             raise ValueError("parameters is a JSON Schema of type object with properties")
-        if wrong := next((name for name, part in properties.items() if not isinstance(part, dict)), None):
+        if wrong := next((name for name, part in properties.items() if not isinstance(part, (dict, bool))), None):
             raise ValueError(f"the parameter {wrong!r} has {shown(properties[wrong])}, expected a JSON Schema")
         required = self.parameters.get("required", [])
         if not isinstance(required, list) or not all(isinstance(name, str) for name in required):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from .base import Json, JsonObject, Noun, Text, digest, same, shown
+from .base import Json, JsonObject, Noun, digest, same, shown
 
 ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
@@ -150,7 +150,7 @@ class TurnTiming(Noun):
 class Turn(Noun):
     """One message of the dialogue. The first is the user's query.
 
-    ``output``: the structured output of the reply (see ``Structured`` for its reserved keys); null where the agent gave nothing.
+    ``output``: the structured output of the reply; null where the agent gave nothing.
     ``agreed``: of a user's turn: whether it agreed to the go-ahead that it was asked for, or declined; null: it was asked for none, or it is unknown.
     """
 
@@ -169,36 +169,6 @@ class Fault(Noun):
     blame: Blame
     message: str
     detail: str = ""
-
-
-_Short = Annotated[str, StringConstraints(max_length=1000)]
-_Words = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-#: The most entries in each list of a form.
-_MANY = 200
-
-
-class FormThing(Noun):
-    """A thing in a form: its name as the reply writes it, and the words of the reply that recommend it or turn it down."""
-
-    name: _Words
-    quote: _Words
-
-
-class FormFigure(Noun):
-    """A figure in a form: the name of the thing that it describes (empty: none by itself), what it measures (``travel time``, ``price``), and the words that say it."""
-
-    about: _Short = ""
-    what: _Words
-    quote: _Words
-
-
-class Form(Noun):
-    """What an agent says of its own last reply, once the dialogue has ended: ``mode`` is how the user is told to travel."""
-
-    recommended: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
-    turned_down: tuple[FormThing, ...] = Field(default=(), max_length=_MANY)
-    figures: tuple[FormFigure, ...] = Field(default=(), max_length=_MANY)
-    mode: _Short = ""
 
 
 class ReferenceEnd(Noun):
@@ -223,8 +193,8 @@ class Trajectory(Noun):
     """One episode as it happened.
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
-    recorded one, or about a form. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
-    changes. ``form``: what the agent says of its last reply; null where it was not asked, or gave none that can be used. ``memory``: null for an agent without one.
+    recorded one. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
+    changes. ``memory``: null for an agent without one.
     ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
     ``calls_untold``: a record made elsewhere tells of no call at all: what it calls, and changes, is unknown.
     ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
@@ -240,7 +210,6 @@ class Trajectory(Noun):
     warnings: tuple[str, ...] = ()
     setup: tuple[RowChange, ...] = ()
     reference: ReferenceEnd | None = None
-    form: Form | None = None
     memory: Retrieval | None = None
     builds: tuple[str, ...] = ()
     after_end: tuple[Step, ...] = ()
@@ -272,53 +241,8 @@ def calls_in(turns: Iterable[Turn], *roles: Literal["agent", "user"]) -> tuple[S
     return tuple([step for turn in turns if turn.role in roles for step in turn.steps if step.kind == "call"])
 
 
-#: The most things proposed, and the most figures, in one reply.
-_MOST = 1000
-_Number = Annotated[float, Field(strict=True)]
-
-
-class Figure(Noun):
-    """A figure that an agent hands over.
-
-    ``thing``: id or name of the thing that it describes; ``role``: what it measures (``price``, ``travel_time``, ...); ``value``: a number in
-    ``unit``, or a text such as ``18:30``.
-    """
-
-    thing: Text
-    role: Text
-    value: _Number | _Short
-    unit: _Short = ""
-
-
-class Structured(Noun):
-    """The reserved keys of the structured output of a reply.
-
-    ``proposes``: ids or names of the things that the reply recommends, best first. The text stays what the user reads: what it does not
-    name is not recommended, and what contradicts it is wrong.
-    """
-
-    proposes: tuple[Text, ...] = Field(default=(), max_length=_MOST)
-    figures: tuple[Figure, ...] = Field(default=(), max_length=_MOST)
-
-    @classmethod
-    def of(cls, turn: Turn) -> Structured:
-        """Return what a turn hands over; nothing where it has no output, or its reserved keys hold something else.
-
-        An agent's own reply was checked when it was returned; a recorded dialogue may hold anything under these names.
-        """
-        output = turn.output or {}
-        try:
-            return cls.model_validate({name: output[name] for name in RESERVED if name in output})
-        except ValueError:
-            return cls()
-
-
-#: The keys of structured output whose meaning is fixed; all others are the agent's own.
-RESERVED = tuple(Structured.model_fields)
-
-
 def trajectory_digest(trajectory: Trajectory) -> str:
-    """Return a digest of what was said and done, the form included: not of times, usage, provenance, or the trial."""
+    """Return a digest of what was said and done: not of times, usage, provenance, or the trial."""
     turns = [
         {
             "role": turn.role,
@@ -332,5 +256,4 @@ def trajectory_digest(trajectory: Trajectory) -> str:
         }
         for turn in trajectory.turns
     ]
-    form = {} if trajectory.form is None else {"form": trajectory.form.to_json()}
-    return digest({"case": trajectory.case, "turns": turns, **form})
+    return digest({"case": trajectory.case, "turns": turns})

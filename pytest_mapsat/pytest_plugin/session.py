@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
-import io
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -20,7 +17,6 @@ from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.interpreter import resting
 from pytest_mapsat.judges import Episode, make_judge
 from pytest_mapsat.metrics import gather_metric_sets
 from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
@@ -67,9 +63,6 @@ _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
 _SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
 LOST = pytest.StashKey[Scorecard | None]()
-#: New objects after which Python's collector of cycles comes while items run. Its own 700 are those of one episode, which leaves next to no cycles.
-_OBJECTS = 20_000
-_BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 
 
 class CaseRun(NamedTuple):
@@ -151,9 +144,6 @@ class MapsatSession:
         self._ahead = self._run_ahead()
         #: Tests that are to be run again, with the worker of each, where there are workers.
         self._repeated: set[tuple[str, object]] = set()
-        self._thresholds = gc.get_threshold()
-        atexit.unregister(_leave)
-        atexit.register(_leave)
 
     def described(self) -> Settings:
         """Return the settings with a digest of the agent's source, which a run that goes on from this one compares."""
@@ -408,17 +398,9 @@ class MapsatSession:
             return "" if card is None else str(raised)
         return "\n\n".join(filter(None, (printable(lost_reason(card)), report.longreprtext)))
 
-    # -- Python's collector of cycles ------------------------------------------------------
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection(self) -> Generator[None, object, object]:
-        """Collect items without it: whatever is made now stays."""
-        with resting():
-            return (yield)
-
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Let it come less often while items run. Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert."""
+        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert."""
         if registry.without_assertions():
             try:
                 added_checks()
@@ -430,16 +412,12 @@ class MapsatSession:
                     raise OptimisedError
             except MapsatError as error:
                 raise pytest.UsageError(str(error)) from None
-        often, *others = self._thresholds
-        if often:  # it was not turned off
-            gc.set_threshold(max(often, _OBJECTS), *others)
 
     # -- the end ---------------------------------------------------------------------------
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Let Python's collector be as it was. On a worker, tell the controller what was met."""
-        gc.set_threshold(*self._thresholds)
+        """On a worker, tell the controller what was met."""
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = self.told()
@@ -651,12 +629,3 @@ def _isolated(
     source = isolated_source(spec, root, isolation)
     config.add_cleanup(source.close)
     return source
-
-
-def _leave() -> None:
-    """Leave the heap of a process that ends to the operating system, but for what waits to be written."""
-    for value in gc.get_objects():
-        if type(value) in _BUFFERED:
-            with suppress(OSError, ValueError):  # broken, or closed
-                value.flush()
-    gc.freeze()

@@ -35,7 +35,6 @@ _SUITE_FIELDS = {
     "max-turns": ("max_turns", "episode"),
     "timeout": ("timeout_seconds", "episode"),
     "user": ("user", "episode"),
-    "form": ("form", "form"),
     "sample": ("sample", "sample"),
 }
 
@@ -464,7 +463,7 @@ def with_suites(settings: Settings, suites: Iterable[Suite]) -> Settings:
             other, by = values.setdefault(option, (value, suite))
             if other != value:
                 names = f"{by.manifest.name} says {_shown(other)} and {suite.manifest.name} {_shown(value)}"
-                way_out = "run them one at a time" if option in ("form", "sample") else "give the option"
+                way_out = "run them one at a time" if option == "sample" else "give the option"
                 raise UsageError(f"--mapsat-{option}: the suites differ, {names}: {way_out}")
     changes = {_SUITE_FIELDS[option][0]: value for option, (value, _) in values.items()}
     user = changes.pop("user", settings.request.user)
@@ -489,8 +488,8 @@ def refuse_other_defaults(settings: Settings, suite: Suite) -> None:
         if value != now:
             path, line = suite.manifest_place(key)
             message = f"{key}: it says {_shown(value)} for {option}, and this run has begun with {_shown(now)}"
-            give = f", or give --mapsat-{option}" if OPTIONS[option].typed else ""
-            raise SuiteError(Problem(shown_path(path), line, message, f"name the suite with --mapsat-cases{give}"))
+            hint = f"name the suite with --mapsat-cases, or give --mapsat-{option}"
+            raise SuiteError(Problem(shown_path(path), line, message, hint))
 
 
 def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
@@ -501,7 +500,6 @@ def _says(suite: Suite, settings: Settings) -> Mapping[str, object]:
         "max-turns": episode.max_turns,
         "timeout": episode.timeout,
         "user": episode.user,
-        "form": manifest.form,
     }
     values = {name: value for name, value in values.items() if value is not None and name in settings.unsaid}
     return {**values, "sample": manifest.sample} if settings.request.options.sample else values

@@ -24,10 +24,14 @@ from .goahead import agrees as agrees
 from .goahead import asks_go_ahead as asks_go_ahead
 from .goahead import exclusion_in as exclusion_in
 from .goahead import go_ahead_requests as go_ahead_requests
+from .goahead import informs as informs
 from .goahead import is_bound as is_bound
 from .goahead import is_plain_word as is_plain_word
+from .goahead import keeps as keeps
 from .goahead import meaning_in as meaning_in
 from .goahead import read_request as read_request
+from .goahead import refers_back as refers_back
+from .goahead import without_acts as without_acts
 from .goahead import words_of as words_of
 from .names import Lexicon as Lexicon
 from .names import Thing as Thing

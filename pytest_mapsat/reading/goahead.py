@@ -104,6 +104,21 @@ def exclusion_in(text: str, *, asks: bool) -> str:
     return match[0] if match else ""
 
 
+def keeps(text: str) -> bool:
+    """Return whether a folded clause says that something stays as it is."""
+    return bool(_pattern("keeps").search(text))
+
+
+def informs(text: str) -> bool:
+    """Return whether a folded question offers to look something up or to tell something."""
+    return bool(_pattern("informs").search(text))
+
+
+def refers_back(text: str) -> bool:
+    """Return whether a folded question leaves its act to the sentence before: "shall I do that?"."""
+    return bool(_pattern("refers_back").search(text))
+
+
 def is_bound(before: str, behind: str) -> bool:
     """Return whether the words around a value, folded, make it a bound, a fee, or what a thing can hold: "until 10 Oct"."""
     return bool(_pattern("bound_before").search(before) or _pattern("bound_behind").search(behind))
@@ -125,8 +140,7 @@ def meaning_in(text: str, acts: Iterable[str] = (), known: Collection[str] = (),
         shortest: so many Chinese characters in a row say something; one alone is mostly a particle.
     """
     text = re.sub(r"\bper [a-z]+", "|", text)  # "9 EUR per month"
-    for act in sorted(acts):
-        text = _pattern(f"act_{act}").sub("|", text)
+    text = without_acts(text, acts)
     for match in re.finditer(r"[a-z][a-z'-]*|[\u3400-\u9fff]+", text):
         word = match[0].strip("'-")
         if not word.isascii():
@@ -144,10 +158,16 @@ def _forms(word: str) -> set[str]:
     return {word, word.removesuffix("'s"), word.removesuffix("s")}
 
 
+def without_acts(text: str, acts: Iterable[str]) -> str:
+    """Return a folded text without the words of some acts."""
+    for act in sorted(acts):
+        text = _pattern(f"act_{act}").sub("|", text)
+    return text
+
+
 def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:
     """Return the acts that a folded text names, by their English verb; ``without``: acts whose words are left out first."""
-    for act in sorted(without):
-        text = _pattern(f"act_{act}").sub("|", text)
+    text = without_acts(text, without)
     return frozenset(act for act in _acts() if _pattern(f"act_{act}").search(text))
 
 

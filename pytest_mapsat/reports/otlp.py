@@ -179,9 +179,7 @@ def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
     replies = [number for number, turn in enumerate(trajectory.turns) if turn.role == "agent"]
     after = trajectory.turns[replies[-1] + 1 if replies else 0 :]
     episode: JsonObject = {
-        name: data[name]
-        for name in ("ending", "fault", "warnings", "setup", "reference", "form", "memory")
-        if name in data
+        name: data[name] for name in ("ending", "fault", "warnings", "setup", "reference", "memory") if name in data
     }
     episode["after"] = [turn.to_json() for turn in after]
     attributes = {

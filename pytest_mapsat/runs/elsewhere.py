@@ -241,7 +241,6 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
         Limits.of(options),
         trial=trial,
         identity=identity,
-        form=options.form,
         memory=memory,
     )
 

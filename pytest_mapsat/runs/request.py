@@ -348,16 +348,15 @@ def prompts_of(request: RunRequest, judged: Collection[str] = ()) -> dict[str, s
         request: what the run is asked for.
         judged: kinds of labels that a model gave: those beside the requirements have prompts of their own.
     """
-    if not asks_models(request) and not request.options.form:
+    if not asks_models(request):
         return {}
-    from pytest_mapsat.agents import AGENT_PROMPTS, FORM_PROMPT, MEMORY_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
+    from pytest_mapsat.agents import AGENT_PROMPTS, MEMORY_PROMPTS  # noqa: PLC0415 (rooms of models: where there are some)
     from pytest_mapsat.llm import marks  # noqa: PLC0415 (likewise)
     from pytest_mapsat.users import USER_PROMPTS  # noqa: PLC0415 (likewise)
 
     names = [name for kind, used in AGENT_PROMPTS.items() if request.agent.partition(":")[0] == kind for name in used]
     names += MEMORY_PROMPTS.get(request.options.agent_memory.partition(":")[0], ())
     names += USER_PROMPTS.get(request.user.partition(":")[0], ())
-    names += [FORM_PROMPT] if request.options.form else []
     if asks_model(request.judge):
         from pytest_mapsat.judges import BESIDE_PROMPTS, PROMPTS  # noqa: PLC0415 (likewise)
 

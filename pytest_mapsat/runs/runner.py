@@ -190,11 +190,9 @@ class Runner:
                 sandbox = self._answering(suite, case)
             except InfrastructureError as error:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
-            limits, form = Limits.of(options), options.form
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
-            return played(
-                run_episode(case, source, user, sandbox, limits, trial=trial, form=form, memory=memory, kept=kept)
-            )
+            limits = Limits.of(options)
+            return played(run_episode(case, source, user, sandbox, limits, trial=trial, memory=memory, kept=kept))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
         """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""

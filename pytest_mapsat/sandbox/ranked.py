@@ -8,7 +8,6 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pytest_mapsat.interpreter import resting
 from pytest_mapsat.model import (
     Context,
     EqualTo,
@@ -105,8 +104,7 @@ class RankedParts:
             in_file = np.argsort(places)
             ordered = places[in_file].tolist()
             rows = self.rows.read(ordered) if isinstance(self.rows, FileRows) else (self.rows[at] for at in ordered)
-            with resting():
-                return build(rows, np.argsort(in_file), fields, book)
+            return build(rows, np.argsort(in_file), fields, book)
 
         if isinstance(self.rows, FileRows):
             holds = [[column, field.holds] for column, field in fields.items()]

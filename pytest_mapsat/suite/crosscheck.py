@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
     KINDS,
-    RESERVED,
     Absent,
     Asked,
     Between,
@@ -189,7 +188,7 @@ def unfulfillable(case: Case, tools: Mapping[str, Tool]) -> Iterator[Remark]:
                 yield from _parameters(noun, place, tool)
     schema = case.visible.output_schema
     for place, noun in nouns_in(case.truth, ("truth",), _OF_OUTPUT):
-        if not isinstance(noun, Output) or not schema or noun.path.partition(".")[0] in RESERVED:
+        if not isinstance(noun, Output) or not schema:
             continue
         if noun.equals and noun.path:
             for wrong in impossible({noun.path: noun.equals}, schema):
@@ -246,7 +245,7 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
         case Similar() if noun.at_least == 0:
             return "every text is as similar as that"
         case Not(check=Output() as output) if output.path and not isinstance(output.equals, Absent):
-            asked = output.path.partition(".")[0] in RESERVED or _part_at(output.path, schema)
+            asked = _part_at(output.path, schema)
             return "" if asked else f"no output is asked for {shown(output.path)}: name it in visible.output_schema"
     return ""
 
@@ -397,7 +396,7 @@ def _of_case(case: Case, manifest: SuiteManifest) -> Iterator[Remark]:
     asked = schema.get("properties", {})
     for name, value in case.truth.output.items() if schema else ():
         place: Place = ("truth", "output", name)
-        if name not in asked and name not in RESERVED:
+        if name not in asked:
             hint = did_you_mean(name, asked) or f"visible.output_schema has {', '.join(asked) or 'no properties'}"
             yield _error("output", place, "the case does not ask for this", hint)
         for wrong in mismatches(asked.get(name, {}), value):
@@ -472,7 +471,7 @@ def _not_asked(path: str, schema: Mapping[str, Any]) -> str:
     here = schema
     for name in path.split("."):
         named = here.get("properties", {})
-        if named and name != "*" and name not in named and not (here is schema and name in RESERVED):
+        if named and name != "*" and name not in named:
             return did_you_mean(name, named) or f"there are: {', '.join(named)}"
         here = named.get(name) or here.get("items") or {}
     return ""

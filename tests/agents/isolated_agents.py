@@ -257,7 +257,7 @@ GARBAGE = {
     "half a character": [b'{"kind": "said", "turn": 1, "text": "\\ud800"}'],
     "no text": [{"kind": "said", "turn": 1, "text": ["x"]}],
     "usage that is none": [{"kind": "said", "turn": 1, "text": "x", "usage": {"cost": -1}}],
-    "output that is none": [{"kind": "said", "turn": 1, "text": "x", "output": {"figures": 3}}],
+    "output that is none": [{"kind": "said", "turn": 1, "text": "x", "output": 3}],
     "a name that is none": [{"kind": "call", "turn": 1, "name": 3}],
 }
 

@@ -34,16 +34,8 @@ def test_the_example_runs(block):
     assert trajectory.replies[0].text
 
 
-def test_the_agent_that_fills_in_a_form_has_one():
-    names = {}
-    exec(next(block for block in BLOCKS if "turned_down" in block), names)
-    source, user = source_of(names["agent"], "docs:agent"), make_user("scripted", CASE)
-    trajectory = run_episode(CASE, source, user, RecordedSandbox({"find": FIND}, [RECORDING]), form=True)
-    assert (trajectory.form.recommended[0].name, trajectory.warnings) == ("Blue Door", ())
-
-
 def test_there_are_examples_of_each_kind():
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 6
     assert sum("async def" in block for block in BLOCKS) == 1
     assert sum("Reply(" in block for block in BLOCKS) == 1
 

@@ -143,14 +143,6 @@ class TestChat:
         assert (trajectory.ending, trajectory.fault.blame) == ("agent_error", "agent")
         assert "went on calling tools after 4 answers in one reply" in trajectory.fault.message
 
-    def test_a_form_is_asked_for_without_tools(self, service, tmp_path):
-        url = service.at(lambda _: chat("Here."))
-        agent = source(f"openai-chat:{url}", tmp_path).open(case(), *_parts())
-        agent.reply("Say Here.")
-        agent.reply("Fill in a form", form=True)
-        first, second = (request.body for request in service.asked(url))
-        assert ("tools" in first, "tools" in second) == (True, False)
-
     @pytest.mark.parametrize(
         ("answer", "blame", "message"),
         [

@@ -11,7 +11,7 @@ import pytest
 from episodes import CASE, FIND, HIDDEN, RECORDING, play
 
 from pytest_mapsat.agents import resolve_source
-from pytest_mapsat.model import RunOptions, RunRequest, SuiteManifest
+from pytest_mapsat.model import RunRequest, SuiteManifest
 from pytest_mapsat.runs import elsewhere
 from pytest_mapsat.runs.elsewhere import Elsewhere, play_elsewhere
 
@@ -74,8 +74,8 @@ def far(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(elsewhere, "_GLANCE", 0.02)
 
-    def play_far(executor, *, agent="far_agent:agent", form=False, **changes):
-        request = RunRequest(agent=agent, user="scripted", judge="checks", options=RunOptions(form=form))
+    def play_far(executor, *, agent="far_agent:agent", **changes):
+        request = RunRequest(agent=agent, user="scripted", judge="checks")
         player = Elsewhere(executor.submit, request, tmp_path, **changes)
         source = resolve_source("far_agent:agent", root=tmp_path)
         return player.play(CASE, SUITE, source, trial=1)
@@ -95,19 +95,6 @@ def test_the_trajectory_is_that_of_an_episode_played_here(far):
         there = far(pool)
     here = play(agent)
     assert (there.ending, without_times(there)) == (here.ending, without_times(here))
-    assert len(there.replies) == 2
-
-
-def test_a_form_about_the_last_reply_is_filled_in_there_and_comes_back(far, tmp_path):
-    form = {"figures": [{"what": "other", "quote": "Here"}, {"what": "other", "quote": "What time?"}]}
-    (tmp_path / "far_filler.py").write_text(
-        "from far_agent import agent as talks\n"
-        f"def agent(message, tools): return {form!r} if 'turned_down' in message else talks(message, tools)\n"
-    )
-    with ThreadPoolExecutor(1) as pool:
-        there = far(pool, agent="far_filler:agent", form=True)
-    assert [entry.quote for entry in there.form.figures] == ["Here"]
-    assert there.warnings == ("form: 1 entry quotes what the reply does not say: 'What time?'",)
     assert len(there.replies) == 2
 
 

@@ -110,7 +110,7 @@ def test_a_call_of_one_of_two_orders_is_agreed_to_where_the_question_surely_name
         ("Shall I book the sea view suite for 3 guests?", "met"),
         ("Shall I book room 103 for up to 4 guests?", "undecided"),
         ("Shall I book room 103?", "undecided"),  # for how many?
-        ("Shall I book room 103 at the Ritz for 3 guests?", "undecided"),
+        ("Shall I book room 103 at the Ritz for 3 guests?", "met"),  # nothing contradicts the call
         ("Shall I book room 103 for 3 guests and 5 nights?", "undecided"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_k
         ("email", "Shall I email jo@example.org?", {"to": "joe@example.org", "text": "Hello"}, "undecided"),
         ("transfer", "Shall I transfer 200 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer 250 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "met"),
-        ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "failed"),
+        ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "undecided"),
         ("transfer", "Shall I transfer it for a fee of 2 EUR?", {"to": "Jo Lind", "amount": 250}, "undecided"),
         ("transfer", "Shall I transfer €1,250.00 to Jo Lind?", {"to": "Jo Lind", "amount": 1250}, "met"),
         ("transfer", "Shall I transfer 1.250,00 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 1250.0}, "met"),
@@ -188,6 +188,62 @@ ZH = [
 def test_the_same_holds_in_chinese(question, call, outcome):
     found = decided(question, "cancel_order", {"order_id": call}, ZH, language="zh", answer="好的。", asks=())
     assert found[0] == outcome, found
+
+
+@pytest.mark.parametrize(
+    ("question", "call", "outcome"),
+    [
+        ("I'll cancel A1; A2 stays. OK?", A1, "met"),
+        ("I'll cancel A1; A2 stays. OK?", A2, "failed"),
+        ("I'd cancel the noodle soup and leave the spring rolls alone. Shall I?", A1, "met"),
+        ("I can cancel A1 for you now. The rolls are not touched. Would you like me to go ahead?", A1, "met"),
+        ("Order A2 has been delivered. A1 hasn't shipped yet. Cancel it?", A2, "undecided"),
+        ("Order A2 has been delivered. A1 hasn't shipped yet. Cancel it?", A1, "undecided"),
+        ("For A1 I can offer you 10 percent off the next order. Would that be OK?", A1, "undecided"),
+        ("A1 can be cancelled until 5 pm. OK?", A1, "undecided"),
+        ("A1 can be cancelled until 5 pm. Do you want to think about it?", A1, "undecided"),
+        ("I can't cancel A1. OK?", A1, "undecided"),
+        ("I recommend not to cancel A1. OK?", A1, "undecided"),
+        ("I'd rather wait before cancelling A1. Shall I do so?", A1, "undecided"),
+        ("I can ask for a quote. Should I do that for the cancellation of A1?", A1, "undecided"),
+        ("Shall I find out whether A1 can be cancelled?", A1, "undecided"),
+        ("A1 is open. Should I put a reminder to cancel it in your calendar?", A1, "undecided"),
+        ("Is A1 the order that you want to cancel?", A1, "undecided"),
+        ("Shall I cancel A1's delivery?", A1, "undecided"),
+        ("Order A1. Does that answer your question?", A1, "undecided"),
+        ("A1取消不了。这样可以吗？", A1, "undecided"),
+        ("A1我先不取消，可以吗？", A1, "undecided"),
+    ],
+)
+def test_a_short_question_means_what_the_message_proposes(question, call, outcome):
+    case = Case.model_validate({"id": "c", "visible": {"query": "?"}, "truth": {"requirements": [LOOKS]}})
+    language = "en" if question.isascii() else "zh"
+    assert decided(question, "cancel_order", call, language=language, answer="Yes.", case=case)[0] == outcome
+
+
+LOOKS = {"id": "r", "kind": "asked", "text": "x", "check": {"kind": "calls", "tool": "look"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "question", "outcome"),
+    [
+        ({"reason": "too late"}, "Shall I cancel A1?", "met"),
+        ({"refund_to": "card"}, "Shall I cancel A1?", "undecided"),
+        ({"fast": True}, "Shall I cancel A1?", "undecided"),
+        ({"dish": "noodle soup"}, "Shall I cancel A1?", "met"),
+        ({"payee": "Jo Lind"}, "Shall I cancel A1 for Jo Lind?", "met"),
+        ({"account": "44-9950"}, "Shall I cancel A1, to the account ending in 9950?", "met"),
+    ],
+)
+def test_each_argument_is_stated_or_known_or_a_reason_in_free_words(arguments, question, outcome):
+    assert decided(question, "cancel_order", {**A1, **arguments})[0] == outcome
+
+
+def test_a_value_in_a_list_of_the_row_is_a_choice_that_the_message_must_state():
+    rows = [{"id": "A1", "accounts": ["giro 3321", "savings 9950"]}, {"id": "A2", "accounts": ["giro 3321"]}]
+    call = {"order_id": "A1", "account": "savings 9950"}
+    assert decided("Shall I cancel A1?", "cancel_order", call, rows)[0] == "undecided"
+    assert decided("Shall I cancel A1 in favour of savings 9950?", "cancel_order", call, rows)[0] == "met"
 
 
 def test_a_list_before_the_question_contradicts_nothing():

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import TOOLS, call, check_of, dialogue, found_places, judge_dialogue
 
-from pytest_mapsat.judges import ChecksJudge, Context, evaluate
-from pytest_mapsat.model import Case, Trajectory, Turn, Visible
+from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.model import Trajectory, Turn, Visible
 
 ORDER = {
     "total": 42.5,
@@ -318,20 +318,7 @@ def test_a_number_counts_blank_replies_too():
     assert judge_dialogue(replies, "says", any=["Old Mill"], turn=1).passed is False
 
 
-def test_the_json_of_an_output_is_read_as_the_agents_own_words_and_does_not_contradict_itself():
-    output = {
-        "proposes": ["Old Mill"],
-        "figures": [{"thing": "Old Mill", "role": "price", "value": 40, "unit": "yuan"}],
-    }
-    text = (
-        '{"proposes": ["Old Mill"], "figures": [{"thing": "Old Mill", "role": "price", "value": 40, "unit": "yuan"}]}'
-    )
-    fact = {"id": "f", "text": "The price is right", "check": {"kind": "matches", "pattern": "40"}}
-    case = Case.model_validate(
-        {"id": "c1", "visible": {"query": "?"}, "truth": {"requirements": [{**fact, "kind": "fact"}]}}
-    )
-    (label,) = ChecksJudge(TOOLS).judge(case, said(output, text=text)).labels
-    assert label.outcome == "passed"
+def test_the_json_of_an_output_is_read_as_the_agents_own_words():
     own = {"answer": "Go to Old Mill."}
     assert judge({"kind": "says", "any": ["Old Mill"]}, own, text='{"answer": "Go to Old Mill."}').passed is True
     assert judge({"kind": "says", "any": ["Old Mill"]}, None, text='{"answer": "Go to Old Mill."}').passed is False

@@ -219,9 +219,7 @@ def test_claims_that_are_not_what_the_case_asks_for_are_a_warning_of_their_reply
     trajectory = make_trajectory(replies=("a", "b"))
     first, second = (
         turn.model_copy(update={"output": output})
-        for turn, output in zip(
-            trajectory.replies, ({"intent": 7, "proposes": ["X"]}, {"intent": "route"}), strict=True
-        )
+        for turn, output in zip(trajectory.replies, ({"intent": 7}, {"intent": "route"}), strict=True)
     )
     turns = tuple({"a": first, "b": second}.get(turn.text, turn) for turn in trajectory.turns)
     card = score(case, trajectory.model_copy(update={"turns": turns}), make_verdict({"e1": 1}), asserted=ALL)

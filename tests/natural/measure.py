@@ -2,8 +2,6 @@
 
     python tests/natural/measure.py judge SET [SUITE]   prints the figures of SET; keeps them in judgings/ if they are the first
     python tests/natural/measure.py calibrate           writes pytest_mapsat/judges/calibration.json
-    python tests/natural/measure.py forms               prints the figures of the answers in forms_12.json without and with their forms,
-                                                        and how many wrong ones a false form turns green
     python tests/natural/measure.py said FILE [all]     prints what number, clock_time and says make of single sentences (said_example.json shows
                                                         the form of FILE), and which labels are sure and wrong; with "all" every label
     python tests/natural/measure.py agreed FILE         prints how the check ``agreed`` decides the dialogues of FILE, and which wrongly
@@ -16,24 +14,17 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations, product
 from pathlib import Path
-from random import Random
 from typing import Any, get_args
 
 from pytest_mapsat.formats import Lines, Placed
-from pytest_mapsat.judges import Context, evaluate, make_judge
+from pytest_mapsat.judges import Context, evaluate
 from pytest_mapsat.judges.calibration import calibrate, colour, shipped, suspicion
-from pytest_mapsat.judges.handed_over import ROLES, TIMES
 from pytest_mapsat.judges.labels import label_of
 from pytest_mapsat.model import (
     Calls,
     Case,
     FigureRole,
-    Form,
-    FormFigure,
-    FormThing,
     Judging,
     PeopleLabels,
     Requirement,
@@ -43,10 +34,9 @@ from pytest_mapsat.model import (
     Trajectory,
     Turn,
 )
-from pytest_mapsat.proof import JudgedDialogue, judging_of
-from pytest_mapsat.reading import Document, Vocabulary
+from pytest_mapsat.proof import judging_of
+from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.runs.people_labels import judge_answers
-from pytest_mapsat.runs.runner import grade
 from pytest_mapsat.suite import open_suite
 
 HERE = Path(__file__).parent
@@ -73,50 +63,6 @@ def judge(name: str, folder: Path) -> list[Judging]:
     suite = open_suite(folder)
     _, dialogues = judge_answers(suite, answers_of(name))
     return list(map(judging_of, dialogues))
-
-
-def forms() -> None:
-    """Print what the forms in ``forms_12.json`` change, and which false forms turn a wrong answer green."""
-    suite = open_suite(ROOT / "benchmark_cases")
-    given = {name: Form.model_validate(form) for name, form in json.loads((HERE / "forms_12.json").read_text()).items()}
-    placed = [one for one in answers_of("blind_12") if f"{one.noun.case} / {one.noun.id}" in given]
-    judge = make_judge("checks", suite.tools, root=ROOT, vocabulary=suite.vocabulary, suite=suite)
-    _, dialogues = judge_answers(suite, placed)
-
-    def judged(dialogue: JudgedDialogue, form: Form | None) -> Judging:
-        trajectory = dialogue.card.trajectory.model_copy(update={"form": form})
-        again = grade(dialogue.case, trajectory, judge, asserted=frozenset(), tools=suite.tools)
-        return judging_of(replace(dialogue, card=again))
-
-    def own(dialogue: JudgedDialogue) -> Form:
-        return given[f"{dialogue.case.id} / {dialogue.answer}"]
-
-    sys.stdout.write("without forms\n" + figures([judged(one, None) for one in dialogues]) + "\n")
-    sys.stdout.write("with forms\n" + figures([judged(one, own(one)) for one in dialogues]) + "\n")
-    tried = green = 0
-    for dialogue in dialogues:
-        before = judged(dialogue, None)
-        if not before.right and colour(before, shipped()) != "green":
-            false = list(false_forms(judge.context(dialogue.case, dialogue.card.trajectory).replies[-1], own(dialogue)))
-            tried += len(false)
-            green += any(colour(judged(dialogue, form), shipped()) == "green" for form in false)
-    sys.stdout.write(f"{green} wrong answers are green by one of {tried} false forms" + "\n")
-
-
-def false_forms(document: Document, own: Form, most: int = 100) -> Iterator[Form]:
-    """Yield forms that claim of a reply whatever may help: each choice of one or two things, alone and against all others, and other things and roles of figures."""
-    names = {key: document.words(one.span) for one in document.mentions if one.form != "kind" for key in one.keys}
-    things = [FormThing(name=key, quote=words) for key, words in names.items()]
-    for some in (*combinations(things, 1), *combinations(things, 2), *combinations(things, len(things) - 1)):
-        yield Form(recommended=some)
-        yield Form(recommended=some, turned_down=tuple(thing for thing in things if thing not in some))
-    claims = [
-        FormFigure(about=name, what=what, quote=document.words(figure.span))
-        for figures, roles in ((document.quantities, ROLES), (document.times, TIMES))
-        for figure, what, name in product(figures, roles, names)
-    ]
-    for claim in Random(1).sample(claims, min(most, len(claims))):
-        yield own.model_copy(update={"figures": (*own.figures, claim)})
 
 
 #: How far, relatively, the bounds of a check lie from the value that an author wants: rounding of converted units.
@@ -239,6 +185,8 @@ def agreement(item: dict[str, Any]) -> tuple[str, str]:
     )
     called = Step(kind="call", tool=acting["name"], arguments=item["call"], result={}, status="ok")
     turns = [Turn(role=turn["role"], text=turn["text"]) for turn in item["dialogue"]]
+    # The writers were asked to end each dialogue with a plain yes: whether it is recognised is measured elsewhere.
+    turns[-1] = turns[-1].model_copy(update={"agreed": True})
     first = next(place for place, turn in enumerate(turns) if turn.role == "agent")
     turns[first] = turns[first].model_copy(update={"steps": (listed,)})
     turns.append(Turn(role="agent", text="Done.", steps=(called,)))
@@ -283,8 +231,6 @@ def main() -> None:
         sys.stdout.write(
             f"{len(table.cells)} cells from {len(table.sets)} sets; {table.red_of_right}; {table.green_of_wrong}" + "\n"
         )
-    elif sys.argv[1:] == ["forms"]:
-        forms()
     elif sys.argv[1:2] == ["said"] and len(sys.argv) in (3, 4):
         items = json.loads(Path(sys.argv[2]).read_text("utf-8"))
         sys.stdout.write(said(items, every=sys.argv[3:] == ["all"]) + "\n")

@@ -13,7 +13,19 @@ def test_every_option_of_a_run_file_is_one_of_the_table() -> None:
     dumped = set(RunOptions().model_dump(by_alias=True))
     assert dumped <= fields
     assert {name for name, option in OPTIONS.items() if option.ini} == {
-        *("agent", "agent-memory", "cases", "assert", "fail-under", "judge", "user", "metrics", "isolate", "http", "allow-hosts"),
+        *(
+            "agent",
+            "agent-memory",
+            "cases",
+            "assert",
+            "fail-under",
+            "judge",
+            "user",
+            "metrics",
+            "isolate",
+            "http",
+            "allow-hosts",
+        ),
     }
 
 
@@ -21,7 +33,7 @@ def test_what_has_no_kind_of_reading_is_read_as_it_is_typed() -> None:
     read = {name: option.read(option.default) for name, option in OPTIONS.items()}
     defaults = RunOptions()
     assert (read["max-turns"], read["timeout"]) == (defaults.max_turns, defaults.timeout_seconds)
-    assert (read["profile"], read["form"]) == (defaults.profile, defaults.form) == (False, False)
+    assert read["profile"] is defaults.profile is False
     assert (read["inconclusive"], read["cache"], read["save"], read["max-cost"]) == ("pass", "auto", None, None)
     assert OPTIONS["max-cost"].read("0.5") == 0.5
     with pytest.raises(ValueError, match="found '1001', expected a whole number from 1 to 1,000"):
@@ -40,7 +52,7 @@ def test_a_key_of_an_ini_file_that_is_none_is_refused_with_the_place_for_it(proj
     for key, way in (
         ("mapsat_timeout", "--mapsat-timeout on the command line or in addopts, or episode.timeout in suite.yaml"),
         ("mapsat_save", "--mapsat-save on the command line or in addopts"),
-        ("mapsat_form", "form: true in suite.yaml"),
+        ("mapsat_form", "data beside the text of a reply, which checks of kind output compare"),
         ("mapsat_memory", "--mapsat-isolate=memory:MB"),
     ):
         for options in (("-o", f"{key}=1"), ()):

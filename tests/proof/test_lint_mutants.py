@@ -87,7 +87,7 @@ def test_what_no_check_speaks_of_is_told_and_not_counted(tmp_path, capsys):
 
 
 def test_a_false_alarm_is_listed_with_its_reason(tmp_path, capsys):
-    check = {"kind": "all", "checks": [STRONG, {"kind": "says", "none": ["happy"]}]}
+    check = {"kind": "all", "checks": [STRONG, {"kind": "not", "check": {"kind": "matches", "pattern": "happy"}}]}
     main(["lint", str(write_suite(tmp_path, check)), "--mutants"])
     out = capsys.readouterr().out
     assert "false alarm: politeness: case a: place" in out

@@ -68,7 +68,7 @@ def test_a_change_that_no_check_speaks_of_is_not(check, old, new):
 
 def test_chinese_is_read_too():
     assert broken(WALK, "10分钟", "12分钟", say=CHINESE) == ("z",)
-    assert broken({"kind": "says", "any": ["安静"]}, "安静", "热闹", say=CHINESE) == ("z",)
+    assert broken({"kind": "says", "any": ["安静"]}, "安静", "热闹", say="这家店很安静。") == ("z",)
 
 
 def test_what_the_oracle_does_not_hold_cannot_be_broken():
@@ -81,7 +81,9 @@ def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
         {"level": 1, "check": {"kind": "says", "any": ["quiet room"]}},
         {"level": 0.5, "check": {"kind": "says", "any": ["quiet"]}},
     ]
-    run = oracle_run({"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels})
+    run = oracle_run(
+        {"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels}, say="It has a quiet room."
+    )
     assert violated(run, Mutant("", run.saying("It is quiet."))) == ("z",)
     assert violated(run, Mutant("", run.saying("A quiet room."))) == ()
 

@@ -134,7 +134,7 @@ def test_a_list_of_one_kind_is_refused_with_the_form_of_today(tmp_path, key, kin
 def test_an_output_of_the_truth_that_the_case_does_not_ask_for_is_explained(tmp_path):
     asks = "{type: object, required: [plan], properties: {intent: {enum: [route, search]}, plan: {}}}"
     text = case_yaml("a").replace("visible:\n", f"visible:\n  output_schema: {asks}\n", 1)
-    wrong, stray = problems_of(tmp_path, text + "  output:\n    intent: rout\n    plant: []\n    proposes: [a]\n")
+    wrong, stray = problems_of(tmp_path, text + "  output:\n    intent: rout\n    plant: []\n")
     assert wrong.message.startswith("truth.output.intent: found 'rout', expected one of ['route', 'search'] (did you")
     assert (stray.message, stray.hint) == (
         "truth.output.plant: the case does not ask for this",
@@ -221,7 +221,6 @@ SCHEMA = "{type: object, properties: {total: {type: number}, items: {type: array
         ("total", None),
         ("items.*.id", None),
         ("items.0.id", None),
-        ("proposes.0", None),
     ],
 )
 def test_a_path_that_no_output_of_the_case_has_is_explained(tmp_path, path, hint):

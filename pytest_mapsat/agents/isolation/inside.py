@@ -36,7 +36,6 @@ from pytest_mapsat.agents.returned import AgentFault, as_json, describe
 from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, KeptAgent, Session
 from pytest_mapsat.interpreter import Reserve
 from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
-from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import listening
@@ -179,7 +178,7 @@ class _Episode:
         self._context = asked["context"]
         self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
         self._open = True
-        message = self._reply(self._turn, asked["message"], form=asked["form"])
+        message = self._reply(self._turn, asked["message"])
         with self._lock:  # a call that is under way is answered first
             self._open = False
         try:
@@ -205,9 +204,9 @@ class _Episode:
             raise ToolsClosed(answer["refused"])
         return answer["result"]
 
-    def _reply(self, turn: int, message: str, *, form: bool) -> Said | Broken:
+    def _reply(self, turn: int, message: str) -> Said | Broken:
         try:
-            reply = self._conversation.reply(message, form=form) or Reply("")
+            reply = self._conversation.reply(message)
         except AgentFault as error:
             fault = error.fault
         except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours

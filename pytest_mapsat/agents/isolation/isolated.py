@@ -188,13 +188,13 @@ class IsolatedConversation(HandedConversation):
         self._came_back = Event()
         self._came_back.set()
 
-    def reply(self, message: str, *, form: bool = False) -> Reply:
+    def reply(self, message: str) -> Reply:
         """Have the process answer; see ``Conversation.reply``."""
         if self._fault is not None:
             raise self._fault
         self._came_back.clear()
         try:
-            return self._reply(message, form=form)
+            return self._reply(message)
         except (LostError, WireError) as error:
             self._kill()
             raise self._source.fault(f"the agent's process {error}") from None
@@ -220,7 +220,7 @@ class IsolatedConversation(HandedConversation):
         self._killed = True
         self._process.kill()
 
-    def _reply(self, message: str, *, form: bool) -> Reply:
+    def _reply(self, message: str) -> Reply:
         if not self._turn:
             opened = {
                 "session": self._session.id,
@@ -230,13 +230,13 @@ class IsolatedConversation(HandedConversation):
             self._process.send(opened)
         self._turn += 1
         messages = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
-        self._process.send({"message": message, "form": form, "context": self._context(), "said": messages})
+        self._process.send({"message": message, "context": self._context(), "said": messages})
         while True:
             told = self._process.receive()
             if isinstance(told, Ready | Unusable) or told.turn != self._turn:
                 raise WireError("answered what it was not asked")
             if isinstance(told, Said):
-                return checked(_reply_of(told), form=form)
+                return checked(_reply_of(told))
             if isinstance(told, Broken):
                 raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail), told.blame)
             self._process.send(self._served(told))
