@@ -342,6 +342,14 @@ def test_a_share_allows_whole_cases_and_a_mean_is_shown_with_the_digits_that_tel
         assert judge_run(cards_of(mean), "ar=0.75").reasons[0].startswith(f"ar {shown} <")
 
 
+def test_why_a_case_is_undecided_is_told_of_the_first_by_a_label_that_its_verdict_needs():
+    first = undecided_card("x", label=unknown("h1", "undecided: 'noon' may be either"))
+    noted = first.model_copy(update={"labels": (unknown("note", "undecided: not needed"), *first.labels)})
+    other = undecided_card("y", label=unknown("h1", "undecided: another"))
+    for cards in ([noted, other], [other, noted]):
+        assert judge_run(cards).reasons[0].endswith("(undecided 2: x, y; x, requirement h1: 'noon' may be either)")
+
+
 def test_tokens_are_those_of_both_ways_and_undecided_where_the_agent_does_not_say_one():
     whole = [spending("a", input_tokens=100, output_tokens=20), spending("b", input_tokens=10, output_tokens=30)]
     assert judge_run(whole, "tokens<=80").reasons[0] == "tokens 80 <= 80 tokens a case (2 cases)"
