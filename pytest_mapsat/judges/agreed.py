@@ -493,14 +493,23 @@ class _Question:
 
     @cached_property
     def _other_figure(self) -> str:
-        """A figure anywhere in the message that neither a call with figures nor its row has; empty where there is none: six guests, and 8 in the call and as the seats of its row."""
-        if not any(isinstance(value, (int, float)) and not isinstance(value, bool) for _, value in self._arguments):
+        """A figure that neither a call with figures nor its row has, in the question, or anywhere where the question does not state those of the call.
+
+        Empty where there is none. Six guests, and 8 in the call and as the seats of its row.
+        """
+        numbers = [
+            (name, value)
+            for name, value in self._arguments
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+        if not numbers:
             return ""
+        in_question = all(self._stated_by(self._scope, name, value) for name, value in numbers)
         naming = [item for item in self._items if item.tells and item.rows]
         return next(
             (
                 self._text[fact.start : fact.end]
-                for fact in facts_of(self._text, self._language)
+                for fact in (self._scope if in_question else facts_of(self._text, self._language))
                 if fact.kind == "number"
                 and not self._is_kept(fact.start)
                 and not any(row.states(fact) for row in self._known)
