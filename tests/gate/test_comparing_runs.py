@@ -386,6 +386,18 @@ def test_a_case_tells_its_mean_in_each_run_at_its_bounds():
     assert "ses" not in case.new.metrics
 
 
+def test_one_case_that_did_not_move_passes_a_sampled_rule_and_one_that_fell_a_little_settles_none():
+    for after, outcome in ((0.9, "passed"), (0.89, "inconclusive"), (0.1, "inconclusive")):
+        for drop in ("0.02", "0"):
+            (rule,) = compared([card("a", 0.9)], [card("a", after)], f"ar:{drop}@sampled").rules
+            assert rule.outcome == outcome
+
+
+def test_a_changed_case_is_named_by_its_first_trial():
+    (case,) = compared([card("a", 0.9)] * 2, [card("a", 0.1, nodeid=name) for name in ("first", "second")]).cases
+    assert case.nodeid == "first"
+
+
 def test_a_difference_that_is_open_on_both_sides_of_nothing_is_unclear_however_many_cases_have_it():
     baseline = [card(f"c{n:02}", 0.5) for n in range(30)]
     for least, most, direction in (

@@ -334,6 +334,22 @@ def test_a_gated_metric_that_broke_is_laid_to_what_broke_it():
     assert judge_run([card]).outcome == "passed"
 
 
+def test_a_share_allows_whole_cases_and_a_mean_is_shown_with_the_digits_that_tell_it_apart():
+    cards = [*cards_of(0.9, 0.9), undecided_card("x")]
+    assert judge_run(cards, undecided="33%").outcome == "inconclusive"
+    assert judge_run(cards, undecided="34%").outcome == "passed"
+    for mean, shown in ((0.7499, "0.7499"), (0.749996, "0.749996"), (0.74999996, "0.749999960")):
+        assert judge_run(cards_of(mean), "ar=0.75").reasons[0].startswith(f"ar {shown} <")
+
+
+def test_why_a_case_is_undecided_is_told_of_the_first_by_a_label_that_its_verdict_needs():
+    first = undecided_card("x", label=unknown("h1", "undecided: 'noon' may be either"))
+    noted = first.model_copy(update={"labels": (unknown("note", "undecided: not needed"), *first.labels)})
+    other = undecided_card("y", label=unknown("h1", "undecided: another"))
+    for cards in ([noted, other], [other, noted]):
+        assert judge_run(cards).reasons[0].endswith("(undecided 2: x, y; x, requirement h1: 'noon' may be either)")
+
+
 def test_tokens_are_those_of_both_ways_and_undecided_where_the_agent_does_not_say_one():
     whole = [spending("a", input_tokens=100, output_tokens=20), spending("b", input_tokens=10, output_tokens=30)]
     assert judge_run(whole, "tokens<=80").reasons[0] == "tokens 80 <= 80 tokens a case (2 cases)"

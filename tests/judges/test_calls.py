@@ -319,3 +319,33 @@ def test_a_call_that_was_refused_was_made_all_the_same(fields, passed):
 def test_what_calls_count_is_true_false_or_any():
     with pytest.raises(ValueError, match="answered"):
         check_of("calls", tool="book", answered="refused")
+
+
+def test_steps_are_told_in_words_and_those_of_which_a_record_lacks_the_arguments_are_unclear():
+    told = Step(kind="call", tool="find", arguments={"query": "cafe"}, status="ok")
+    untold = told.model_copy(update={"arguments": {}, "unknown": ("arguments",)})
+    other = told.model_copy(update={"arguments": {"query": "bar"}})
+    for match, extra, how in (
+        ("in_order", "allow", "in this order"),
+        ("in_order", "forbid", "in this order and no others"),
+        ("any_order", "allow", "in any order"),
+        ("any_order", "forbid", "in any order and no others"),
+        ("exact", None, "in this order and no others"),
+    ):
+        fields = {"match": match, **({"extra": extra} if extra else {})}
+        check = check_of("calls", steps=[{"tool": "find", "arguments": {"query": "cafe"}}], **fields)
+        for made, passed, why in (
+            ((told,), True, "the calls are as expected"),
+            ((untold,), None, "it is unclear whether the calls are as expected"),
+            ((other,), False, "not called: find with query equal to 'cafe'"),
+            (
+                (told, other),
+                "no others" not in how,
+                "the calls are as expected" if "no others" not in how else "called besides: find",
+            ),
+        ):
+            turns = (Turn(role="user", text="Go."), Turn(role="agent", text="Done.", steps=made))
+            finding = evaluate(check, Context(Trajectory(case="c1", turns=turns), TOOLS))
+            assert finding.passed is passed
+            assert finding.why.startswith(why)
+            assert finding.wanted == f"calls of find with query equal to 'cafe', {how}"
