@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mapsat import sandboxed
+from pytest_mapsat import guard, sandboxed
 from pytest_mapsat.agents import source_of
 from pytest_mapsat.episode import Limits, run_episode, shutdown
 from pytest_mapsat.sandbox import RecordedSandbox
@@ -39,7 +39,8 @@ def find(query: str, limit: int = 3, **more) -> str:
 @pytest.fixture(autouse=True)
 def _run():
     really_called.clear()
-    shutdown()  # tests before these may have left an agent's watch behind
+    shutdown()  # tests before these may have left an agent's watch behind, and episodes without an end
+    guard._under_way.clear()
     yield
     shutdown()
 

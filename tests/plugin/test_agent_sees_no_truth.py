@@ -191,7 +191,7 @@ def test_nothing_of_a_users_tools_and_calls_is_sent_to_a_service_in_any_form(des
         if "mcp_url" in request.body:
             listed.append(asyncio.run(_tools_of(request.body["mcp_url"], request.body["mcp_token"])))
         streams = request.headers.get("Accept") == "text/event-stream"
-        return events(*STREAM) if streams else answers(ANYWHERE)
+        return events(*STREAM) if streams else answers({**ANYWHERE, "id": request.body.get("id", "1")})
 
     everything = {name: f"${name}" for name in ("message", "messages", "context", "tools", "mcp_url", "mcp_token")}
     with Service().running() as service:

@@ -157,10 +157,10 @@ def test_every_option_that_may_change_a_case_can_stand_in_the_command() -> None:
     of_the_run = {
         *("cases", "fail-under", "allow-undecided", "save", "resume", "report", "shard", "sample"),
         *("compare", "max-drop", "inconclusive"),
-        *("cache", "max-cost", "model-cache"),  # how models are asked, not what comes of it
+        *("cache", "max-cost", "model-cache", "allow-hosts"),  # how models are asked, not what comes of it
         *("on-miss", "tools"),  # what they answered is a recording by then
         *("concurrency", "executor", "isolate"),  # where an episode runs, not what comes of it
-        *("metrics", "form", "http"),  # they stand in the ini file, or in the suite
+        *("metrics", "http", "agent-build"),  # they stand in the ini file, or in the suite
     }
     assert names == {f"--mapsat-{option}" for option in options if option not in of_the_run}
 

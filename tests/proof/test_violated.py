@@ -77,15 +77,10 @@ def test_what_the_oracle_does_not_hold_cannot_be_broken():
 
 
 def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
-    levels = [
-        {"level": 1, "check": {"kind": "says", "any": ["quiet room"]}},
-        {"level": 0.5, "check": {"kind": "says", "any": ["quiet"]}},
-    ]
-    run = oracle_run(
-        {"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels}, say="It has a quiet room."
-    )
-    assert violated(run, Mutant("", run.saying("It is quiet."))) == ("z",)
-    assert violated(run, Mutant("", run.saying("A quiet room."))) == ()
+    levels = [{"level": 1, "check": {"kind": "says", "any": ["quiet room"]}}, {"level": 0.5, "check": WALK}]
+    run = oracle_run({"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels})
+    assert violated(run, Mutant("", run.saying(ENGLISH.replace("quiet", "loud")))) == ("z",)
+    assert violated(run, Mutant("", run.saying(f"{ENGLISH} Enjoy."))) == ()
 
 
 def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():

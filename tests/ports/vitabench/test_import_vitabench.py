@@ -398,7 +398,7 @@ def test_junk_anywhere_in_a_task_is_carried_over_or_told_and_breaks_nothing(tmp_
         ('[{"id": 1,]', "is not valid JSON"),
         ("[]", "holds no task"),
         ('"tasks"', "expected a list of tasks"),
-        ("\xff\xfe", "is not UTF-8"),
+        ("\xff", "is not UTF-8"),
         ('[{"id": "D-1"}]', "environment: is missing"),
     ],
 )
