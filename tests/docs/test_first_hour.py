@@ -48,7 +48,7 @@ def test_the_first_hour(commands, tmp_path):
     assert re.search(r"1 failed, 2 passed", first)
     assert "1 row changed that should not have: orders A2" in first
     assert "orders A2 status: 'open' | orders A2 status: 'cancelled'" in first
-    assert 'the user agreed to another thing' in first
+    assert "the user agreed to another thing" in first
 
     mended = "return self.cancel([order for order in orders if order['dish'] in message])"
     edited("my_agent.py", "return self.cancel(orders)", mended)

@@ -72,7 +72,16 @@ def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
     saved, again = tmp_path / "run.json", tmp_path / "again.json"
     thresholds = "--mapsat-fail-under=mobility_fpr=0.7,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
     agent = "--mapsat-agent=examples.mobility.planner:agent"
-    command = [sys.executable, "-m", "pytest", "examples/mobility", agent, f"--mapsat-save={saved}", thresholds, "--mapsat-allow-undecided=30%"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "examples/mobility",
+        agent,
+        f"--mapsat-save={saved}",
+        thresholds,
+        "--mapsat-allow-undecided=30%",
+    ]
     # Plugins of this environment have no part in it.
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", "-p", "no:hypothesispytest"], cwd=ROOT, capture_output=True, check=False
