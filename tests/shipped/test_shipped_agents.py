@@ -41,7 +41,7 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():
-    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.98  # undecided labels count as passed here
+    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.975  # undecided labels count as passed here
     assert sum(card.metrics["iisr"] != 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
 
 

@@ -237,7 +237,7 @@ def _weather(row: Row) -> Made:
 
 
 def _clauses(text: str, words: Iterable[str]) -> list[str]:
-    """Return a tool's first sentence, and its clauses, that have one of the words: whoever says them again surely says the word."""
+    """Return a tool's first sentence, and its clauses, that have one of the words: a reply that repeats them surely says the word."""
     sentence, words = text.partition("。")[0], list(words)
     return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
