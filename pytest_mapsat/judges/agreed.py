@@ -544,7 +544,9 @@ class _Question:
         if self._proposal and not proposes:
             return Reading(None, "the sentence before it does not plainly propose the act")
         if not self._says(place) and self._tool.asks:
-            other = acts_in(asked) and not self._proposal
+            own = acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
+            alike = acts_in(asked) & own or any(not char.isascii() and char in asked for char in "".join(self._words))
+            other = acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
             return Reading(False if other else None, f"it has none of the words {', '.join(self._words)}")
         if not self._says(place):
             return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
@@ -700,6 +702,8 @@ class _Question:
 _MONEY = ("yuan", "foreign", "money")
 #: Arguments that are sums of money, and texts that say nothing of what is done.
 _AMOUNT = re.compile(r"amount|price|fee|cost|total|charge|pay|sum|value|refund|deposit|rent|eur|usd|金额|费|价|款")
+#: Acts whose words say of many others that they are done: submit, sign, accept.
+_LOOSE = frozenset({"apply", "accept", "show"})
 _FREE_TEXT = re.compile(r"(?:^|[._])(?:reason|notes?|remarks?|memo|comments?)$|原因|理由|备注")
 #: "cancel A1 and leave A2" has two clauses.
 _CLAUSE = re.compile(r"(?:(?!\b(?:and (?=leav|keep|let)|while|whereas)\b)[^,;.!?()~\n])+")

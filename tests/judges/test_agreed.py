@@ -155,7 +155,8 @@ LOANS = [{"id": "L1", "bank": "Northbank"}, {"id": "L2", "bank": "Harbour Credit
         ("Shall I accept the Northbank loan?", ("accept",), "met"),
         ("Shall I take the Northbank loan?", ("accept",), "undecided"),
         ("Would you mind me accepting the Northbank loan?", ("accept",), "met"),
-        ("Shall I accept the Northbank loan?", ("sign",), "failed"),
+        ("Shall I cancel the Northbank loan?", ("accept", "sign"), "failed"),
+        ("Shall I accept the Northbank loan?", ("sign",), "undecided"),
     ],
 )
 def test_the_words_that_a_tool_declares_must_stand_in_the_question(question, asks, outcome):
