@@ -17,8 +17,7 @@ from .certificate import (
     write_certificate,
 )
 from .mutants import HARMLESS, WRONG
-from .oracles import lint_recordings
-from .plain import play_oracle
+from .oracles import lint_recordings, play_oracle
 from .prove import Proof, Trial, prove, table
 from .retrieval import OtherRanker, Retrieval, measure_retrieval
 from .surface import CaseSandboxes, dialogue_of

@@ -15,7 +15,7 @@ from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, Us
 from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-from .plain import play_oracle
+from .oracles import play_oracle
 
 #: Another ranker: from a free text and the part that is searched to the ids of rows, the best first.
 OtherRanker = Callable[[str, str], Iterable[Json]]
