@@ -29,7 +29,6 @@ COMMANDS = {
     "serve": "serve the tools of a case over MCP, to try them by hand",
     "import": "make a suite from the files of another benchmark or tool",
     "build": "make up a world from a seed, or make cases of behaviour logs",
-    "retrieval": "measure how well the ranked search of a suite finds",
     "show": "show dialogues of a saved run, with verdicts or claims",
     "compare": "tell what changed between two runs, and whether it may",
     "merge": "put the parts of a run together that several jobs ran",

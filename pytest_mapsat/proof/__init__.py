@@ -19,7 +19,7 @@ from .certificate import (
 from .mutants import HARMLESS, WRONG
 from .oracles import lint_recordings, play_oracle
 from .prove import Proof, Trial, prove, table
-from .retrieval import OtherRanker, Retrieval, measure_retrieval
+from .retrieval import Retrieval, measure_retrieval
 from .surface import CaseSandboxes, dialogue_of
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "AnswersProof",
     "CaseSandboxes",
     "JudgedDialogue",
-    "OtherRanker",
     "Proof",
     "Retrieval",
     "SuiteWorth",
