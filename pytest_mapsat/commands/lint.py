@@ -238,7 +238,7 @@ def _retrieval(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) ->
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.proof import measure_retrieval
 
-    other = None
+    other: Any = None
     if options.ranker is not None:
         other = load(options.ranker, root=Path.cwd(), what="ranker")
         if not callable(other):

@@ -330,7 +330,7 @@ def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
     for start, end in sorted(spans):
         if end - start < len(run.text.strip()):
             text = run.replaced(start, end, "").strip()
-            breaks = _either(_words_gone(run, text), _figures_gone(start, end))
+            breaks = _either(_words_gone(run, text), _left_out(start, end, text))
             yield Mutant(f"left out: {run.text[start:end].strip()}", run.saying(text), breaks)
 
 
@@ -348,10 +348,17 @@ def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
     return start, (end - 1 if before >= 0 else end) if behind < 0 else behind + (len(comma) if before < 0 else 0)
 
 
-def _figures_gone(start: int, end: int) -> Breaks:
+def _left_out(start: int, end: int, text: str) -> Breaks:
+    """Return which checks break where all that they rest on stood from ``start`` to ``end``, and ``text`` is left."""
+
     def breaks(check: Check, finding: Finding) -> bool:
-        needed = isinstance(check, Number | ClockTime) and check.if_absent == "fail"
-        return needed and bool(finding.quotes) and all(start <= quote.start < end for quote in finding.quotes)
+        if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
+            return False
+        if isinstance(check, Recommends) and (
+            not check.of_results or any(quote.text in text for quote in finding.quotes)
+        ):
+            return False
+        return all(start <= quote.start < end for quote in finding.quotes)
 
     return breaks
 
