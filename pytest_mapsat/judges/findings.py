@@ -18,7 +18,6 @@ from pytest_mapsat.model import (
     Contains,
     Equal,
     Family,
-    Has,
     Match,
     Number,
     OneOf,
@@ -261,8 +260,6 @@ def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per ki
             return "given"
         case Absent():
             return "not given"
-        case Has():
-            return f"with one that has {matches_in_words(match.where)}"
         case SameItems():
             return f"of {', '.join(map(shown, match.values)) or 'nothing'}, in any order"
 

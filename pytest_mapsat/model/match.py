@@ -167,13 +167,6 @@ class Absent(Noun):
     op: Literal["absent"]
 
 
-class Has(Noun):
-    """The value is a list of objects of which one has all of ``where``: names, or dotted paths, and matches. A single object counts as a list of one."""
-
-    op: Literal["has"]
-    where: dict[str, Match] = Field(min_length=1)
-
-
 class SameItems(Noun):
     """The value is a list with the elements of ``values``, each as often as there, in any order."""
 
@@ -182,7 +175,7 @@ class SameItems(Noun):
 
 
 _Match = Annotated[
-    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | Has | SameItems,
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | SameItems,
     Field(discriminator="op"),
 ]
 
@@ -201,7 +194,6 @@ Match = Annotated[
         json_schema_input_type=_Match | str | float | bool | None | Annotated[list[Json], Field(min_length=1)],
     ),
 ]
-Has.model_rebuild()
 
 
 #: Bounds the values that a path with many ``*`` leads to in a large result.

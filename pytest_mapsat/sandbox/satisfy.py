@@ -14,7 +14,6 @@ from pytest_mapsat.model import (
     Bound,
     Contains,
     Equal,
-    Has,
     Json,
     Match,
     OneOf,
@@ -67,13 +66,6 @@ def satisfies(
         if isinstance(match, WithinM):
             here = (match.lon or 0.0, match.lat or 0.0)
             return _near(here, match.metres, value, match.lat_from, arguments)
-        if isinstance(match, Has):
-            elements = value if isinstance(value, (list, tuple)) else [value]
-            return any_true(
-                fits(match.where, element, results=results, hops=hops)
-                for element in elements
-                if isinstance(element, Mapping)
-            )
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None

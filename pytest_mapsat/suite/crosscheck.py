@@ -225,8 +225,7 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
     """Return why a check or match always holds; empty where it may not."""
     match noun:
         case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
-            placed = noun.agreed or noun.after is not None or noun.before is not None
-            return "" if placed else "at_least: 0 asks for no call, and without at_most any number is allowed"
+            return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
         case Asked() if not noun.at_least and noun.at_most is None:
             return "any number of questions is allowed: give at_least or at_most"
         case Matches() if all(noun.compiled.search(text) for text in _TEXTS):

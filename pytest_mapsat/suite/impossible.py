@@ -10,7 +10,6 @@ from pytest_mapsat.model import (
     Between,
     Contains,
     Equal,
-    Has,
     Json,
     Match,
     Noun,
@@ -34,7 +33,6 @@ _TYPES: dict[type[Noun], frozenset[str]] = {
     Between: frozenset({"string", "number", "integer"}),
     WithinM: frozenset({"string", "array", "object"}),
     OpenAt: frozenset({"string"}),
-    Has: frozenset({"array", "object"}),
     SameItems: frozenset({"array"}),
 }
 
@@ -118,9 +116,6 @@ def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C90
         wrong = [next(_unequal(value, schema, types), None) for value in match.values]
         if all(wrong):
             yield from filter(None, wrong[:1])
-    elif isinstance(match, Has):
-        element = schema.get("items") if "array" in types else schema
-        yield from (inner._replace(place=("where", *inner.place)) for inner in impossible(match.where, element))
     elif isinstance(match, SameItems):
         for index, value in enumerate(match.values):
             item = Equal(op="equal", value=value)
