@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from .agreement import ProposingModel as ProposingModel
-from .candidates import Candidate as Candidate
-from .candidates import requirement_of as requirement_of
 from .case import Draft as Draft
 from .case import case_id_of as case_id_of
 from .case import draft_of as draft_of
 from .case import write_draft as write_draft
 from .conversations import Conversation as Conversation
 from .conversations import Line as Line
-from .conversations import Log as Log
 from .conversations import choose as choose
 from .conversations import conversation_of as conversation_of
 from .differences import Proposals as Proposals

@@ -39,9 +39,7 @@ from .nouns import noun_of as noun_of
 from .nouns import read_calibration as read_calibration
 from .nouns import read_nouns as read_nouns
 from .nouns import signed as signed
-from .otlp import Span as Span
 from .personal import PersonalData as PersonalData
-from .personal import PersonalDatum as PersonalDatum
 from .plain_data import TableRow as TableRow
 from .plain_data import check_columns as check_columns
 from .plain_data import json_elements as json_elements

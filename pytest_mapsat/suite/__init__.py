@@ -21,10 +21,8 @@ from .people_labels import read_answers as read_answers
 from .people_labels import read_label_file as read_label_file
 from .recordings import PlacedRecording as PlacedRecording
 from .sequences import History as History
-from .writing import Importer as Importer
 from .writing import ImportLog as ImportLog
 from .writing import ImportReport as ImportReport
-from .writing import Note as Note
 from .writing import bare_tool as bare_tool
 from .writing import case_json as case_json
 from .writing import import_formats as import_formats
