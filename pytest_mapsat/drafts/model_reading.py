@@ -12,7 +12,10 @@ from pytest_mapsat.model import Evidence, Json, JsonObject, did_you_mean
 from pytest_mapsat.reading import fold_phrase
 from pytest_mapsat.sandbox import satisfies
 
-from .agreement import (
+from .conversations import Conversation
+from .evidence import Condition, Sort, Source, Support, Told
+from .fields import Field, Thing, between, contains, open_at, sentences
+from .proposed import (
     AGREED,
     KINDS,
     LONGEST,
@@ -35,11 +38,6 @@ from .agreement import (
     value_text,
     who_proposes,
 )
-from .conditions import Condition, Sort
-from .conversations import Conversation
-from .evidence import Source, Support, Told
-from .fields import Field, Thing, between, contains, open_at
-from .needs import sentences
 
 #: What a model is shown: lines before the judged reply and behind it, things and their fields, values of one field or result, characters of a message.
 _MOST_BEFORE, _MOST_AFTER, _MOST_THINGS, _MOST_FIELDS, _MOST_VALUES, _LONGEST = 100, 40, 20, 40, 20, 1500

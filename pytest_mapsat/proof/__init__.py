@@ -8,8 +8,8 @@ from .agreement import answer_table as answer_table
 from .agreement import judging_of as judging_of
 from .baselines import BASELINES as BASELINES
 from .baselines import SuiteWorth as SuiteWorth
+from .baselines import card_text as card_text
 from .baselines import worth_table as worth_table
-from .card import card_text as card_text
 from .certificate import CERTIFICATE as CERTIFICATE
 from .certificate import LEVEL as LEVEL
 from .certificate import certificate_of as certificate_of

@@ -3,7 +3,6 @@
 from .common import WrittenCase as WrittenCase
 from .crosscheck import Remark as Remark
 from .crosscheck import nouns_in as nouns_in
-from .entries import CaseEntry as CaseEntry
 from .inventory import CALIBRATION as CALIBRATION
 from .inventory import LABELS as LABELS
 from .inventory import PROPOSALS as PROPOSALS
@@ -13,14 +12,15 @@ from .lint import LintFinding as LintFinding
 from .lint import Severity as Severity
 from .lint import errors_of as errors_of
 from .lint import lint as lint
+from .opened import CaseEntry as CaseEntry
 from .opened import Suite as Suite
 from .opened import find_suite as find_suite
 from .opened import open_suite as open_suite
+from .people_labels import History as History
 from .people_labels import is_labels as is_labels
 from .people_labels import read_answers as read_answers
 from .people_labels import read_label_file as read_label_file
-from .recordings import PlacedRecording as PlacedRecording
-from .sequences import History as History
+from .tables import PlacedRecording as PlacedRecording
 from .writing import ImportLog as ImportLog
 from .writing import ImportReport as ImportReport
 from .writing import bare_tool as bare_tool

@@ -8,8 +8,8 @@ from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.model import UsageError, hint_at
 
-from .reading import learn_to_read as learn_to_read
 from .slips import audit as audit
+from .slips import learn_to_read as learn_to_read
 from .user import Hands as Hands
 from .user import ScriptedUser as ScriptedUser
 from .user import SilentUser as SilentUser

@@ -25,7 +25,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import unknown_tool
 
-from .reading import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, tells_to, wants_something, words
+from .slips import PATTERNS, Fact, Reading, facts_of, mentions, read, stock_of, tells_to, wants_something, words
 
 if TYPE_CHECKING:
     from .modelled import Chooser
