@@ -46,6 +46,8 @@ _MODULES = {
     "init": "start",
     "import": "start",
     "merge": "compare",
+    "new": "build",
+    "regrade": "compare",
     "report": "show",
     "schema": "rare",
     "cache": "rare",

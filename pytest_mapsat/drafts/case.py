@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -17,13 +17,11 @@ from pytest_mapsat.model import (
     CASE_ID_PATTERN,
     SUITE_SCHEMA,
     Case,
-    Evidence,
     Json,
     JsonObject,
     Mark,
     PeopleLabels,
     Problem,
-    Recommends,
     Recording,
     Requirement,
     Step,
@@ -446,38 +444,3 @@ def _read_again(root: Path, draft: Draft) -> None:
     entry = next(entry for file in suite.files() for entry in suite.entries(file) if entry.id == draft.case.id)
     suite.load(entry)
     suite.recordings(draft.case.id)
-
-
-# -- candidates for requirements ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A need that a query may leave unsaid.
-
-    Attributes:
-        id: what its requirement is called in the case.
-        text: the requirement in words, in the language of the case.
-        where: by field of the thing that is proposed (a dotted path), the value or the match that it must have.
-        kind: ``hard`` where the user never did without it, else ``soft``.
-        source: where its evidence stands; ``unstated`` where none was found before the reply.
-        evidence: what supports it before the reply, each with its places in the log.
-        none_where: by field, the value or the match that nothing that is proposed may have.
-    """
-
-    id: str
-    text: str
-    where: Mapping[str, Json] = field(default_factory=dict)
-    kind: Literal["asked", "hard", "soft"] = "hard"
-    source: Literal["context", "profile", "environment", "unstated"] = "unstated"
-    evidence: tuple[Evidence, ...] = ()
-    none_where: Mapping[str, Json] = field(default_factory=dict)
-
-
-def requirement_of(candidate: Candidate, *, draft: bool) -> Requirement:
-    """Return the requirement that a candidate proposes: all that an answer recommends fits ``where``, and none of it ``none_where``."""
-    parts = {"only": True, "where": dict(candidate.where)} if candidate.where else {}
-    parts |= {"none_where": dict(candidate.none_where)} if candidate.none_where else {}
-    check = Recommends.model_validate({"kind": "recommends", **parts})
-    implicit = {} if candidate.kind == "asked" else {"source": candidate.source, "evidence": candidate.evidence}
-    return Requirement(id=candidate.id, kind=candidate.kind, text=candidate.text, check=check, draft=draft, **implicit)

@@ -13,9 +13,8 @@ from pytest_mapsat.judges import Context as Reading
 from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Trajectory, Turn, Visible, shown
 from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
-from .case import Candidate, requirement_of
 from .conversations import Conversation, Line
-from .evidence import Support, linked_to, support_for, told_before
+from .evidence import Candidate, Support, linked_to, requirement_of, support_for, told_before
 from .fields import (
     Field,
     Thing,
@@ -29,8 +28,7 @@ from .fields import (
     tells,
     words_of,
 )
-from .model_reading import read_by_model
-from .proposed import ProposingModel
+from .proposed import ProposingModel, read_by_model
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from pytest_mapsat.model import Evidence, Json, JsonObject, Tool, digest, same
+from pytest_mapsat.model import Evidence, Json, JsonObject, Recommends, Requirement, Tool, digest, same
 from pytest_mapsat.sandbox import distance_m, open_at, opening_hours
 
 from .conversations import Conversation
@@ -360,34 +360,34 @@ def metres(choice: Choice, place: Place) -> float | None:
 
 def values_of(place: Place) -> Iterator[Condition]:
     """Give the conditions on values that a place fits: truth values, short texts, members of lists."""
-    for field, value in place.row.items():
-        if field in _NO_ATTRIBUTES:
+    for column, value in place.row.items():
+        if column in _NO_ATTRIBUTES:
             continue
         if isinstance(value, bool):
-            yield Condition(field, "is", value)
+            yield Condition(column, "is", value)
         elif isinstance(value, str):
             if value and len(value) <= _LONGEST_TEXT and not _hours(value):
-                yield Condition(field, "is", value)
+                yield Condition(column, "is", value)
         elif isinstance(value, list):
             members = dict.fromkeys(member for member in value if isinstance(member, str) and member)
-            yield from (Condition(field, "has", member) for member in members)
+            yield from (Condition(column, "has", member) for member in members)
 
 
 def bounds_of(choices: Sequence[Choice]) -> dict[tuple[str, Sort], list[Condition]]:
     """Return the bounds that most of the choices keep, taken from their own figures, hours and distances: each field and direction with its bounds."""
     rows = [choice.place.row for choice in choices]
-    fields = dict.fromkeys(field for row in rows for field in row if field not in _NO_ATTRIBUTES)
+    fields = dict.fromkeys(column for row in rows for column in row if column not in _NO_ATTRIBUTES)
     bounds: dict[tuple[str, Sort], list[Condition]] = {}
-    for field in fields:
-        values = [row.get(field) for row in rows]
+    for column in fields:
+        values = [row.get(column) for row in rows]
         figures = sorted(float(value) for value in values if is_figure(value))  # type: ignore[arg-type]
         if len(figures) > len(rows) / 2:
-            bounds[field, "most"] = [Condition(field, "most", figure) for figure in _at_quantiles(figures)]
+            bounds[column, "most"] = [Condition(column, "most", figure) for figure in _at_quantiles(figures)]
             falling = _at_quantiles(figures[::-1])
-            bounds[field, "least"] = [Condition(field, "least", figure) for figure in falling]
+            bounds[column, "least"] = [Condition(column, "least", figure) for figure in falling]
         if sum(isinstance(value, str) and bool(_hours(value)) for value in values) > len(rows) / 2:
-            bounds[field, "open_at"] = [Condition(field, "open_at", clock) for clock in _LATE]
-            bounds[field, "open_then"] = [Condition(field, "open_then")]
+            bounds[column, "open_at"] = [Condition(column, "open_at", clock) for clock in _LATE]
+            bounds[column, "open_then"] = [Condition(column, "open_then")]
     far = sorted(apart for choice in choices if (apart := metres(choice, choice.place)) is not None)
     if len(far) > len(rows) / 2:
         bounds["distance", "within_m"] = [
@@ -425,3 +425,38 @@ def profile_of(profile: Mapping[str, Json], condition: Condition) -> float | boo
         elif told == value or (isinstance(told, list) and value in told):
             return True
     return False
+
+
+# -- candidates for requirements ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A need that a query may leave unsaid.
+
+    Attributes:
+        id: what its requirement is called in the case.
+        text: the requirement in words, in the language of the case.
+        where: by field of the thing that is proposed (a dotted path), the value or the match that it must have.
+        kind: ``hard`` where the user never did without it, else ``soft``.
+        source: where its evidence stands; ``unstated`` where none was found before the reply.
+        evidence: what supports it before the reply, each with its places in the log.
+        none_where: by field, the value or the match that nothing that is proposed may have.
+    """
+
+    id: str
+    text: str
+    where: Mapping[str, Json] = field(default_factory=dict)
+    kind: Literal["asked", "hard", "soft"] = "hard"
+    source: Literal["context", "profile", "environment", "unstated"] = "unstated"
+    evidence: tuple[Evidence, ...] = ()
+    none_where: Mapping[str, Json] = field(default_factory=dict)
+
+
+def requirement_of(candidate: Candidate, *, draft: bool) -> Requirement:
+    """Return the requirement that a candidate proposes: all that an answer recommends fits ``where``, and none of it ``none_where``."""
+    parts = {"only": True, "where": dict(candidate.where)} if candidate.where else {}
+    parts |= {"none_where": dict(candidate.none_where)} if candidate.none_where else {}
+    check = Recommends.model_validate({"kind": "recommends", **parts})
+    implicit = {} if candidate.kind == "asked" else {"source": candidate.source, "evidence": candidate.evidence}
+    return Requirement(id=candidate.id, kind=candidate.kind, text=candidate.text, check=check, draft=draft, **implicit)

@@ -33,8 +33,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
-from .case import Candidate, requirement_of
-from .evidence import Choice, Condition, is_figure, metres, profile_of, values_of
+from .evidence import Candidate, Choice, Condition, is_figure, metres, profile_of, requirement_of, values_of
 from .habits import HARD, Catalogue, Habit, Identified, Identifier, Kinds, LeftOut, Session, naming, restore, spoken
 from .logs import Event, Log, Place, Told, UserLog
 from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel

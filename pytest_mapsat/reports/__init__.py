@@ -6,6 +6,8 @@ from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
     from .changes import change_lines as change_lines
+    from .changes import memory_lines as memory_lines
+    from .changes import memory_rows as memory_rows
     from .dialogue import again_command as again_command
     from .dialogue import dialogue_data as dialogue_data
     from .dialogue import dialogue_lines as dialogue_lines
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from .dialogue import lost_reason as lost_reason
     from .html import opening as opening
     from .markdown import code as code
-    from .memories import memory_lines as memory_lines
-    from .memories import memory_rows as memory_rows
     from .targets import REPORTS as REPORTS
     from .targets import ReportTarget as ReportTarget
     from .targets import parse_reports as parse_reports
@@ -43,8 +43,7 @@ else:
     __getattr__ = fetched(
         __name__,
         {
-            "changes": ("change_lines",),
-            "memories": ("memory_lines", "memory_rows"),
+            "changes": ("change_lines", "memory_lines", "memory_rows"),
             "dialogue": ("again_command", "dialogue_data", "dialogue_lines", "failure_text", "lost_reason"),
             "html": ("opening",),
             "markdown": ("code",),

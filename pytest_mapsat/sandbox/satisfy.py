@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.match import MAX_VALUES
 
-from .canonical import SAME_POINT_M, Point, distance_m, moment, normalise, number, open_at, point_of, text_similarity
+from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point_of, text_similarity
 
 _NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
 
@@ -62,13 +62,12 @@ def satisfies(
         returned nothing there, does not hold.
     """
     try:
-        if isinstance(match, (Bound, Contains, Similar, WithinM)) and (bound := match.bound) is not None:
+        if isinstance(match, (Bound, Contains)) and (bound := match.bound) is not None:
             called = (step for step in results if step.kind == "call" and step.tool == bound.tool)
             found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
-            return _bound(match, bound, value, arguments, found)
+            return _bound(match, bound, value, found)
         if isinstance(match, WithinM):
-            here = (match.lon or 0.0, match.lat or 0.0)
-            return _near(here, match.metres, value, match.lat_from, arguments)
+            return _near(match, value, arguments)
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
@@ -160,16 +159,14 @@ def _between(match: Between, value: Json) -> bool:
     return (match.min is None or amount >= match.min) and (match.max is None or amount <= match.max)
 
 
-def _near(
-    here: Point, metres: float, value: Json, lat_from: str | None, arguments: Mapping[str, Json] | None
-) -> bool | None:
+def _near(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -> bool | None:
     """Return whether a value, with the latitude from another argument where one is named, is a point near enough."""
-    if lat_from is not None:
+    if match.lat_from is not None:
         if arguments is None:
             return None
-        value = [value, arguments.get(lat_from)]
+        value = [value, arguments.get(match.lat_from)]
     place = point_of(value)
-    return place is not None and distance_m(*place, *here) <= metres
+    return place is not None and distance_m(*place, match.lon, match.lat) <= match.metres
 
 
 class FoundValues:
@@ -214,29 +211,15 @@ class FoundValues:
         return self._texts[path]
 
 
-def _bound(
-    match: Bound | Contains | Similar | WithinM,
-    bound: Bound,
-    value: Json,
-    arguments: Mapping[str, Json] | None,
-    found: FoundValues,
-) -> bool | None:
+def _bound(match: Bound | Contains, bound: Bound, value: Json, found: FoundValues) -> bool | None:
     """Return whether a match holds for one of the values that earlier results had at a path."""
     sources = found.at(bound.path)
-    if isinstance(match, Bound):
-        held: bool | None = any(_is_close(source, value, match.tolerance) for source in sources)
-    elif isinstance(match, WithinM):
-        held = any_true(
-            _near(here, match.metres, value, match.lat_from, arguments) for here in map(point_of, sources) if here
-        )
-    elif isinstance(match, Contains):
+    if isinstance(match, Contains):
         held = _has_text(found.texts(bound.path), value)
     else:
-        text = _text_of(value)
-        texts = found.texts(bound.path).values()
-        held = text is not None and any(text_similarity(other, text) >= match.at_least for other in texts)
-    if held is not False:
-        return held
+        held = any(_is_close(source, value, match.tolerance) for source in sources)
+    if held:
+        return True
     return None if found.untold or not (sources or bound.call) else False
 
 

@@ -1,22 +1,22 @@
 """A folder of cases, tools and recordings: found, opened, checked, written."""
 
+from .common import CaseEntry as CaseEntry
 from .common import WrittenCase as WrittenCase
 from .crosscheck import Remark as Remark
 from .crosscheck import nouns_in as nouns_in
-from .inventory import CALIBRATION as CALIBRATION
-from .inventory import LABELS as LABELS
-from .inventory import PROPOSALS as PROPOSALS
-from .inventory import REVIEWED as REVIEWED
-from .inventory import role_of as role_of
 from .lint import LintFinding as LintFinding
 from .lint import Severity as Severity
 from .lint import errors_of as errors_of
 from .lint import lint as lint
-from .opened import CaseEntry as CaseEntry
+from .opened import CALIBRATION as CALIBRATION
+from .opened import LABELS as LABELS
+from .opened import PROPOSALS as PROPOSALS
+from .opened import REVIEWED as REVIEWED
+from .opened import History as History
 from .opened import Suite as Suite
 from .opened import find_suite as find_suite
 from .opened import open_suite as open_suite
-from .people_labels import History as History
+from .opened import role_of as role_of
 from .people_labels import is_labels as is_labels
 from .people_labels import read_answers as read_answers
 from .people_labels import read_label_file as read_label_file

@@ -6,41 +6,38 @@ import hashlib
 import json
 import os
 import re
+import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
-from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Literal, TypeAlias, get_args
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
+from pydantic import ConfigDict
 
 from pytest_mapsat.formats import (
     Lines,
     Located,
-    RawLine,
     content_digest,
-    document_of,
     dotted,
     limits,
     parse_json_line,
     parse_yaml,
     read_bytes,
     read_calibration,
-    read_lines,
     shown_path,
     validate,
 )
 from pytest_mapsat.model import (
-    CASE_ID_PATTERN,
     Calibration,
     Case,
+    Context,
+    Interaction,
     Json,
-    Membership,
     Noun,
     Overlay,
     Problem,
@@ -49,16 +46,23 @@ from pytest_mapsat.model import (
     SuiteManifest,
     Tool,
     shown,
-    types_of,
 )
 from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
 
-from .common import Common, WrittenCase, read_common, read_manifest
-from .crosscheck import Remark, errors_of
-from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
-from .people_labels import Dated, History, earlier_in, flaws_of, sequences_of
+from .common import (
+    CaseEntry,
+    case_of,
+    documents_of_yaml,
+    entry_of_yaml,
+    header_differs,
+    list_jsonl,
+    not_a_case,
+    read_common,
+    read_manifest,
+)
+from .crosscheck import Remark, errors_of, is_before
 from .tables import OVERLAYS, PlacedRecording, Span, SpanReader, index_recordings, read_recordings, read_state
 from .tools import answer_problems, ranked_tables, read_tools
 
@@ -475,225 +479,237 @@ def _joined(files: Mapping[str, Sequence[Path]]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16] if parts else ""
 
 
-# -- the cases of a file, before they are read in full -----------------------------------------------------------------
+# -- a user's tasks in their order -------------------------------------------------------------------------------------
 
-_NO_ATTRIBUTES: Mapping[str, str] = {}  # shared by most entries, and never written to
-_Identifier = Annotated[str, StringConstraints(pattern=CASE_ID_PATTERN)]
-_TRIAL = re.compile(r"-t\d+$")
-#: The fields that an entry holds, in the order in which they are written.
-HEADER = ("id", "domains", "difficulty", "language", "attributes", "group")
-_header_of = attrgetter(*HEADER)
-_QUOTED = tuple(f'"{name}"'.encode() for name in HEADER)
-_CANONICAL = re.compile(
-    rb'(?:\xef\xbb\xbf)?\{"id": ?"(?P<id>[A-Za-z0-9_.-]{1,80})"'
-    rb'(?:, ?"domains": ?(?P<domains>\[[A-Za-z0-9_.", -]*\]))?'
-    rb'(?:, ?"difficulty": ?(?P<difficulty>"[^"\\\x00-\x1f]*"))?'
-    rb'(?:, ?"language": ?(?P<language>"[A-Za-z0-9-]*"))?'
-    rb'(?:, ?"attributes": ?(?P<attributes>\{[^{}\\\x00-\x1f]*\}))?'
-    rb'(?:, ?"group": ?(?P<group>\{"name": ?"[A-Za-z0-9_.-]{1,80}", ?"order": ?[0-9]{1,9}\}|null))?'
-    rb', ?"(?:visible|truth)": ?\{'
-)
+#: What passed before a task since the one before it, by date.
+History: TypeAlias = tuple[Interaction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CaseEntry:
-    """A case of a suite, not loaded yet.
+class _Visible(Noun):
+    model_config = ConfigDict(extra="ignore")
 
-    Attributes:
-        id: the case's id.
-        path: its file.
-        line: 1-based, where it begins.
-        domains: its domains.
-        difficulty: its difficulty, as the suite words it.
-        language: BCP 47.
-        attributes: further grouping.
-        group: the sequence of cases that it stands in; None where it stands alone.
-        draft: whether any of it is a proposal that no person has accepted yet: no run counts it.
-        offset: its first byte in a JSONL file; of a case in YAML, how many stand before it.
-        length: its bytes in a JSONL file.
-    """
-
-    id: str
-    path: Path
-    line: int
-    domains: tuple[str, ...] = ()
-    difficulty: str = ""
-    language: str = "en"
-    attributes: Mapping[str, str] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
-    group: Membership | None = None
-    draft: bool = False
-    offset: int = field(default=0, repr=False, compare=False)
-    length: int = field(default=0, repr=False, compare=False)
+    context: Context = Context()
+    interactions: History = ()
 
 
-class _Header(Noun):
-    """The header fields of a case, read for themselves."""
+class Dated(Noun):
+    """The dated parts of a case, read without the rest: each task of a long sequence is read for its dates many times."""
 
     model_config = ConfigDict(extra="ignore")
 
-    id: _Identifier
-    domains: tuple[_Identifier, ...] = ()
-    difficulty: str = ""
-    language: str = ""
-    attributes: dict[str, str] = Field(default_factory=dict)
-    group: Membership | None = None
+    visible: _Visible = _Visible()
+
+    @property
+    def now(self) -> str:
+        """The moment of the task; empty where the case has none."""
+        return self.visible.context.now or ""
 
 
-def header_differs(entry: CaseEntry, case: Case) -> str:
-    """Return the name of the first header field in which the case is not what its entry said, or an empty string."""
-    if _header_of(entry) == _header_of(case):
-        return ""
-    return next(name for name in HEADER if getattr(entry, name) != getattr(case, name))
+def sequences_of(entries: Iterable[CaseEntry]) -> dict[str, tuple[CaseEntry, ...]]:
+    """Return the cases that stand in a sequence, by its name and in its order."""
+    sequences: dict[str, list[CaseEntry]] = {}
+    for entry in entries:
+        if entry.group is not None:
+            sequences.setdefault(entry.group.name, []).append(entry)
+    return {name: tuple(sorted(cases, key=_place)) for name, cases in sequences.items()}
 
 
-def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
-    """Return the entries of a JSONL file. Raises SuiteError."""
-    name = shown_path(path)
-    problems: list[Problem] = []
-    entries: list[CaseEntry] = []
-    for line in read_lines(path, limits.CASE_BYTES):
-        header = _scanned(line.data) or _parsed(line, name, problems)
-        if header is not None:
-            case_id, domains, difficulty, language, attributes, group = header
-            if (problem := id_problem(case_id, name, line.number)) is not None:
-                problems.append(problem)
-            entry = CaseEntry(
-                case_id,
-                path,
-                line.number,
-                common.domains(path) if domains is None else domains,
-                difficulty or "",
-                common.manifest.language if language is None else language,
-                attributes or _NO_ATTRIBUTES,
-                group,
-                _holds_proposals(line.data),
-                line.offset,
-                len(line.data),
+def _place(entry: CaseEntry) -> int:
+    return 0 if entry.group is None else entry.group.order
+
+
+def flaws_of(name: str, sequence: Iterable[CaseEntry], suite: Suite) -> Iterator[tuple[CaseEntry, Remark]]:
+    """Yield the problems between the tasks of a sequence, each with the case that has it.
+
+    Args:
+        name: the sequence.
+        sequence: its cases in order.
+        suite: theirs.
+
+    Raises:
+        SuiteError: a case cannot be read.
+    """
+    gap = "places count from 1 without a gap" + ("" if suite.all_listed else "; a file of the suite cannot be read")
+    expected, before, last = 1, None, ""
+    for entry in sequence:
+        dated, place = suite.dated(entry), _place(entry)
+        former = f"{before[0].id} ({shown_path(before[0].path)}:{before[0].line})" if before else ""
+        if before and place == _place(before[0]):
+            message = f"place {place} of the sequence {shown(name)} is taken: {former} has it"
+            yield entry, Remark("error", "sequence", ("group", "order"), message, "each task has a place of its own")
+        elif place != expected:
+            message = f"found place {place} of the sequence {shown(name)}, expected {expected}: " + (
+                f"the task before is {former}" if before else "it is the first"
             )
-            entries.append(entry)
-        if len(problems) >= limits.PROBLEMS:
-            break
-    if problems:
-        raise SuiteError(*problems)
-    return tuple(entries)
+            yield entry, Remark("error", "sequence", ("group", "order"), message, gap)
+        if before and before[1] and dated.now and is_before(dated.now, before[1]):
+            message = f"found {dated.now}, before {before[1]} of {former}: that is the task before it"
+            yield entry, Remark("error", "sequence", ("visible", "context", "now"), message)
+        if last and dated.visible.interactions and is_before(first := dated.visible.interactions[0].date, last):
+            message = f"found {first}, and a task before it has an interaction of {last}: later tasks go on from there"
+            yield entry, Remark("error", "sequence", ("visible", "interactions", 0, "date"), message)
+        expected, before = place + 1, (entry, dated.now)
+        last = dated.visible.interactions[-1].date if dated.visible.interactions else last
 
 
-def _holds_proposals(raw: bytes) -> bool:
-    """Return whether a line of JSONL that is a case has a proposal in its truth. Only a line with the word is parsed."""
-    if b'"draft"' not in raw:
+def earlier_in(sequences: Mapping[str, tuple[CaseEntry, ...]], group: str, order: int) -> tuple[CaseEntry, ...]:
+    """Return the cases that stand before a place of a sequence, in order."""
+    return tuple(entry for entry in sequences.get(group, ()) if _place(entry) < order)
+
+
+# -- the files of a suite ----------------------------------------------------------------------------------------------
+
+Role = Literal["manifest", "requirements", "tools", "recordings", "state", "cases", "labels", "calibration"]
+MANIFEST = "suite.yaml"
+LABELS = "labels"
+#: Where a review keeps labels, in their folder: the first source of every judge. A run reads no other file of labels.
+REVIEWED = "reviewed.jsonl"
+#: Where a review keeps what people decided on proposals, in the same folder: it holds no labels.
+PROPOSALS = "proposals.jsonl"
+CALIBRATION = "calibration.json"
+_HALVES = re.compile("[\ud800-\udfff]")  # how Python writes the bytes of a name that is not UTF-8
+YAML_ENDINGS = (".yaml", ".yml")
+JSONL_ENDINGS = (".jsonl", ".jsonl.gz")
+#: What files of a name, in the suite's folder itself, and files of an ending, in one of these folders, are. All others are cases.
+_FILES: dict[str, Role] = {
+    "tools.yaml": "tools",
+    "tools.yml": "tools",
+    CALIBRATION: "calibration",
+}
+_FOLDERS: dict[str, tuple[Role, tuple[str, ...]]] = {
+    "requirements": ("requirements", YAML_ENDINGS),
+    "tools": ("tools", YAML_ENDINGS),
+    "recordings": ("recordings", JSONL_ENDINGS),
+    "state": ("state", JSONL_ENDINGS),
+    LABELS: ("labels", JSONL_ENDINGS),
+}
+#: A folder that is kept for what authors of a suite need beside it: no file in it is part of the suite.
+DATA = "data"
+#: The folder in it with logs of what users did, as `mapsat build` writes and reads them ; they look like no cases.
+_LOGS = "logs"
+_ELSEWHERE: tuple[Role, tuple[str, ...]] = ("cases", YAML_ENDINGS + JSONL_ENDINGS)
+
+
+def is_yaml(path: PurePath) -> bool:
+    """Say whether the name is that of a YAML file."""
+    return path.name.endswith(YAML_ENDINGS)
+
+
+def role_of(relative: PurePath) -> Role | None:
+    """Return what a file at this place below the suite's folder is, or None for what is no part of a suite."""
+    if any(part.startswith(".") for part in relative.parts):
+        return None
+    if len(relative.parts) > 1 and relative.parts[0] == DATA:
+        return None
+    if relative.name == MANIFEST:
+        return "manifest" if len(relative.parts) == 1 else None
+    if len(relative.parts) == 1 and relative.name in _FILES:
+        return _FILES[relative.name]
+    role, endings = _FOLDERS.get(relative.parts[0], _ELSEWHERE)
+    if relative.parts == (LABELS, PROPOSALS):
+        return None
+    return role if relative.name.endswith(endings) else None
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The files of a suite by role, each sorted by its place in the suite, and what keeps others from being read.
+
+    ``labels`` and ``calibration`` (none or one) say what a judge should make of answers: they are no part of what a run does.
+    ``strangers`` stand in ``requirements/``, ``tools/``, ``recordings/``, ``state/`` or ``labels/`` and are nothing of the kind. ``unread`` are files that look like
+    cases but for their ending, each with what to do.
+    """
+
+    cases: tuple[Path, ...]
+    tools: tuple[Path, ...]
+    recordings: tuple[Path, ...]
+    problems: tuple[Problem, ...]
+    requirements: tuple[Path, ...] = ()
+    state: tuple[Path, ...] = ()
+    labels: tuple[Path, ...] = ()
+    calibration: tuple[Path, ...] = ()
+    strangers: tuple[Path, ...] = ()
+    unread: tuple[Problem, ...] = ()
+
+    @property
+    def reviewed(self) -> tuple[Path, ...]:
+        """The labels that a review keeps, none or one file."""
+        return tuple(path for path in self.labels if (path.parent.name, path.name) == (LABELS, REVIEWED))
+
+
+#: Endings by which people and editors put a file aside.
+_PUT_ASIDE = (".bak", ".orig", ".old", ".disabled", ".off", "~")
+
+
+def take_inventory(root: Path) -> Inventory:
+    """Return all files below ``root`` by role; the order of the files on disk does not matter."""
+    problems: list[Problem] = []
+    by_role: dict[Role, list[Path]] = {role: [] for role in get_args(Role)}
+    strangers: list[Path] = []
+    unread: list[Problem] = []
+    aside: list[Path] = []
+    for path in sorted(_below(root, problems), key=lambda path: path.relative_to(root).parts):
+        relative = path.relative_to(root)
+        role = role_of(relative)
+        if relative.parts == (LABELS, PROPOSALS):
+            continue
+        if role is None:
+            if relative.parts[0] == DATA:
+                aside.append(path)
+            elif relative.parts[0] in _FOLDERS and not path.name.startswith("."):
+                strangers.append(path)
+            elif _looks_like_cases(path):
+                message = f"looks like cases but is not read: expected the ending {', '.join(YAML_ENDINGS)}"
+                unread.append(Problem(shown_path(path), 0, f"{message}, {' or '.join(JSONL_ENDINGS)}", "rename it"))
+            continue
+        problem = refusal(root, path)
+        if problem is None:
+            by_role[role].append(path)
+        else:
+            problems.append(problem)
+    if count := sum(_looks_like_cases(path) for path in aside if path.relative_to(root).parts[1] != _LOGS):
+        message = f"holds {count} files in YAML or JSONL, which are not read: the folder is kept for data"
+        unread.append(Problem(shown_path(root / DATA), 0, message, "cases stand in any other folder"))
+    files = {role: tuple(paths) for role, paths in by_role.items() if role != "manifest"}
+    return Inventory(problems=tuple(problems), strangers=tuple(strangers), unread=tuple(unread), **files)
+
+
+def _looks_like_cases(path: Path) -> bool:
+    name = path.name.lower().removesuffix(".gz")
+    name = next((name.removesuffix(ending) for ending in _PUT_ASIDE if name.endswith(ending)), name)
+    return name.endswith((*YAML_ENDINGS, ".jsonl")) and not name.startswith(".")
+
+
+def _below(root: Path, problems: list[Problem]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        problems.append(Problem(shown_path(Path(error.filename)), 0, f"cannot list the folder: {error.strerror}"))
+
+    for folder, names, files in os.walk(root, onerror=unreadable):
+        here = Path(folder)
+        names[:] = sorted(name for name in names if _is_entered(here / name, problems))
+        yield from (here / name for name in files)
+
+
+def _is_entered(folder: Path, problems: list[Problem]) -> bool:
+    if folder.name.startswith(".") or folder.name == "__pycache__":
         return False
+    if folder.is_symlink():
+        message = "this folder is a symbolic link, which a suite does not follow"
+        problems.append(Problem(shown_path(folder), 0, message, "copy the folder into the suite"))
+        return False
+    return not (folder / MANIFEST).exists()  # a suite in a suite stands for itself
+
+
+def refusal(root: Path, path: Path) -> Problem | None:
+    """Return why the file must not be read as part of the suite at ``root``, or None."""
+    if _HALVES.search(str(path.relative_to(root))):  # its node id could not be sent to a worker
+        return Problem(shown_path(path), 0, "has a name that is not UTF-8", "rename it")
+    # Not resolve(), which raises RuntimeError at a loop of links.
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        message = "this leads out of the suite's folder"
+        return Problem(shown_path(path), 0, message, "copy the file into the suite: links out of it are not followed")
     try:
-        truth = json.loads(raw)["truth"]
-        user = truth.get("user", {})
-        parts = [*truth.get("requirements", ()), *(user if isinstance(user, list) else user.get("answers", ()))]
-        return any(part.get("draft") is True for part in parts)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return False  # loading tells what is wrong
-
-
-def id_problem(case_id: str, path: str, line: int) -> Problem | None:
-    """Return why a case cannot have this id although its characters are fine, or None."""
-    if not _TRIAL.search(case_id):
-        return None
-    message = f"id: {shown(case_id)} ends like the mark of a trial, -t and digits"
-    return Problem(path, line, message, "choose another end: the run appends -t1, -t2, ... to the id of each trial")
-
-
-def _scanned(raw: bytes) -> tuple[Any, ...] | None:
-    """Return the header fields of a canonical line, None for those left out; None for any other line, and for what only a full parse can explain."""
-    match = _CANONICAL.match(raw)
-    if match is None:
-        return None
-    case_id, domains, difficulty, language, attributes, group = groups = match.groups()
-    if None in groups and any(
-        # It may still stand further on in the line.
-        value is None and raw.find(name, match.end()) >= 0
-        for name, value in zip(_QUOTED, groups, strict=True)
-    ):
-        return None
-    try:
-        return (
-            case_id.decode(),
-            _value("domains", domains),
-            _value("difficulty", difficulty),
-            _value("language", language),
-            _value("attributes", attributes),
-            _value("group", group),
-        )
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=4096)
-def _value(name: str, raw: bytes | None) -> Any:
-    """Return the value of a header field; many cases share one. Raises ValueError."""
-    return None if raw is None else _reader(name)(raw)
-
-
-@cache
-def _reader(name: str) -> Callable[[bytes], Any]:
-    return TypeAdapter(types_of(_Header)[name]).validate_json
-
-
-def _parsed(line: RawLine, path: str, problems: list[Problem]) -> tuple[Any, ...] | None:
-    """Return the header fields of any line, None for those left out; None after adding its problems."""
-    document = document_of(line.data, path, line.number, problems)
-    if document is None:
-        return None
-    if (problem := not_a_case(document, path)) is not None:
-        problems.append(problem)
-        return None
-    header = validate(_Header, document, path, problems)
-    if header is None:
-        return None
-    return tuple(getattr(header, name) if name in header.model_fields_set else None for name in HEADER)
-
-
-def not_a_case(document: Located, path: str) -> Problem | None:
-    """Return the problem of a document that does not even look like a case, with where it may belong."""
-    data, line = document.data, document.lines.line
-    if isinstance(data, dict) and ({"visible", "truth"} & data.keys() or not data.keys() - set(Case.model_fields)):
-        return None
-    keys = set(data) if isinstance(data, dict) else set()
-    what = f"a mapping with {', '.join(map(str, [*data][:5])) or 'nothing'}" if isinstance(data, dict) else shown(data)
-    message = f"this is not a case: it has neither 'visible' nor 'truth', but is {what}"
-    hint = next((hint for some, hint in _BELONG if some <= keys), _ELSEWHERE)
-    return Problem(path, line, message, hint)
-
-
-#: Keys that tell what else a document is -> where it belongs.
-_BELONG = (
-    ({"parameters"}, "a tool belongs in tools/ or tools.yaml"),
-    ({"tool", "result"}, "recordings belong in recordings/*.jsonl"),
-    ({"case", "labels"}, "labels of people belong in labels/*.jsonl"),
-    ({"schema_version"}, "the manifest is the file suite.yaml in the suite's folder"),
-)
-_ELSEWHERE = "every YAML and JSONL file below a suite's folder holds cases, outside tools/, recordings/ and labels/"
-
-
-def documents_of_yaml(path: Path) -> tuple[Located, ...]:
-    """Return the elements of a YAML file: of its documents, or of the lists which they are. Raises SuiteError."""
-    elements: list[Located] = []
-    for document in parse_yaml(read_bytes(path, limits.YAML_BYTES), shown_path(path)):
-        if isinstance(document.data, list):
-            elements += map(Located, document.data, document.lines.children.values())
-        elif document.data is not None:
-            elements.append(document)
-    return tuple(elements)
-
-
-def case_of(document: Located, path: Path, problems: list[Problem]) -> Case | None:
-    """Return the case that a document, spelt out, is, or None after adding its problems."""
-    name = shown_path(path)
-    case = validate(Case, document, name, problems, written=WrittenCase)
-    if case is not None and (problem := id_problem(case.id, name, document.lines.at(["id"]))) is not None:
-        problems.append(problem)
-        return None
-    return case
-
-
-def entry_of_yaml(case: Case, path: Path, document: Located, index: int) -> CaseEntry:
-    """Return the entry of a case from a YAML file; ``index`` counts the cases of the file."""
-    header = {name: getattr(case, name) for name in HEADER}
-    draft = bool(case.truth.proposals)
-    return CaseEntry(path=path, line=document.lines.line, draft=draft, offset=index, **header)
+        mode = path.stat().st_mode
+    except OSError as error:
+        return Problem(shown_path(path), 0, f"cannot be read: {error.strerror}")
+    return None if stat.S_ISREG(mode) else Problem(shown_path(path), 0, "is not a regular file")

@@ -455,9 +455,9 @@ def test_a_builder_that_is_killed_leaves_nothing_that_holds_others_up(tmp_path, 
     script = (
         "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import large, ranker_of\n"
         "from pytest_mapsat.suite import open_suite\n"
-        "kept._prune = lambda path: None\n"
+        "large._prune = lambda path: None\n"
         "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
-        "kept.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "large.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ranker.rank('bar', 'Larkhaven')"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=False)
