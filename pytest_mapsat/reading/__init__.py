@@ -48,3 +48,4 @@ from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
 from .unread import CLOCK as CLOCK
+from .unread import TIMES as TIMES
