@@ -47,6 +47,8 @@ _FRACTION = re.compile(
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
 #: Chinese characters that make a number a vague one: 十来, 十几, 百余.
 _VAGUE = frozenset("来几")
+#: Numerals of old that are words today: 什么, 参观.
+_NO_NUMERALS = frozenset("什参參")
 _ROMAN = re.compile(r"\b[IVXLC]{2,}\b")
 _HOURS = re.compile(r"[0-9] ?h ?[0-9]")
 _THOUSANDS = re.compile(r"[0-9]k")
@@ -243,6 +245,7 @@ class _Finder:
             if not self.text[cue.start].isdigit() and (cue.has("amount", *_PARTS) or self._measures(cue))
         ]
         parts += [_Part(cue.start, cue.end) for cue in self._foreign()]
+        parts += [_Part(place, place + 1) for place, char in enumerate(self.text) if self._is_strange(char)]
         places = (map(self.scan.folded.at, match.span()) for match in _ROMAN.finditer(self.scan.folded.original))
         parts += [_Part(start, end) for start, end in places]
         parts.sort(key=lambda part: (part.start, -part.end))
@@ -265,6 +268,11 @@ class _Finder:
     def _decimal(self, start: int) -> bool:
         """Return whether a digit was written as one, and not as ② or ²."""
         return self.scan.folded.original[self.scan.folded.origin(start)].isdecimal()
+
+    def _is_strange(self, char: str) -> bool:
+        """Return whether a character is a numeral of a script, or of a way of writing, that is not read: 萬, 〨."""
+        numeral = unicodedata.category(char) in ("Lo", "Nl") and unicodedata.numeric(char, None) is not None
+        return numeral and char not in _NO_NUMERALS and char not in pack_of("zh").words
 
     def _is_short(self, number: Number) -> bool:
         """Return whether a Chinese number leaves out what its last figure counts (两百五, 三万五), or its first (百十)."""
