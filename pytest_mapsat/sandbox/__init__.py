@@ -24,12 +24,6 @@ from .end import maybe_writing as maybe_writing
 from .end import play_reference as play_reference
 from .end import reference_digest as reference_digest
 from .end import tables_of as tables_of
-from .hops import ReturnedRow as ReturnedRow
-from .hops import holds_evidence as holds_evidence
-from .hops import hop_calls as hop_calls
-from .hops import id_text as id_text
-from .hops import named_items as named_items
-from .hops import returned_rows as returned_rows
 from .layers import RecordedSandbox as RecordedSandbox
 from .layers import Refused as Refused
 from .layers import Sandbox as Sandbox
@@ -44,7 +38,13 @@ from .resolver import MISS_RESULT as MISS_RESULT
 from .resolver import Answer as Answer
 from .resolver import recording_key as recording_key
 from .satisfy import FoundValues as FoundValues
+from .satisfy import ReturnedRow as ReturnedRow
 from .satisfy import fits as fits
+from .satisfy import holds_evidence as holds_evidence
+from .satisfy import hop_calls as hop_calls
+from .satisfy import id_text as id_text
+from .satisfy import named_items as named_items
+from .satisfy import returned_rows as returned_rows
 from .satisfy import same_value as same_value
 from .satisfy import satisfies as satisfies
 from .spec import argument_problems as argument_problems
