@@ -78,7 +78,7 @@ def agent(message, tools):
 """
 
 
-#: Reads the environment of every process that there is, and the memory of those that began it; says where the secret stood.
+#: Reads the environment, arguments and stack of every process that there is; root, which may read all of them, those of its own. Says how many have the secret.
 SPY = """\
 import os, pathlib
 
@@ -103,7 +103,7 @@ def texts(pid):
 
 
 def agent(message):
-    pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    pids = [name for name in os.listdir("/proc") if name.isdigit()] if os.getuid() else ["self", "thread-self", str(os.getppid())]
     places = [pathlib.Path(f"/proc/{pid}/comm") for pid in pids if any(HUSH in text for text in texts(pid))]
     own = "PATH=" in pathlib.Path("/proc/self/environ").read_text()
     return f"I suggest Blue Bay. own={own} found={len(places)} of {len(pids) > 2}"

@@ -47,11 +47,6 @@ from .messages import MOST_BYTES, NONE, Broken, Call, Ready, Said, Thought, Unus
 _LINUX = sys.platform.startswith("linux")
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 _SET_NO_NEW_PRIVS = 38
-_CLEAR_AMBIENT = 47, 4
-#: What root keeps in an agent's process (bits of linux/capability.h): chown, dac_override, fowner, fsetid, kill, setgid, setuid and
-#: net_bind_service, so that files, ports and users are its own as ever. Without sys_ptrace, sys_admin and perfmon it reads no other process.
-_KEPT = sum(1 << bit for bit in (0, 1, 3, 4, 5, 6, 7, 10))
-_CAPABILITIES_VERSION = 0x20080522
 #: Landlock: its system calls, whose numbers are those of every machine; the right to move a file to another folder, which is given back for
 #: every file, because some right has to be ruled; the kind of rule that is about what lies below a folder.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -79,26 +74,11 @@ def unreadable() -> Iterator[None]:
             prctl(_SET_DUMPABLE, 1)
 
 
-def give_up_rights() -> None:
-    """Keep none of root's rights but those over files, ports and users, in this process and all that it starts; ``sudo`` gives none back."""
+def see_no_others() -> None:
+    """Keep this process, and all that it starts, from new rights (``sudo`` gives none), and where the kernel has Landlock from reading and tracing any other; it cannot be undone."""
     if not _LINUX:
         return
     prctl(_SET_NO_NEW_PRIVS, 1)
-    ctypes.CDLL(None).prctl(*_CLEAR_AMBIENT, 0, 0, 0)
-    header = struct.pack("Ii", _CAPABILITIES_VERSION, 0)
-    rights = ctypes.create_string_buffer(
-        24
-    )  # effective, permitted and inheritable: the lower halves, then the upper ones
-    libc = ctypes.CDLL(None)
-    if libc.capget(header, rights) == 0:
-        low = [half & _KEPT for half in struct.unpack_from("2I", rights)]
-        libc.capset(header, struct.pack("6I", *low, 0, 0, 0, 0))
-
-
-def see_no_others() -> None:
-    """Keep this process, and all that it starts, from reading and tracing any other, where the kernel has Landlock; it cannot be undone."""
-    if not _LINUX:
-        return
     libc = ctypes.CDLL(None)
     if libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION) < _LEAST_VERSION:
         return
@@ -477,7 +457,6 @@ def keep(told: dict[str, Any]) -> None:
         os.dup2(nothing.fileno(), 0)
     sys.argv = ["mapsat-agent"]
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    give_up_rights()
     line = Keeper(control, told["folder"], told["memory"]).run()
     if line is None:
         remove(told["folder"])
