@@ -13,7 +13,7 @@ from contextlib import suppress
 from math import inf
 from threading import Event
 from time import perf_counter
-from typing import Any, ClassVar, Protocol
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from pytest_mapsat.formats import limits, parse_json
 from pytest_mapsat.model import JsonObject, hint_at, shown
@@ -23,6 +23,9 @@ from pytest_mapsat.sandbox import ToolsClosed
 
 from .returned import AgentFault, checked, scrubbed
 from .source import HandedConversation
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 #: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output, however they are escaped.
 MOST_BYTES = 32_000_000
@@ -39,18 +42,12 @@ PATIENCE = 5.0
 _WORD_PATIENCE = 1.0
 
 
+#: One end of a pipe.
+Stream: TypeAlias = "IO[bytes] | Connection"
+
+
 class LostError(Exception):
     """A process does not do what it should, or is gone; the words follow its name."""
-
-
-class Stream(Protocol):
-    """One end of a pipe."""
-
-    def fileno(self) -> int:
-        """Return its descriptor."""
-
-    def close(self) -> None:
-        """Give the descriptor back."""
 
 
 class Running(Protocol):
@@ -347,17 +344,14 @@ class ProcessConversation(HandedConversation):
                 name, arguments = message.get("name"), message.get("arguments")
                 if not isinstance(name, str) or not isinstance(arguments, self.arguments):
                     raise LostError(f"wrote {quoted(line)}; a call has a name, a string, and arguments, an object")
-                answer = self._answered(name, arguments)
+                try:
+                    answer = {"result": self._toolbox.call(name, arguments)}
+                except ToolsClosed as closed:
+                    answer = self._refused(closed)
                 process.send({"type": "result", "id": message.get("id"), **answer})
             else:
                 self._heard(process, message)
         raise LostError(f"wrote more than {self.most_lines:,} lines in one reply")
-
-    def _answered(self, name: str, arguments: Any) -> JsonObject:
-        try:
-            return {"result": self._toolbox.call(name, arguments)}
-        except ToolsClosed as closed:
-            return self._refused(closed)
 
     def _refused(self, closed: ToolsClosed) -> JsonObject:
         return {"result": {"status": "error", "message": str(closed)}}
