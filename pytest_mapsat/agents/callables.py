@@ -100,9 +100,9 @@ class CallableConversation(HandedConversation):
             try:
                 reply, error = call_stranger(self._answer, message), None
             except (StrangerError, MemoryError) as broken:
-                if isinstance(broken, MemoryError) or isinstance(broken.error, MemoryError):
-                    reserve.release()  # without this memory Python may crash on the way out of the context
                 error = broken.error if isinstance(broken, StrangerError) else broken
+                if issubclass(type(error), MemoryError):  # an exception of others may say anything of its class
+                    reserve.release()  # without this memory Python may crash on the way out of the context
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
