@@ -151,6 +151,12 @@ def kills_its_guard(message):
     time.sleep(60)
 
 
+def kills_its_keeper(message):
+    status = Path(f"/proc/{os.getppid()}/status").read_text()
+    os.kill(int(re.search(r"PPid:\s*(\d+)", status)[1]), signal.SIGKILL)
+    return "Here."
+
+
 def holds_the_interpreter(message):
     re.match(r"(a+)+$", "a" * 40 + "b")
 

@@ -130,6 +130,11 @@ def test_a_coroutine_that_uses_up_its_memory_is_told_so_wherever_the_limit_falls
     assert trajectory.fault.message.startswith("MemoryError: ")
 
 
+def test_an_agent_that_kills_the_keeper_harms_no_other_episode(shared):
+    assert played("kills_its_keeper", shared).replies[0].text == "Here."
+    assert played("structured", shared).fault is None
+
+
 def test_a_loop_in_c_that_holds_the_interpreter_ends_with_its_time(shared):
     started = time.monotonic()
     trajectory = played("holds_the_interpreter", shared, timeout=0.5)
