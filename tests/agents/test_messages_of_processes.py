@@ -35,7 +35,7 @@ def test_bytes_are_messages_or_refused(raw, kinds):
 def test_data_are_messages_with_no_other_keys_or_refused(data, kind, kinds):
     raw = json.dumps({**data, "type": kind}).encode()
     if kind not in kinds or not set(data) <= {"type", *kinds[kind]}:
-        with pytest.raises(LostError, match="^wrote "):
+        with pytest.raises(LostError, match=r"^wrote "):
             message_of(raw, kinds)
         return
     with suppress(LostError):  # NaN, half a character
