@@ -33,6 +33,7 @@ from .layers import SandboxSuite as SandboxSuite
 from .layers import in_time as in_time
 from .layers import installed_sandboxes as installed_sandboxes
 from .layers import make_sandbox as make_sandbox
+from .layers import sandbox_hook as sandbox_hook
 from .layers import unknown_tool as unknown_tool
 from .resolver import MISS_RESULT as MISS_RESULT
 from .resolver import Answer as Answer
