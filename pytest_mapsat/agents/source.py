@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from hashlib import sha256
 from math import inf
@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from pytest_mapsat.model import Case, Turn, Visible, hint_at
+from pytest_mapsat.model import Case, ReportedCall, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -165,9 +165,11 @@ class Conversation:
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
+        reports: whether it has tools of its own, of whose calls ``reported`` tells.
     """
 
     builds: frozenset[str] = frozenset()
+    reports: bool = False
 
     @property
     def refused(self) -> str:
@@ -185,6 +187,14 @@ class Conversation:
             InfrastructureError: the case does not let this source play it.
         """
         raise NotImplementedError
+
+    def reported(self) -> Sequence[ReportedCall]:
+        """Return the calls of its own tools that are known since this was last asked.
+
+        Raises:
+            InfrastructureError: what would tell of them is broken.
+        """
+        return ()
 
     def cancel(self) -> None:
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""

@@ -220,12 +220,13 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     calls, tools = trajectory.calls, case.truth.tools
     called = {call.tool for call in calls}
     gold = {expected.name for expected in tools}
-    if not gold and not called:
+    if not gold and not called and not trajectory.lacks_calls:
         return ToolSelection(not_applicable("no tool is expected and none was called"))
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
-    if trajectory.calls_untold:
-        return ToolSelection(between(0.0, 1.0, "the record does not tell the calls of any tool"))
+    if trajectory.lacks_calls:
+        most = len(gold) / len(gold | called) if gold or called else 1.0
+        return ToolSelection(between(0.0, most, trajectory.why_lacking))
     from pytest_mapsat.sandbox import hop_calls  # noqa: PLC0415  what only reads runs does without it
 
     valid, unchecked, open_ = gold & called, 0, set[str]()
