@@ -25,6 +25,8 @@ MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 #: How a service behind HTTP is spoken to.
 FormName = Literal["json", "openai-chat", "openai-responses", "a2a", "ag-ui"]
 FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
+#: Those in which an answer shows what a service called itself.
+SHOWS_CALLS: tuple[FormName, ...] = ("openai-responses", "ag-ui")
 #: How the spec of a service begins.
 SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
@@ -166,10 +168,12 @@ class Conversation:
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
         reports: whether it has tools of its own, of whose calls ``reported`` tells.
+        notes: what is odd about how it tells of them.
     """
 
     builds: frozenset[str] = frozenset()
     reports: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def refused(self) -> str:
@@ -188,8 +192,8 @@ class Conversation:
         """
         raise NotImplementedError
 
-    def reported(self) -> Sequence[ReportedCall]:
-        """Return the calls of its own tools that are known since this was last asked.
+    def reported(self) -> Sequence[Sequence[ReportedCall]]:
+        """Return the reports of calls of its own tools since this was last asked; one may begin with what an earlier one has.
 
         Raises:
             InfrastructureError: what would tell of them is broken.

@@ -6,13 +6,14 @@ A form knows nothing of HTTP: it hands a body to ``Exchange.post`` and gets back
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from pytest_mapsat.formats import parse_json
 from pytest_mapsat.llm import summed, usage_of
-from pytest_mapsat.model import Blame, Json, JsonObject, did_you_mean, shown, values_at
+from pytest_mapsat.model import Blame, Json, JsonObject, ReportedCall, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -58,6 +59,7 @@ class Exchange:
         context: makes the context anew.
         values: what placeholders stand for, but for those of the message at hand.
         file: what the service file says.
+        own_calls: for each part of its answers, the calls of the service's own tools that it shows.
     """
 
     post: Callable[[Json, Mapping[str, str]], Answer]
@@ -67,6 +69,7 @@ class Exchange:
     context: Callable[[], AgentContext]
     values: dict[str, Json]
     file: ServiceFile
+    own_calls: list[list[ReportedCall]] = field(default_factory=list)
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
@@ -235,6 +238,66 @@ def _introduction(context: AgentContext) -> str:
     return f"{instructions}\n\n{text}" if instructions else text
 
 
+# -- streams -------------------------------------------------------------------------------------------------------------
+
+
+def decoded(raw: bytes) -> str:
+    """Return an answer, or a line of a stream, as text. Raises ServiceFault."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ServiceFault(f"its answer is not UTF-8: byte {raw[error.start]:#04x} at {error.start:,}") from None
+
+
+def events_of(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
+    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
+    for name, text in blocks_of(pieces):
+        if text == "[DONE]":
+            return
+        try:
+            data = parse_json(text)
+        except ValueError as error:
+            if name == "error":
+                raise told_error(text) from None
+            raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+        if name == "error":
+            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
+        if not isinstance(data, dict):
+            raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
+        yield data
+
+
+def blocks_of(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
+    name, lines = "", []
+    for line in _lines(pieces):
+        field, _, value = line.partition(":")
+        if field == "data":
+            lines.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.strip()
+        elif not line:
+            if lines or name == "error":
+                yield name, "\n".join(lines)
+            name, lines = "", []
+    if lines:
+        raise ServiceFault("its stream ended within an event")
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream, which may end in any of the three ways, without their ends."""
+    rest = bytearray()
+    for piece in pieces:
+        rest += piece
+        if b"\n" in piece or b"\r" in piece:
+            # The end of a line may be cut in two: "\r" at the very end waits for what comes.
+            whole, last = rest[:-1] if rest.endswith(b"\r") else rest, rest.endswith(b"\r")
+            *lines, tail = re.split(rb"\r\n|\n|\r", bytes(whole))
+            yield from map(decoded, lines)
+            rest = bytearray(tail + (b"\r" if last else b""))
+    yield from map(decoded, re.split(rb"\r\n|\n|\r", bytes(rest)) if rest else ())
+
+
 # -- forms ---------------------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +406,11 @@ class Call(NamedTuple):
     id: str
     name: str
     arguments: Json
+
+    def reported(self, result: Json) -> ReportedCall:
+        """Return it as a call that the service has made itself; without a result where there is none."""
+        told: ReportedCall = {"tool": self.name, "arguments": self.arguments or {}, "id": self.id}
+        return told if result is None else {**told, "result": result}
 
 
 class Step(NamedTuple):
@@ -541,7 +609,21 @@ class ResponsesForm(ToolForm):
         require_same(data.get("previous_response_id"), self._previous, "response")
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
-        calls = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        # Calls of the service's own: those of MCP servers, and those that stand beside their results.
+        given = {
+            item.get("call_id"): item.get("output") for item in output if item.get("type") == "function_call_output"
+        }
+        asked = [item for item in output if item.get("type") == "function_call"]
+        made = [
+            (call, given[call.id]) for call in calls_of(((item, item) for item in asked), "call_id") if call.id in given
+        ]
+        of_mcp = [item for item in output if item.get("type") == "mcp_call"]
+        made += [
+            (call, item.get("output"))
+            for call, item in zip(calls_of(((item, item) for item in of_mcp), "id"), of_mcp, strict=True)
+        ]
+        self._exchange.own_calls.append([call.reported(result) for call, result in made])
+        calls = calls_of(((item, item) for item in asked if item.get("call_id") not in given), "call_id")
         spoken = [item.get("content") for item in output if item.get("type") == "message"]
         for item in output:
             if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):

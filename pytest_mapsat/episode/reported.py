@@ -8,8 +8,7 @@ fewer leaves a check undecided, one too many would decide it wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_mapsat.agents import as_json
 from pytest_mapsat.formats import Unknown, data_of
@@ -31,8 +30,8 @@ from pytest_mapsat.model import (
 #: Asked after each reply: the calls since it was last asked, or all of the dialogue so far.
 Reporter = Callable[[], Sequence[ReportedCall]]
 
-#: So many calls are taken of one reply, and so many characters of a name, of arguments and of a result.
-MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 1_000, 200, 1_000_000
+#: So many calls are looked at in one report and taken of one reply; so many characters of a name, of arguments and of a result.
+_MOST_TOLD, _MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 10_000, 1_000, 200, 1_000_000
 #: What tools and services put into a result in place of an answer.
 _ERROR_KEYS, _ERROR_STATES = ("error", "errors", "isError", "is_error"), ("error", "failed", "failure")
 
@@ -41,12 +40,14 @@ class Reports:
     """What one source has reported of the calls of an episode.
 
     Args:
-        ask: returns what it reports.
+        ask: returns its reports since it was last asked, in their order.
         source: who that is, as notes of calls say it: ``by the service``.
         tools: those of the case, by name; calls of others are taken as well.
     """
 
-    def __init__(self, ask: Reporter, source: str, tools: Mapping[str, Tool]) -> None:
+    def __init__(
+        self, ask: Callable[[], Iterable[Sequence[ReportedCall]]], source: str, tools: Mapping[str, Tool]
+    ) -> None:
         self._ask = ask
         self._provenance = Provenance(kind="reported", note=source)
         self._tools = tools
@@ -61,25 +62,28 @@ class Reports:
         Raises:
             InfrastructureError: what is reported is no list of calls.
         """
-        told: object = self._ask()
-        if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
-            raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
-        steps = [self._step(call) for call in islice(told, MOST_CALLS)]
-        # It may begin with what it has told before: all calls of the dialogue, or the last of them.
-        overlap = next(
-            size
-            for size in range(min(len(steps), len(self._before)), -1, -1)
-            if all(map(_may_be_one, self._before[len(self._before) - size :], steps[:size]))
-        )
-        self._before += steps[overlap:]
-        left, new = [("", step) for step in known if step.kind == "call"], []
-        for call in steps[overlap:]:
+        new: list[Step] = []
+        left = [("", step) for step in known if step.kind == "call"]
+        for call in (call for told in self._ask() for call in self._further(told)):
             twin = next((other for other in left if _may_be_one(other, call)), None)
             if twin is None:
                 new.append(call[1])
             else:
                 left.remove(twin)
-        return new
+        return new[:_MOST_CALLS]
+
+    def _further(self, told: object) -> list[tuple[str, Step]]:
+        """Return the calls of one report but for those that it begins with and that were told before: all calls of the dialogue, or the last of them."""
+        if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
+            raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
+        steps, before = [self._step(call) for call in told[:_MOST_TOLD]], self._before
+        overlap = next(
+            size
+            for size in range(min(len(steps), len(before)), -1, -1)
+            if all(map(_may_be_one, before[len(before) - size :], steps[:size]))
+        )
+        self._before += steps[overlap:]
+        return steps[overlap:]
 
     def _step(self, call: object) -> tuple[str, Step]:
         """Return a call as a step, behind the id that it was reported with."""

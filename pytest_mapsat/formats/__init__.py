@@ -40,6 +40,7 @@ from .nouns import read_calibration as read_calibration
 from .nouns import read_nouns as read_nouns
 from .nouns import signed as signed
 from .otlp import Span as Span
+from .otlp import spans_in as spans_in
 from .personal import PersonalData as PersonalData
 from .personal import PersonalDatum as PersonalDatum
 from .plain_data import TableRow as TableRow
@@ -69,4 +70,5 @@ from .run_file import write_run as write_run
 from .spans import SpanCall as SpanCall
 from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
+from .spans import calls_in_spans as calls_in_spans
 from .spans import read_spans as read_spans
