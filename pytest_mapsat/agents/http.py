@@ -34,14 +34,13 @@ from .wire_forms import (
     JsonForm,
     ResponsesForm,
     ServiceFault,
-    decoded,
-    events_of,
+    told_error,
 )
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
 
-    from .own_calls import McpProxy, ProxiedCalls, SpansOfReplies
+    from .own_calls import ProxiedCalls, SpansOfReplies, Upstream
 
 #: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
 MOST_BYTES = 16 * limits.MIB
@@ -109,17 +108,14 @@ def open_source(spec: Spec) -> HttpSource:
         file = ServiceFile.model_validate({"form": form or "json"})
     url = url or str(filled(file.url, {}))
     address = _address(url, named, _FORMS[file.form].path)
-    proxy = None
+    upstream = None
     if file.mcp is not None:
-        from .own_calls import McpProxy  # noqa: PLC0415 (where the service's tools are those of an MCP server)
+        from .own_calls import Upstream  # noqa: PLC0415 (where the service's tools are those of an MCP server)
 
-        upstream, headers = (
-            str(filled(file.mcp.upstream, {})),
-            {key: str(filled(value, {})) for key, value in file.mcp.headers.items()},
-        )
-        where = f"{named}: mcp.upstream"
-        proxy = McpProxy(_pool(upstream, where), _target(_address(upstream, where, "")), headers)
-    return HttpSource(spec.text, address, _target(address), file, files, _pool(url, named), proxy=proxy)
+        where, own = f"{named}: mcp.upstream", str(filled(file.mcp.upstream, {}))
+        headers = {key: str(filled(value, {})) for key, value in file.mcp.headers.items()}
+        upstream = Upstream(_pool(own, where), _target(_address(own, where, "")), headers)
+    return HttpSource(spec.text, address, _target(address), file, files, _pool(url, named), upstream=upstream)
 
 
 def _target(address: str) -> str:
@@ -187,12 +183,15 @@ class HttpConversation(HandedConversation):
         self._proxied: ProxiedCalls | None = None
         self._spans: SpansOfReplies | None = None
         self.reports = bool(file.tells_calls)
-        if source.proxy is not None:
-            self._proxied, values["mcp_url"], values["mcp_token"] = source.proxy.lease(watched)
-        elif wants_tools(file):
+        if source.upstream is not None:
+            from .own_calls import ProxiedCalls  # noqa: PLC0415 (where the service's tools are those of an MCP server)
+
+            self._proxied = ProxiedCalls(source.upstream, watched)
+        if wants_tools(file):
             from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
 
-            endpoint = self._held.enter_context(serve_tools(watched))
+            forward = None if self._proxied is None else self._proxied.forward
+            endpoint = self._held.enter_context(serve_tools(watched, forward=forward))
             values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
         if file.spans is not None:
             from .own_calls import SpansOfReplies, receiver_at  # noqa: PLC0415 (where a service exports its spans)
@@ -329,8 +328,8 @@ class HttpConversation(HandedConversation):
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
-            return Answer(None, self._noted(response, events_of(pieces)))
-        text = decoded(b"".join(pieces))
+            return Answer(None, self._noted(response, _events(pieces)))
+        text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
         start = text.lstrip()[:9].lower()
@@ -420,7 +419,7 @@ class HttpSource(SourceElsewhere):
         file: what the service file says; its defaults where there is none.
         files: the service file, where there is one.
         pool: connections that are kept open between requests.
-        proxy: stands before the MCP server with the service's own tools, where the file names one.
+        upstream: the MCP server with the service's own tools, where the file names one.
     """
 
     conversation = HttpConversation
@@ -432,7 +431,7 @@ class HttpSource(SourceElsewhere):
     pool: HTTPConnectionPool
     name: str = "agent"
     shared: bool = True
-    proxy: McpProxy | None = None
+    upstream: Upstream | None = None
 
 
 _FORMS: Mapping[str, Any] = {
@@ -481,3 +480,59 @@ def _excerpt(body: bytes) -> str:
         data = data[key]
     words = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return f": {redacted(words)[:_EXCERPT]}" if words else ""
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ServiceFault(f"its answer is not UTF-8: byte {raw[error.start]:#04x} at {error.start:,}") from None
+
+
+def _events(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
+    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
+    for name, text in _blocks(pieces):
+        if text == "[DONE]":
+            return
+        try:
+            data = parse_json(text)
+        except ValueError as error:
+            if name == "error":
+                raise told_error(text) from None
+            raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
+        if name == "error":
+            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
+        if not isinstance(data, dict):
+            raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
+        yield data
+
+
+def _blocks(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
+    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
+    name, lines = "", []
+    for line in _lines(pieces):
+        field, _, value = line.partition(":")
+        if field == "data":
+            lines.append(value.removeprefix(" "))
+        elif field == "event":
+            name = value.strip()
+        elif not line:
+            if lines or name == "error":
+                yield name, "\n".join(lines)
+            name, lines = "", []
+    if lines:
+        raise ServiceFault("its stream ended within an event")
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream, which may end in any of the three ways, without their ends."""
+    rest = bytearray()
+    for piece in pieces:
+        rest += piece
+        if b"\n" in piece or b"\r" in piece:
+            # The end of a line may be cut in two: "\r" at the very end waits for what comes.
+            whole, last = rest[:-1] if rest.endswith(b"\r") else rest, rest.endswith(b"\r")
+            *lines, tail = re.split(rb"\r\n|\n|\r", bytes(whole))
+            yield from map(_decoded, lines)
+            rest = bytearray(tail + (b"\r" if last else b""))
+    yield from map(_decoded, re.split(rb"\r\n|\n|\r", bytes(rest)) if rest else ())

@@ -1,166 +1,73 @@
 """What a service does with tools of its own, as far as it can be seen from outside: its spans, and what goes through a proxy before its MCP server.
 
-One small server on the loopback interface does both, on threads of its own. Of spans those are kept that bear the trace of a request of
-ours (each reply has a trace, which only the service learns); others are counted. A process that finds the port taken by another process of a run asks
-that one. The proxy passes on what the service says to the MCP server that the service file names, and nothing to anywhere else, and keeps the calls and their results.
+Spans come in on a port of the loopback interface (OTLP over HTTP). Those are kept that bear the trace of a request of ours: each reply has a trace,
+which only the service learns. A process that does not get the port asks the one that has it, where this is another one of the run.
+The proxy is an endpoint of our MCP server (``tool_server.py``), a token for each episode; it passes on what the service says to the server that
+the service file names, and nothing to anywhere else, and keeps the calls with their results.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from importlib.util import find_spec
 from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.formats import Span, SpanCall, calls_in_spans, limits, parse_json, spans_in
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .wire_forms import ServiceFault, blocks_of
+from .tool_server import Scope, body_of, respond, serve_app
 
 if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, HTTPConnectionPool
+    from urllib3 import HTTPConnectionPool
 
-#: Bytes of a message, unpacked; spans of a trace; traces that are remembered, ours and others'.
+#: Bytes of a message, unpacked; spans of a trace; traces that are kept, and others that are counted.
 _MOST_BYTES, _MOST_SPANS, _MOST_TRACES = 16 * limits.MIB, 10_000, 1_000
-#: Seconds between two looks at what has come, without a new span after which a trace whose outermost span has ended is taken for whole, and that a connection may be silent.
-_GLANCE, _QUIET, _SILENT = 0.02, 0.1, 60.0
+#: Seconds: between two looks at what has come; without a new span after which a trace whose outermost span has ended is taken for whole; for another process to answer.
+_GLANCE, _QUIET, _ANSWER = 0.02, 0.1, 10.0
 _PIECE = 64 * 1024
-_TOO_LARGE = f"a message has more than {_MOST_BYTES:,} bytes"
-_INSTALL = "pip install 'pytest-mapsat[spans]'"
 _OURS = "/mapsat/traces/"
-#: So many episodes of a proxy are heard, and headers that belong to one connection.
-_MOST_EPISODES = 10_000
-_OWN_HEADERS = frozenset(
-    {
-        "host",
-        "connection",
-        "keep-alive",
-        "content-length",
-        "content-encoding",
-        "transfer-encoding",
-        "accept-encoding",
-        "date",
-        "server",
-        "traceparent",
-    }
-)
-_REDIRECTS = range(300, 400)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Answers one connection: HTTP alone is known here."""
-
-    protocol_version = "HTTP/1.1"
-    server: _Server
-    timeout = _SILENT
-
-    def do_POST(self) -> None:  # the name that http.server asks for
-        self._answer(self.server.post)
-
-    def do_GET(self) -> None:  # likewise
-        self._answer(self.server.get)
-
-    def do_DELETE(self) -> None:  # likewise
-        self._answer(self.server.post)
-
-    def _answer(self, by: Callable[[_Handler, bytes], None]) -> None:
-        try:
-            by(self, self._body())
-        except ValueError as error:
-            self.close_connection = True
-            self.reply(400, {"error": str(error)})
-
-    def _body(self) -> bytes:
-        """Return the body, unpacked. Raises ValueError where it is too large, or none."""
-        chunked = "chunked" in self.headers.get("Transfer-Encoding", "").lower()
-        body = b"".join(self._chunks()) if chunked else self._read(int(self.headers.get("Content-Length") or 0))
-        if self.headers.get("Content-Encoding", "").lower() == "gzip":
-            try:
-                unpacking = zlib.decompressobj(wbits=31)
-                body = unpacking.decompress(body, _MOST_BYTES)
-            except zlib.error:
-                raise ValueError("a message is not gzip, as it says") from None
-            if not unpacking.eof:
-                raise ValueError(_TOO_LARGE)
-        return body
-
-    def _chunks(self) -> Iterator[bytes]:
-        size = left = _MOST_BYTES
-        while size := int(self.rfile.readline(_PIECE).split(b";")[0], 16):
-            left -= size
-            yield self._read(size if left > 0 else -1)
-            self.rfile.readline(_PIECE)
-        while self.rfile.readline(_PIECE).strip():
-            pass
-
-    def _read(self, size: int) -> bytes:
-        if not 0 <= size <= _MOST_BYTES:
-            raise ValueError(_TOO_LARGE)
-        return self.rfile.read(size)
-
-    def reply(self, status: int, data: Json, headers: Mapping[str, str] | None = None) -> None:
-        """Send a status and JSON."""
-        body = data if isinstance(data, bytes) else json.dumps(data).encode()
-        self.send_response(status)
-        for name, value in {
-            "Content-Type": "application/json",
-            **(headers or {}),
-            "Content-Length": str(len(body)),
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing of those who go away."""
-
-    def __init__(
-        self, port: int, post: Callable[[_Handler, bytes], None], get: Callable[[_Handler, bytes], None]
-    ) -> None:
-        self.post, self.get = post, get
-        self.allow_reuse_address = port != 0
-        super().__init__(("127.0.0.1", port), _Handler)
-        Thread(target=self.serve_forever, name="mapsat-loopback", daemon=True).start()
-
 
 # -- spans ---------------------------------------------------------------------------------------------------------------
 
 
+def missing_extra() -> str:
+    """Return what to install before spans can be received; empty where they can."""
+    needed = ("uvicorn", "opentelemetry.proto")
+    with suppress(ModuleNotFoundError):  # of the package around the second one
+        if all(map(find_spec, needed)):
+            return ""
+    return "spans: they are received with pip install 'pytest-mapsat[spans]'"
+
+
 class Receiver:
-    """Receives the spans that services export to a port of the loopback interface (OTLP over HTTP).
+    """Receives the spans that services export to a port.
 
     Attributes:
         foreign: the traces that are none of a reply's; the first thousand.
-        refused: why spans could not be read; empty where all could.
     """
 
     def __init__(self, port: int) -> None:
         self.foreign: set[str] = set()
-        self.refused = ""
         self._port = port
         self._lock = Lock()
         self._traces: dict[str, dict[str, Span]] = {}
-        self._server: _Server | None = None
+        self._listens = False
 
     def spans(self, trace: str) -> list[Span]:
         """Return what has come of a trace, and keep what comes from now on. Raises InfrastructureError where the port belongs to another program."""
-        if self._server is None and (told := self._of_other(trace)) is not None:
+        if not self._listens and (told := self._of_other(trace)) is not None:
             return told
         with self._lock:
             spans = list(self._traces.setdefault(trace, {}).values())
@@ -173,64 +80,70 @@ class Receiver:
         import urllib3  # noqa: PLC0415 (only where a service is asked)
 
         try:
-            self._server = _Server(self._port, self._take, self._tell)
+            listening = socket.create_server(("127.0.0.1", self._port), backlog=512)
         except OSError as error:
             try:
                 url = f"http://127.0.0.1:{self._port}{_OURS}{trace}"
-                answer = urllib3.request("GET", url, retries=False, timeout=_SILENT).json()
-                self.refused = answer["refused"]
-                return [Span(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in answer["spans"]]
+                told = urllib3.request("GET", url, retries=False, timeout=_ANSWER).json()
+                return [Span(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
             except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
                 why = f"port {self._port} of the loopback interface cannot be listened on ({error.strerror})"
                 raise InfrastructureError(f"spans: {why}: name another one, as in spans: {{port: 4319}}") from None
+        self._listens = True
+        Thread(target=lambda: asyncio.run(serve_app(self._app, listening)), name="mapsat-spans", daemon=True).start()
         return None
 
-    def _tell(self, handler: _Handler, _: bytes) -> None:
-        """Answer another process of the run."""
-        trace = handler.path.removeprefix(_OURS)
-        if trace == handler.path:
-            handler.reply(404, {"error": "spans are taken at /v1/traces, by POST"})
-        else:
-            handler.reply(200, {"refused": self.refused, "spans": [asdict(span) for span in self.spans(trace)]})
+    async def _app(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Take what is exported; metrics and logs are let go. Tell another process of the run what has come."""
+        headers = {name: value.decode("latin-1").partition(";")[0].lower() for name, value in scope["headers"]}
+        protobuf = headers.get(b"content-type") == "application/x-protobuf"
+        trace, status, answer = scope["path"].removeprefix(_OURS), 200, b"" if protobuf else b"{}"
+        body = await body_of(receive, _MOST_BYTES)
+        try:
+            if trace != scope["path"]:
+                answer = json.dumps({"spans": [asdict(span) for span in self.spans(trace)]}).encode()
+            elif scope["method"] != "POST":
+                status = 405
+            elif scope["path"] == "/v1/traces":
+                self._keep(_spans_of(_unpacked(body, headers.get(b"content-encoding", "")), protobuf=protobuf))
+        except (ValueError, SuiteError) as error:
+            status, answer = 400, str(error).encode()
+        await respond(send, status, answer, headers.get(b"content-type", "application/json"))
 
-    def _take(self, handler: _Handler, body: bytes) -> None:
-        """Take what is exported; metrics and logs are let go. Raises ValueError."""
-        kind = handler.headers.get("Content-Type", "").partition(";")[0].strip()
-        if handler.path == "/v1/traces":
-            try:
-                spans = _spans_of(body, protobuf=kind == "application/x-protobuf")
-            except (ValueError, SuiteError) as error:
-                self.refused = str(error)
-                raise ValueError(self.refused) from None
-            with self._lock:
-                for span in spans:
-                    kept = self._traces.get(span.trace.lower())
-                    if kept is not None and len(kept) < _MOST_SPANS:
-                        kept[span.id] = span
-                    elif kept is None and len(self.foreign) < _MOST_TRACES:
-                        self.foreign.add(span.trace)
-        handler.reply(
-            200, b"" if kind == "application/x-protobuf" else {}, {"Content-Type": kind or "application/json"}
-        )
+    def _keep(self, spans: list[Span]) -> None:
+        with self._lock:
+            for span in spans:
+                kept = self._traces.get(span.trace.lower())
+                if kept is not None and len(kept) < _MOST_SPANS:
+                    kept[span.id] = span
+                elif kept is None and len(self.foreign) < _MOST_TRACES:
+                    self.foreign.add(span.trace)
+
+
+def _unpacked(body: bytes, packing: str) -> bytes:
+    """Return a body as it was before it was packed. Raises ValueError."""
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(body, _MOST_BYTES) if packing == "gzip" else body
+    except zlib.error:
+        raise ValueError("the body is no gzip") from None
+    if len(body) > _MOST_BYTES or (packing == "gzip" and not unpacking.eof):
+        raise ValueError(f"the body has more than {_MOST_BYTES:,} bytes, or is cut off")
+    return plain
 
 
 def _spans_of(body: bytes, *, protobuf: bool) -> list[Span]:
     """Return the spans of a request. Raises ValueError, SuiteError."""
     if not protobuf:
         return spans_in(parse_json(body.decode(), depth=limits.RUN_DEPTH))
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 (of an extra)
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 (likewise)
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData  # noqa: PLC0415 (likewise; as the request on the wire)
+
     try:
-        from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 (of an extra)
-        from google.protobuf.message import DecodeError  # noqa: PLC0415
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (  # noqa: PLC0415
-            ExportTraceServiceRequest,
-        )
-    except ImportError:
-        raise ValueError(f"they come as protobuf, which is read with {_INSTALL}") from None
-    try:
-        document = MessageToDict(ExportTraceServiceRequest.FromString(body))
+        batches = MessageToDict(TracesData.FromString(body)).get("resourceSpans", [])
     except DecodeError as error:
-        raise ValueError(f"they are no protobuf of OTLP: {error}") from None
-    batches = document.get("resourceSpans", [])
+        raise ValueError(f"the body is no protobuf of OTLP: {error}") from None
     for span in (span for batch in batches for scope in batch.get("scopeSpans", ()) for span in scope.get("spans", ())):
         span |= {key: b64decode(span[key]).hex() for key in ("traceId", "spanId", "parentSpanId") if key in span}
     return spans_in({"resourceSpans": batches})
@@ -266,8 +179,6 @@ class SpansOfReplies:
     def calls(self, is_over: Callable[[], bool]) -> list[ReportedCall]:
         """Return the calls that spans tell: those of the last reply, for which it waits; asked again, those of all replies that have come since.
 
-        A trace that does not end is cut.
-
         Args:
             is_over: whether nobody waits for the reply any more.
 
@@ -283,7 +194,7 @@ class SpansOfReplies:
         return [_reported(call, key) for key, call in made.items()]
 
     def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[Span]:
-        """Return the spans of a trace once its outermost one is there and nothing new comes, or the time is over."""
+        """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
         spans: list[Span] = []
         until, quiet, ended = monotonic() + self._wait, 0.0, False
         while monotonic() < until and not is_over() and not (ended and monotonic() > quiet):
@@ -292,19 +203,11 @@ class SpansOfReplies:
                 spans, quiet = come, monotonic() + _QUIET
                 ended = any(span.parent.lower() == parent for span in spans)
             sleep(_GLANCE)
-        if not spans and not is_over():
-            why = self._receiver.refused and f"; spans came that could not be read: {self._receiver.refused}"
-            self._note(
-                f"of a reply no span came within {self._wait:g} s: does the service export them there, and take up the header traceparent?{why}"
-            )
-        elif not ended and not is_over():
-            self._note(
-                f"the spans of a reply were not complete within {self._wait:g} s; what came later counts as called after the reply"
-            )
+        if not ended and not is_over():
+            note = f"the spans of a reply were not complete within {self._wait:g} s; what came later counts as called after the reply"
+            none = f"no span of a reply came within {self._wait:g} s: does the service export them there, and take up the header traceparent?"
+            self.notes = tuple(dict.fromkeys((*self.notes, note if spans else none)))
         return spans
-
-    def _note(self, note: str) -> None:
-        self.notes = tuple(dict.fromkeys((*self.notes, note)))
 
 
 def _reported(call: SpanCall, key: str) -> ReportedCall:
@@ -333,179 +236,137 @@ def foreign_traces() -> int:
 
 # -- a proxy -------------------------------------------------------------------------------------------------------------
 
+#: Headers that belong to one connection.
+_OWN_HEADERS = frozenset(
+    (b"host", b"connection", b"content-length", b"content-encoding", b"transfer-encoding", b"accept-encoding", b"authorization", b"date", b"server")
+)  # fmt: skip
+
+
+class Upstream:
+    """The MCP server (streamable HTTP) with a service's own tools.
+
+    Args:
+        pool: connections to it.
+        target: path and query of its address.
+        headers: what it is sent besides.
+    """
+
+    def __init__(self, pool: HTTPConnectionPool, target: str, headers: Mapping[str, str]) -> None:
+        self.pool, self.target, self.headers = pool, target, headers
+
 
 class ProxiedCalls:
     """The calls of one episode that go through the proxy.
 
     Args:
+        upstream: where they go.
         toolbox: the tools of the episode: it keeps a call that comes when no reply is under way.
 
     Attributes:
         under_way: whether a reply is.
-        lost: why the server behind the proxy could not be asked; empty where it could.
     """
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(self, upstream: Upstream, toolbox: Toolbox) -> None:
         self.under_way = False
-        self.lost = ""
+        self._upstream = upstream
         self._toolbox = toolbox
+        self._lost = ""
         self._calls: list[ReportedCall] = []
         self._count = 0
 
     def taken(self) -> list[ReportedCall]:
         """Return the calls since this was last asked. Raises InfrastructureError where the server could not be asked."""
-        if self.lost:
-            raise InfrastructureError(self.lost)
+        if self._lost:
+            raise InfrastructureError(self._lost)
         calls, self._calls = self._calls, []
         return [call.copy() for call in calls]
 
-    def begun(self, message: JsonObject) -> ReportedCall:
+    async def forward(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Pass a request on, and its answer back as it comes."""
+        from anyio import from_thread, to_thread  # noqa: PLC0415 (with the SDK)
+
+        body, made = await body_of(receive, _MOST_BYTES), dict[str, ReportedCall]()
+        try:
+            asked = parse_json(body.decode(), depth=limits.RUN_DEPTH)
+            for message in asked if isinstance(asked, list) else [asked]:
+                if isinstance(message, dict) and message.get("method") == "tools/call":
+                    made[str(message.get("id"))] = self._begun(message)
+        except (ValueError, ToolsClosed) as refusal:
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": str(refusal)}}
+            await respond(send, 400, json.dumps(error).encode())
+            return
+        await to_thread.run_sync(self._exchange, scope["headers"], body, made, partial(from_thread.run, send))
+
+    def _begun(self, message: JsonObject) -> ReportedCall:
         """Keep a call that is asked for. Raises ToolsClosed where no reply is under way."""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
-        tool, arguments = str(params.get("name")), params.get("arguments", {})
+        name, arguments = str(params.get("name")), params.get("arguments", {})
         if not self.under_way:
-            self._toolbox.call(tool, arguments)
-            raise ToolsClosed
+            self._toolbox.call(name, arguments)
         self._count += 1
-        call: ReportedCall = {"tool": tool, "arguments": arguments, "id": str(self._count)}
+        call: ReportedCall = {"tool": name, "arguments": arguments, "id": str(self._count)}
         self._calls.append(call)
         return call
 
-
-class McpProxy:
-    """Passes on what services say to an MCP server (streamable HTTP), each with the token of its episode.
-
-    Args:
-        pool: connections to the server.
-        target: path and query of its address.
-        headers: what the server is sent besides.
-    """
-
-    def __init__(self, pool: HTTPConnectionPool, target: str, headers: Mapping[str, str]) -> None:
-        self._pool, self._target, self._headers = pool, target, headers
-        self._episodes: dict[str, ProxiedCalls] = {}
-        self._lock = Lock()
-        self._server: _Server | None = None
-
-    def lease(self, toolbox: Toolbox) -> tuple[ProxiedCalls, str, str]:
-        """Return the calls of a new episode, and the address and the token for its service."""
-        token, calls = token_hex(16), ProxiedCalls(toolbox)
-        with self._lock:
-            self._server = self._server or _Server(0, self._pass, self._pass)
-            self._episodes[token] = calls
-            if len(self._episodes) > _MOST_EPISODES:
-                del self._episodes[next(iter(self._episodes))]
-        return calls, f"http://127.0.0.1:{self._server.server_port}/mcp", token
-
-    def _pass(self, handler: _Handler, body: bytes) -> None:
-        """Pass a request on, and its answer back. Raises ValueError for what is no JSON."""
-        *above, last = handler.path.partition("?")[0].strip("/").split("/")
-        bearer = handler.headers.get("Authorization", "").partition(" ")[2].strip()
-        episode = self._episodes.get("/".join(above) or bearer)
-        if last != "mcp" or episode is None:
-            _refuse(handler, 401, "unknown token: each episode has a token of its own")
-            return
-        if handler.command == "GET":
-            _refuse(handler, 405, "there is no stream of events here but the answers to POST")
-            return
-        asked = parse_json(body.decode(), depth=limits.RUN_DEPTH) if body else []
-        messages = [message for message in (asked if isinstance(asked, list) else [asked]) if isinstance(message, dict)]
-        try:
-            made = {str(each.get("id")): episode.begun(each) for each in messages if each.get("method") == "tools/call"}
-        except ToolsClosed as closed:
-            _refuse(handler, 200, str(closed), messages[0].get("id"))
-            return
-        headers = {name: value for name, value in handler.headers.items() if name.lower() not in _OWN_HEADERS}
-        if bearer in self._episodes:
-            del headers["Authorization"]
-        self._forward(handler, body, {**headers, **self._headers}, episode, made)
-
-    def _forward(
+    def _exchange(
         self,
-        handler: _Handler,
+        asked: list[tuple[bytes, bytes]],
         body: bytes,
-        headers: Mapping[str, str],
-        episode: ProxiedCalls,
         made: dict[str, ReportedCall],
+        send: Callable[[JsonObject], object],
     ) -> None:
         from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
 
+        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
+        upstream, text, told, kind, lost = self._upstream, b"", [], "", ""
+        send_on = partial(upstream.pool.urlopen, "POST", upstream.target, body, {**headers, **upstream.headers})
         try:
-            response = self._pool.urlopen(
-                handler.command,
-                self._target,
-                body,
-                headers,
-                retries=False,
-                redirect=False,
-                preload_content=False,
-                timeout=Timeout(connect=10.0, read=None),
+            response = send_on(
+                retries=False, redirect=False, preload_content=False, timeout=Timeout(connect=_ANSWER, read=None)
             )
-            why = f"it redirects to {response.headers.get('Location')}" if response.status in _REDIRECTS else ""
-        except (exceptions.HTTPError, ValueError) as error:
-            why = str(error)
-        if why:
-            episode.lost = f"the MCP server at {self._pool.host}:{self._pool.port} cannot be asked: {why}"
-            _refuse(handler, 502, episode.lost)
-            return
-        told = {name: value for name, value in response.headers.items() if name.lower() not in _OWN_HEADERS}
-        with response:
-            if "text/event-stream" not in told.get("Content-Type", ""):
-                data = response.read(_MOST_BYTES)
-                _note(made, data.decode("utf-8", "replace"))
-                handler.reply(response.status, data, told)
-                return
-            handler.send_response(response.status)
-            for name, value in {**told, "Transfer-Encoding": "chunked"}.items():
-                handler.send_header(name, value)
-            handler.end_headers()
-            with suppress(ServiceFault, exceptions.HTTPError):
-                for _, text in blocks_of(_relayed(response, handler)):
-                    _note(made, text)
-            handler.wfile.write(b"0\r\n\r\n")
+            kind, status, place = (
+                response.headers.get("Content-Type", ""),
+                response.status,
+                response.headers.get("Location"),
+            )
+            lost = f"it redirects to {place}: name that address" if 300 <= status < 400 else ""  # noqa: PLR2004
+            told = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
+        except exceptions.HTTPError as error:
+            lost = str(error)
+        if lost:
+            self._lost, status = (
+                f"the MCP server at {upstream.pool.host}:{upstream.pool.port} cannot be asked: {lost}",
+                502,
+            )
+        passed = [pair for pair in told if pair[0] not in _OWN_HEADERS]
+        send({"type": "http.response.start", "status": status, "headers": [] if lost else passed})
+        while not lost and (piece := response.read1(_PIECE)):
+            text = text + piece if len(text) < _MOST_BYTES else text
+            send({"type": "http.response.body", "body": piece, "more_body": True})
+        _note(made, text.decode("utf-8", "replace"), streamed="event-stream" in kind)
+        send({"type": "http.response.body"})
 
 
-def _relayed(response: BaseHTTPResponse, handler: _Handler) -> Iterator[bytes]:
-    """Yield the pieces of a stream, each once it has been passed on."""
-    while piece := response.read1(_PIECE):
-        handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
-        yield piece
-
-
-def _note(made: Mapping[str, ReportedCall], text: str) -> None:
-    """Keep the results of calls that a message, or a list of them, brings."""
-    with suppress(ValueError):
-        data = parse_json(text, depth=limits.RUN_DEPTH)
-        for message in data if isinstance(data, list) else [data]:
-            call = made.get(str(message.get("id"))) if isinstance(message, dict) else None
-            if call is not None and ("result" in message or "error" in message):
-                result = message.get("result", message.get("error"))
-                failed = "error" in message or (isinstance(result, dict) and result.get("isError") is True)
-                call["result"] = _content(result)
-                if failed:
-                    call["status"] = "error"
+def _note(made: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> None:
+    """Keep the results of calls that an answer brings: one message, a list of them, or a stream of them."""
+    lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    for told in lines if streamed else [text]:
+        with suppress(ValueError):
+            data = parse_json(told, depth=limits.RUN_DEPTH)
+            for message in data if isinstance(data, list) else [data]:
+                call = made.get(str(message.get("id"))) if isinstance(message, dict) else None
+                if call is not None and message.keys() & {"result", "error"}:
+                    result = message.get("result", message.get("error"))
+                    call["result"] = _content(result)
+                    if "error" in message or (isinstance(result, dict) and result.get("isError")):
+                        call["status"] = "error"
 
 
 def _content(result: Json) -> Json:
     """Return what a tool gave, out of a result of MCP: its data, else its text, else all of it."""
-    if not isinstance(result, dict):
-        return result
-    if result.get("structuredContent") is not None:
-        return result["structuredContent"]
-    content = result.get("content")
-    only = content[0] if isinstance(content, list) and len(content) == 1 else None
-    return (
-        only["text"]
-        if isinstance(only, dict) and isinstance(only.get("text"), str)
-        else content
-        if content is not None
-        else result
-    )
-
-
-def _refuse(handler: _Handler, status: int, why: str, message: Json = None) -> None:
-    """Answer with an error that MCP clients show."""
-    handler.reply(
-        status, {"jsonrpc": "2.0", "id": message, "error": {"code": -32600, "message": why}}, {"Allow": "POST"}
-    )
+    if not isinstance(result, dict) or result.get("structuredContent") is not None:
+        return result["structuredContent"] if isinstance(result, dict) else result
+    parts = result.get("content")
+    texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else result

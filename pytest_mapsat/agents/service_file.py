@@ -231,11 +231,16 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
     yield from _call_problems(file, form, lines)
     if not file.url and spec.rest == form:
         yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
-    if wants_tools(file) and file.mcp is None:
+    if wants_tools(file):
         from .tool_server import missing_extra  # noqa: PLC0415 (only where the tools are asked for)
 
         if missing := missing_extra():
             yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
+    if file.spans is not None:
+        from .own_calls import missing_extra as missing_for_spans  # noqa: PLC0415 (only where spans are asked for)
+
+        if missing := missing_for_spans():
+            yield lines.problem(form, ("spans",), missing)
 
 
 def _call_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:

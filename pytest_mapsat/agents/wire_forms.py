@@ -6,7 +6,6 @@ A form knows nothing of HTTP: it hands a body to ``Exchange.post`` and gets back
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -236,66 +235,6 @@ def _introduction(context: AgentContext) -> str:
     instructions = situation.pop("instructions", "")
     text = f"The situation, as JSON:\n{json.dumps(situation, ensure_ascii=False)}"
     return f"{instructions}\n\n{text}" if instructions else text
-
-
-# -- streams -------------------------------------------------------------------------------------------------------------
-
-
-def decoded(raw: bytes) -> str:
-    """Return an answer, or a line of a stream, as text. Raises ServiceFault."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ServiceFault(f"its answer is not UTF-8: byte {raw[error.start]:#04x} at {error.start:,}") from None
-
-
-def events_of(pieces: Iterator[bytes]) -> Iterator[JsonObject]:
-    """Yield the events of a stream, each a JSON object; ``[DONE]`` ends it. Raises ServiceFault, for an event that is named ``error``, too."""
-    for name, text in blocks_of(pieces):
-        if text == "[DONE]":
-            return
-        try:
-            data = parse_json(text)
-        except ValueError as error:
-            if name == "error":
-                raise told_error(text) from None
-            raise ServiceFault(f"an event of its stream is no JSON: {error}: {shown(text)}") from None
-        if name == "error":
-            raise told_error((data.get("error") if isinstance(data, Mapping) else None) or data)
-        if not isinstance(data, dict):
-            raise ServiceFault(f"an event of its stream is no JSON object: {shown(text)}")
-        yield data
-
-
-def blocks_of(pieces: Iterator[bytes]) -> Iterator[tuple[str, str]]:
-    """Yield the name, which may be empty, and the data of each event of a stream. Raises ServiceFault."""
-    name, lines = "", []
-    for line in _lines(pieces):
-        field, _, value = line.partition(":")
-        if field == "data":
-            lines.append(value.removeprefix(" "))
-        elif field == "event":
-            name = value.strip()
-        elif not line:
-            if lines or name == "error":
-                yield name, "\n".join(lines)
-            name, lines = "", []
-    if lines:
-        raise ServiceFault("its stream ended within an event")
-
-
-def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield the lines of a stream, which may end in any of the three ways, without their ends."""
-    rest = bytearray()
-    for piece in pieces:
-        rest += piece
-        if b"\n" in piece or b"\r" in piece:
-            # The end of a line may be cut in two: "\r" at the very end waits for what comes.
-            whole, last = rest[:-1] if rest.endswith(b"\r") else rest, rest.endswith(b"\r")
-            *lines, tail = re.split(rb"\r\n|\n|\r", bytes(whole))
-            yield from map(decoded, lines)
-            rest = bytearray(tail + (b"\r" if last else b""))
-    yield from map(decoded, re.split(rb"\r\n|\n|\r", bytes(rest)) if rest else ())
 
 
 # -- forms ---------------------------------------------------------------------------------------------------------------

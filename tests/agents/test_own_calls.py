@@ -351,7 +351,7 @@ class TestInSpans:
     def test_a_service_that_exports_nothing_here_is_told_of(self, talk, port):
         trajectory = talk(f"spans: {{port: {port}, wait: 0.1}}", in_turn({"text": "Done."}))
         assert (trajectory.calls, trajectory.calls_reported, trajectory.ending) == ((), True, "done")
-        assert "no span came within 0.1 s: does the service export them there" in trajectory.warnings[0]
+        assert "no span of a reply came within 0.1 s: does the service export them there" in trajectory.warnings[0]
 
     def test_a_trace_of_very_many_spans_is_cut(self, talk, port):
         def behave(request):
@@ -373,11 +373,10 @@ class TestInSpans:
             (b"\xff\xff\xff", {"Content-Type": "application/json"}),
             (b"not gzip", {"Content-Type": "application/json", "Content-Encoding": "gzip"}),
             (gzip.compress(b" " * (17 << 20)), {"Content-Type": "application/json", "Content-Encoding": "gzip"}),
-            (b"", {"Content-Length": str(1 << 40)}),
+            (b" " * (17 << 20), {"Content-Type": "application/json"}),
             (b"", {"Content-Length": "-1"}),
             (b"", {"Content-Length": "x"}),
             (b"zz\r\n", {"Transfer-Encoding": "chunked"}),
-            (b"fffffffff\r\n", {"Transfer-Encoding": "chunked"}),
         ],
     )
     def test_what_is_no_export_of_spans_is_refused(self, port, body, headers):
@@ -520,7 +519,7 @@ class TestThroughAProxy:
 
         assert [len(calls) for calls in made(talk(proxying(upstream), behave))] == [1, 1]
 
-    def test_a_call_between_replies_is_refused_and_kept_as_late(self, talk, upstream):
+    def test_a_call_after_the_end_is_refused_and_kept_as_late(self, talk, upstream):
         heard = []
 
         def behave(request):
@@ -528,10 +527,7 @@ class TestThroughAProxy:
             return answers({"text": "Done."})
 
         assert talk(proxying(upstream), behave).after_end == ()
-        status, answer = post(*heard[0], tools_call(7, "book", seats=2))
-        assert status == 200
-        assert json.loads(answer)["id"] == 7
-        assert "reply" in json.loads(answer)["error"]["message"]
+        assert post(*heard[0], tools_call(7, "book", seats=2))[0] == 401
         ((kept,),) = [steps for played, _, steps in calls_after_end() if played == "c"]
         assert (kept.tool, kept.arguments, kept.status) == ("book", {"seats": 2}, "unknown")
 
@@ -551,8 +547,9 @@ class TestThroughAProxy:
         assert passed == [(200, events(progress, other, result)[2].decode())]
         assert made(trajectory) == [[("book", {}, {"id": "B1"}), ("look", {}, {"free": 2})]]
         (heard,) = service.asked(upstream)
-        assert heard.headers["Mcp-Session-Id"] == "s"
-        assert "Authorization" not in heard.headers
+        heard = {name.lower(): value for name, value in heard.headers.items()}
+        assert heard["mcp-session-id"] == "s"
+        assert "authorization" not in heard
 
     @pytest.mark.parametrize("gone", ["nothing there", "a redirect"])
     def test_a_server_that_cannot_be_asked_loses_the_episode(self, talk, service, gone):
@@ -583,5 +580,5 @@ class TestThroughAProxy:
             return answers({"text": "Done."})
 
         trajectory = talk(proxying(upstream), behave)
-        assert seen == [401, 401, 401, 405]
+        assert seen == [401, 401, 404, 405]
         assert trajectory.calls == ()
