@@ -236,7 +236,6 @@ class HttpConversation(HandedConversation):
             told.append(self._proxied.taken())
         if self._spans is not None:
             told.append(self._spans.calls(self._cancelled.is_set))
-            self.notes = self._spans.notes
         return told
 
     def _advice(self, speaks: FormName, address: str) -> str:

@@ -13,7 +13,7 @@ import json
 import socket
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -55,12 +55,16 @@ class Receiver:
     """Receives the spans that services export to a port.
 
     Attributes:
+        port: on the loopback interface.
         foreign: the traces that are none of a reply's; the first thousand.
+        silent: how many replies there were of which no span came in time.
+        cut: how many whose spans were not complete in time.
     """
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self.foreign: set[str] = set()
-        self._port = port
+        self.silent = self.cut = 0
         self._lock = Lock()
         self._traces: dict[str, dict[str, Span]] = {}
         self._listens = False
@@ -80,14 +84,14 @@ class Receiver:
         import urllib3  # noqa: PLC0415 (only where a service is asked)
 
         try:
-            listening = socket.create_server(("127.0.0.1", self._port), backlog=512)
+            listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
         except OSError as error:
             try:
-                url = f"http://127.0.0.1:{self._port}{_OURS}{trace}"
+                url = f"http://127.0.0.1:{self.port}{_OURS}{trace}"
                 told = urllib3.request("GET", url, retries=False, timeout=_ANSWER).json()
                 return [Span(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
             except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
-                why = f"port {self._port} of the loopback interface cannot be listened on ({error.strerror})"
+                why = f"port {self.port} of the loopback interface cannot be listened on ({error.strerror})"
                 raise InfrastructureError(f"spans: {why}: name another one, as in spans: {{port: 4319}}") from None
         self._listens = True
         Thread(target=lambda: asyncio.run(serve_app(self._app, listening)), name="mapsat-spans", daemon=True).start()
@@ -155,13 +159,9 @@ class SpansOfReplies:
     Args:
         receiver: where they come in.
         wait: how long they may take once an answer has come, seconds.
-
-    Attributes:
-        notes: what is odd about them.
     """
 
     def __init__(self, receiver: Receiver, wait: float) -> None:
-        self.notes: tuple[str, ...] = ()
         self._receiver = receiver
         self._wait = wait
         self._replies: list[tuple[str, str]] = []
@@ -204,9 +204,8 @@ class SpansOfReplies:
                 ended = any(span.parent.lower() == parent for span in spans)
             sleep(_GLANCE)
         if not ended and not is_over():
-            note = f"the spans of a reply were not complete within {self._wait:g} s; what came later counts as called after the reply"
-            none = f"no span of a reply came within {self._wait:g} s: does the service export them there, and take up the header traceparent?"
-            self.notes = tuple(dict.fromkeys((*self.notes, note if spans else none)))
+            self._receiver.cut += bool(spans)
+            self._receiver.silent += not spans
         return spans
 
 
@@ -229,9 +228,13 @@ def receiver_at(port: int) -> Receiver:
     return _receivers.setdefault(port, Receiver(port))
 
 
-def foreign_traces() -> int:
-    """Return how many traces came to this process that are none of a reply's."""
-    return sum(len(receiver.foreign) for receiver in _receivers.values())
+def spans_told() -> Iterator[tuple[str, str, int]]:
+    """Yield what is to say of the spans that came to this process: what it is about, what it is, and how many."""
+    for receiver in _receivers.values():
+        asked = f"does the service export them to http://127.0.0.1:{receiver.port}, and take up the header traceparent?"
+        yield "spans", "traces belong to no reply, and are left out", len(receiver.foreign)
+        yield "spans", f"replies of which no span came: {asked}", receiver.silent
+        yield "spans", "replies whose spans were not complete in time", receiver.cut
 
 
 # -- a proxy -------------------------------------------------------------------------------------------------------------

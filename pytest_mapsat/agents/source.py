@@ -168,12 +168,10 @@ class Conversation:
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
         reports: whether it has tools of its own, of whose calls ``reported`` tells.
-        notes: what is odd about how it tells of them.
     """
 
     builds: frozenset[str] = frozenset()
     reports: bool = False
-    notes: tuple[str, ...] = ()
 
     @property
     def refused(self) -> str:

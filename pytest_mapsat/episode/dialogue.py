@@ -192,7 +192,6 @@ class _Dialogue:
             fault=end.fault,
             setup=self._sandbox.setup,
             memory=self._retrieved,
-            warnings=self._conversation.notes if self._conversation else (),
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
             after_end=(*late_calls(self._channel), *self._late),
             calls_reported=bool(self._reports) or self._reported is not None,
@@ -238,9 +237,9 @@ class _Dialogue:
             with closing(conversation), leased() as worker:
                 tools = self._sandbox.tools
                 if (ask := self._reported) is not None:
-                    self._reports.append(Reports(lambda: [ask()], "by the environment", tools))
+                    self._reports.append(Reports(lambda: [ask()], "reported by the environment", tools))
                 if conversation.reports or self._reported is not None:
-                    self._reports.append(Reports(conversation.reported, "by the service", tools))
+                    self._reports.append(Reports(conversation.reported, "reported by the service", tools))
                 end: _End | None = self._dialogue(conversation, worker, session)
                 self._late, end = self._told((), end)
                 return end or _End("done")

@@ -41,7 +41,7 @@ class Reports:
 
     Args:
         ask: returns its reports since it was last asked, in their order.
-        source: who that is, as notes of calls say it: ``by the service``.
+        source: who that is, as notes of calls say it: ``reported by the service``.
         tools: those of the case, by name; calls of others are taken as well.
     """
 

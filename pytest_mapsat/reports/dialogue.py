@@ -70,7 +70,7 @@ def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
         return
     kind = view.answered_by(step)
     style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
-    yield from _part(name, f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
+    yield from _part(name, f"{cut(view.call_as_made(step), most)}  {view.call_mark(step)}", width, style)
     yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:
         yield from _part("changed", cut(printable(view.changed_row(change)), most), width)

@@ -217,7 +217,7 @@ class _Text:
 
     def _call(self, step: Step, whose: str) -> None:
         kind = view.answered_by(step)
-        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
+        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
         failed = kind in ("error", "refused", "over_limit")
         for note in [cut(printable(str(step.result)), _RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _RESULT), 9)

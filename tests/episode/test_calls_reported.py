@@ -46,7 +46,7 @@ def test_reported_calls_are_steps_of_the_reply_under_way() -> None:
     assert calls == [[("look", {"day": "2026-05-01"})], [("book", {"seats": 2})]]
     step = trajectory.calls[1]
     assert (step.result, step.status, step.unknown) == ({"id": "B1"}, "ok", ("changed",))
-    assert (step.provenance.kind, step.provenance.note) == ("reported", "by the environment")
+    assert (step.provenance.kind, step.provenance.note) == ("reported", "reported by the environment")
     assert trajectory.calls_reported
     assert trajectory.lacks_calls
 

@@ -10,7 +10,7 @@ from pytest_mapsat.model import Case, Provenance, Step, Turn
 from pytest_mapsat.registry import exchange
 
 
-def reported(tool, source="by the service", **fields):
+def reported(tool, source="reported by the service", **fields):
     fields = {"arguments": {}, "result": {"ok": True}, "unknown": ("changed",), **fields}
     return Step(kind="call", tool=tool, provenance=Provenance(kind="reported", note=source), **fields)
 
@@ -69,7 +69,7 @@ def test_a_call_that_is_reported_was_made_and_what_is_not_reported_is_undecided(
 
 
 def test_of_several_sources_in_one_reply_the_order_is_unknown() -> None:
-    seen = reported("look", "by the environment")
+    seen = reported("look", "reported by the environment")
     assert judged(check_of("calls", steps=STEPS), seen, BOOK).passed is None
     assert judged(check_of("calls", steps=STEPS, match="exact"), BOOK, seen).passed is None
     assert judged(check_of("calls", steps=STEPS, match="any_order"), seen, BOOK).passed is True
