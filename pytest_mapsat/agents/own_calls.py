@@ -180,7 +180,7 @@ class SpansOfReplies:
         """Return the calls that spans tell: those of the last reply, for which it waits; asked again, those of all replies that have come since.
 
         Args:
-            is_over: whether nobody waits for the reply any more.
+            is_over: whether the reply is waited for no more.
 
         Raises:
             InfrastructureError: the port is taken from us.

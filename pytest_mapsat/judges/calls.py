@@ -241,7 +241,7 @@ class _Made:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.lacking = context.trajectory.lacks_calls
-        self.caution = f": {context.trajectory.why_lacking}" if self.lacking else ""
+        self.caution = f"; {context.trajectory.why_lacking}" if self.lacking else ""
         sources = [
             {
                 step.provenance.note if step.provenance and step.provenance.kind == "reported" else ""

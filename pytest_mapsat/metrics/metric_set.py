@@ -207,6 +207,7 @@ class MetricSet:
             replies name, ``quality`` for the fluency and safety of their words. A judge gives them only where a metric set asks.
         measure: from a metric_input to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``metric_input.fault`` is set then).
+        of_calls: names of metrics that rest on which calls were made: they have no value where some of these may not be known.
         names: of its metrics.
     """
 
@@ -214,6 +215,7 @@ class MetricSet:
     metrics: Sequence[Metric]
     measure: Callable[[MetricInput], Mapping[str, Given]] = field(compare=False)
     labels: Collection[str] = frozenset()
+    of_calls: Collection[str] = frozenset()
     names: frozenset[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -229,6 +231,7 @@ class MetricSet:
             hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
             raise UsageError(f"the metric set {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
         object.__setattr__(self, "labels", frozenset(self.labels))
+        object.__setattr__(self, "of_calls", frozenset(self.of_calls))
         named = tuple(metric.model_copy(update={"metric_set": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
@@ -251,7 +254,9 @@ def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str,
         return measures | metric_set.measure(metric_input), None  # type: ignore[operator]
     try:
         given = call_stranger(lambda: dict(metric_set.measure(metric_input.copied())))
-        return measures | _sound_ones(metric_set, asked, given), None
+        unsure = metric_set.of_calls if metric_input.trajectory.lacks_calls else ()
+        lacking = Measure(None, "unevaluated", metric_input.trajectory.why_lacking)
+        return measures | _sound_ones(metric_set, asked, given) | dict.fromkeys(unsure, lacking), None
     except StrangerError as broken:
         message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
     except _BadError as bad:
