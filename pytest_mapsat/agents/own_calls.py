@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.formats import Span, SpanCall, calls_in_spans, limits, parse_json, spans_in
 from pytest_mapsat.model import InfrastructureError, Json, JsonObject, ReportedCall, SuiteError
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a message, unpacked; spans of a trace; traces that are kept, and others that are counted.
 _MOST_BYTES, _MOST_SPANS, _MOST_TRACES = 16 * limits.MIB, 10_000, 1_000
-#: Seconds: between two looks at what has come; without a new span after which a trace whose outermost span has ended is taken for whole; for another process to answer.
-_GLANCE, _QUIET, _ANSWER = 0.02, 0.1, 10.0
+#: Seconds: between two looks at what has come; without a new span after which a trace whose outermost span has ended is taken for whole; for a connection, and for an answer of a tool.
+_GLANCE, _QUIET, _ANSWER, _LONGEST = 0.02, 0.1, 10.0, 600.0
 _PIECE = 64 * 1024
 _OURS = "/mapsat/traces/"
 
@@ -196,13 +196,14 @@ class SpansOfReplies:
     def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[Span]:
         """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
         spans: list[Span] = []
-        until, quiet, ended = monotonic() + self._wait, 0.0, False
-        while monotonic() < until and not is_over() and not (ended and monotonic() > quiet):
+        until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
+        while not over:
             come = self._receiver.spans(trace)
             if len(come) > len(spans):
                 spans, quiet = come, monotonic() + _QUIET
                 ended = any(span.parent.lower() == parent for span in spans)
-            sleep(_GLANCE)
+            over = is_over() or monotonic() > until or (ended and monotonic() > quiet)
+            sleep(0 if over else _GLANCE)
         if not ended and not is_over():
             self._receiver.cut += bool(spans)
             self._receiver.silent += not spans
@@ -239,23 +240,26 @@ def spans_told() -> Iterator[tuple[str, str, int]]:
 
 # -- a proxy -------------------------------------------------------------------------------------------------------------
 
+_Headers = list[tuple[bytes, bytes]]
+_Send = Callable[[JsonObject], object]
 #: Headers that belong to one connection.
 _OWN_HEADERS = frozenset(
     (b"host", b"connection", b"content-length", b"content-encoding", b"transfer-encoding", b"accept-encoding", b"authorization", b"date", b"server")
 )  # fmt: skip
 
 
-class Upstream:
+class Upstream(NamedTuple):
     """The MCP server (streamable HTTP) with a service's own tools.
 
-    Args:
+    Attributes:
         pool: connections to it.
         target: path and query of its address.
         headers: what it is sent besides.
     """
 
-    def __init__(self, pool: HTTPConnectionPool, target: str, headers: Mapping[str, str]) -> None:
-        self.pool, self.target, self.headers = pool, target, headers
+    pool: HTTPConnectionPool
+    target: str
+    headers: Mapping[str, str]
 
 
 class ProxiedCalls:
@@ -312,42 +316,37 @@ class ProxiedCalls:
         self._calls.append(call)
         return call
 
-    def _exchange(
-        self,
-        asked: list[tuple[bytes, bytes]],
-        body: bytes,
-        made: dict[str, ReportedCall],
-        send: Callable[[JsonObject], object],
-    ) -> None:
+    def _exchange(self, asked: _Headers, body: bytes, made: dict[str, ReportedCall], send: _Send) -> None:
         from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
 
-        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS}
-        upstream, text, told, kind, lost = self._upstream, b"", [], "", ""
-        send_on = partial(upstream.pool.urlopen, "POST", upstream.target, body, {**headers, **upstream.headers})
+        pool, target, own = self._upstream
+        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS} | dict(
+            own
+        )
+        ask = partial(
+            pool.urlopen, retries=False, redirect=False, preload_content=False, timeout=Timeout(_ANSWER, _LONGEST)
+        )
         try:
-            response = send_on(
-                retries=False, redirect=False, preload_content=False, timeout=Timeout(connect=_ANSWER, read=None)
-            )
-            kind, status, place = (
-                response.headers.get("Content-Type", ""),
-                response.status,
-                response.headers.get("Location"),
-            )
-            lost = f"it redirects to {place}: name that address" if 300 <= status < 400 else ""  # noqa: PLR2004
-            told = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
+            response, lost = ask("POST", target, body, headers), ""
+            if 300 <= response.status < 400:  # noqa: PLR2004
+                lost = f"it redirects to {response.headers.get('Location')}: name that address"
         except exceptions.HTTPError as error:
             lost = str(error)
         if lost:
-            self._lost, status = (
-                f"the MCP server at {upstream.pool.host}:{upstream.pool.port} cannot be asked: {lost}",
-                502,
-            )
-        passed = [pair for pair in told if pair[0] not in _OWN_HEADERS]
-        send({"type": "http.response.start", "status": status, "headers": [] if lost else passed})
-        while not lost and (piece := response.read1(_PIECE)):
-            text = text + piece if len(text) < _MOST_BYTES else text
-            send({"type": "http.response.body", "body": piece, "more_body": True})
-        _note(made, text.decode("utf-8", "replace"), streamed="event-stream" in kind)
+            self._lost = f"the MCP server at {pool.host}:{pool.port} cannot be asked: {lost}"
+            send({"type": "http.response.start", "status": 502, "headers": []})
+            send({"type": "http.response.body"})
+            return
+        told = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
+        passed, text = [pair for pair in told if pair[0] not in _OWN_HEADERS], b""
+        send({"type": "http.response.start", "status": response.status, "headers": passed})
+        with suppress(exceptions.HTTPError):
+            while piece := response.read1(_PIECE):
+                text = text + piece if len(text) < _MOST_BYTES else text
+                send({"type": "http.response.body", "body": piece, "more_body": True})
+        _note(
+            made, text.decode("utf-8", "replace"), streamed="event-stream" in response.headers.get("Content-Type", "")
+        )
         send({"type": "http.response.body"})
 
 

@@ -548,21 +548,14 @@ class ResponsesForm(ToolForm):
         require_same(data.get("previous_response_id"), self._previous, "response")
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
-        # Calls of the service's own: those of MCP servers, and those that stand beside their results.
-        given = {
-            item.get("call_id"): item.get("output") for item in output if item.get("type") == "function_call_output"
-        }
-        asked = [item for item in output if item.get("type") == "function_call"]
-        made = [
-            (call, given[call.id]) for call in calls_of(((item, item) for item in asked), "call_id") if call.id in given
-        ]
-        of_mcp = [item for item in output if item.get("type") == "mcp_call"]
-        made += [
-            (call, item.get("output"))
-            for call, item in zip(calls_of(((item, item) for item in of_mcp), "id"), of_mcp, strict=True)
-        ]
-        self._exchange.own_calls.append([call.reported(result) for call, result in made])
-        calls = calls_of(((item, item) for item in asked if item.get("call_id") not in given), "call_id")
+        results = {item.get("call_id"): item for item in output if item.get("type") == "function_call_output"}
+        asked = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        results |= {item.get("id"): item for item in output if item.get("type") == "mcp_call"}
+        asked += calls_of(((item, item) for item in output if item.get("type") == "mcp_call"), "id")
+        # What stands beside its result has the service carried out itself.
+        own = [call.reported(results[call.id].get("output")) for call in asked if call.id in results]
+        self._exchange.own_calls.append(own)
+        calls = [call for call in asked if call.id not in results]
         spoken = [item.get("content") for item in output if item.get("type") == "message"]
         for item in output:
             if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):

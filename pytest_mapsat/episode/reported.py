@@ -31,7 +31,7 @@ from pytest_mapsat.model import (
 Reporter = Callable[[], Sequence[ReportedCall]]
 
 #: So many calls are looked at in one report and taken of one reply; so many characters of a name, of arguments and of a result.
-_MOST_TOLD, _MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 10_000, 1_000, 200, 1_000_000
+_MOST_TOLD, _MOST_CALLS, _LONGEST_NAME, _MOST_TEXT = 2_000, 1_000, 200, 1_000_000
 #: What tools and services put into a result in place of an answer.
 _ERROR_KEYS, _ERROR_STATES = ("error", "errors", "isError", "is_error"), ("error", "failed", "failure")
 
@@ -45,9 +45,7 @@ class Reports:
         tools: those of the case, by name; calls of others are taken as well.
     """
 
-    def __init__(
-        self, ask: Callable[[], Iterable[Sequence[ReportedCall]]], source: str, tools: Mapping[str, Tool]
-    ) -> None:
+    def __init__(self, ask: Callable[[], Iterable[object]], source: str, tools: Mapping[str, Tool]) -> None:
         self._ask = ask
         self._provenance = Provenance(kind="reported", note=source)
         self._tools = tools
@@ -57,33 +55,22 @@ class Reports:
         """Return the calls that were not reported before.
 
         Args:
-            known: the calls of this reply that are known already: one of them may be reported once more.
+            known: the calls of this reply that are known already. Each may be reported once more, as may each call of an earlier report.
 
         Raises:
             InfrastructureError: what is reported is no list of calls.
         """
         new: list[Step] = []
         left = [("", step) for step in known if step.kind == "call"]
-        for call in (call for told in self._ask() for call in self._further(told)):
-            twin = next((other for other in left if _may_be_one(other, call)), None)
-            if twin is None:
-                new.append(call[1])
-            else:
-                left.remove(twin)
+        for told in self._ask():
+            if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
+                raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
+            before = [*self._before]
+            for call in map(self._step, told[:_MOST_TOLD]):
+                told_before, known_already = _taken(call, before), _taken(call, left)
+                self._before += [] if told_before else [call]
+                new += [] if told_before or known_already else [call[1]]
         return new[:_MOST_CALLS]
-
-    def _further(self, told: object) -> list[tuple[str, Step]]:
-        """Return the calls of one report but for those that it begins with and that were told before: all calls of the dialogue, or the last of them."""
-        if not isinstance(told, Sequence) or isinstance(told, (str, bytes)):
-            raise InfrastructureError(f"expected a list of reported calls, found {shown(as_json(told))}")
-        steps, before = [self._step(call) for call in told[:_MOST_TOLD]], self._before
-        overlap = next(
-            size
-            for size in range(min(len(steps), len(before)), -1, -1)
-            if all(map(_may_be_one, before[len(before) - size :], steps[:size]))
-        )
-        self._before += steps[overlap:]
-        return steps[overlap:]
 
     def _step(self, call: object) -> tuple[str, Step]:
         """Return a call as a step, behind the id that it was reported with."""
@@ -141,6 +128,14 @@ def _status(status: object, result: Json, *, told: bool) -> StepStatus:
         any(map(result.get, _ERROR_KEYS)) or str(result.get("status")).lower() in _ERROR_STATES
     )
     return "unknown" if status is not None or says_error or not told else "ok"
+
+
+def _taken(call: tuple[str, Step], others: list[tuple[str, Step]]) -> bool:
+    """Return whether one of some calls may be this one, and take it from them."""
+    twin = next((other for other in others if _may_be_one(other, call)), None)
+    if twin is not None:
+        others.remove(twin)
+    return twin is not None
 
 
 def _may_be_one(one: tuple[str, Step], other: tuple[str, Step]) -> bool:

@@ -55,7 +55,8 @@ def test_reported_calls_are_steps_of_the_reply_under_way() -> None:
     ("reports", "expected"),
     [
         (([LOOK], [LOOK, BOOK]), [["look"], ["book"]]),  # all of the dialogue so far
-        (([LOOK, BOOK], [BOOK, LOOK]), [["look", "book"], ["look"]]),  # the last calls
+        (([LOOK, BOOK], [BOOK, BOOK, LOOK]), [["look", "book"], ["book"]]),  # the newest first
+        (([LOOK], [BOOK, LOOK]), [["look"], ["book"]]),
         (([LOOK], [LOOK]), [["look"], []]),  # the same call, or the same report: one call is sure
         (([{**LOOK, "id": "1"}], [{**LOOK, "id": "2"}]), [["look"], ["look"]]),
         (([LOOK], [{**LOOK, "result": [3]}]), [["look"], ["look"]]),
