@@ -109,6 +109,6 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
 
 
 #: Those that rest on which calls were made.
-_OF_CALLS = ("pipa_s", "pipa_a", "pipa_avg", "pipa_steps")
+_OF_CALLS = ("pipa_s", "pipa_a", "pipa_o", "pipa_avg", "pipa_steps")
 #: S, A, O, P, R, their mean, and how many replies and steps it took.
 PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}), _OF_CALLS)
