@@ -23,8 +23,8 @@ from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import Span, SpanCall, calls_in_spans, limits, parse_json, spans_in
-from pytest_mapsat.model import InfrastructureError, Json, JsonObject, ReportedCall, SuiteError
+from pytest_mapsat.formats import Span, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
+from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
 from .tool_server import Scope, body_of, respond, serve_app
@@ -108,7 +108,7 @@ class Receiver:
                 answer = json.dumps({"spans": [asdict(span) for span in self.spans(trace)]}).encode()
             elif scope["method"] != "POST":
                 status = 405
-            elif scope["path"] == "/v1/traces":
+            elif scope["path"] not in ("/v1/metrics", "/v1/logs"):
                 self._keep(_spans_of(_unpacked(body, headers.get(b"content-encoding", "")), protobuf=protobuf))
         except (ValueError, SuiteError) as error:
             status, answer = 400, str(error).encode()
@@ -358,17 +358,9 @@ def _note(made: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> Non
             data = parse_json(told, depth=limits.RUN_DEPTH)
             for message in data if isinstance(data, list) else [data]:
                 call = made.get(str(message.get("id"))) if isinstance(message, dict) else None
-                if call is not None and message.keys() & {"result", "error"}:
-                    result = message.get("result", message.get("error"))
-                    call["result"] = _content(result)
-                    if "error" in message or (isinstance(result, dict) and result.get("isError")):
-                        call["status"] = "error"
-
-
-def _content(result: Json) -> Json:
-    """Return what a tool gave, out of a result of MCP: its data, else its text, else all of it."""
-    if not isinstance(result, dict) or result.get("structuredContent") is not None:
-        return result["structuredContent"] if isinstance(result, dict) else result
-    parts = result.get("content")
-    texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else result
+                result = message.get("error", message.get("result")) if call is not None else None
+                if call is not None and isinstance(result, dict):
+                    content = result.get("structuredContent")
+                    given = result_of(result.get("content", result)) if content is None else content
+                    call |= {} if isinstance(given, Unknown) else {"result": given}
+                    call |= {"status": "error"} if "error" in message or result.get("isError") else {}

@@ -32,6 +32,7 @@ from .messages import Message as Message
 from .messages import Unknown as Unknown
 from .messages import data_of as data_of
 from .messages import read_messages as read_messages
+from .messages import result_of as result_of
 from .nouns import Placed as Placed
 from .nouns import append_lines as append_lines
 from .nouns import document_of as document_of
