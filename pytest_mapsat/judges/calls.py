@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from pytest_mapsat.model import CallPattern, Calls, Match, Step, all_true, any_true
+from pytest_mapsat.model import CallPattern, Calls, Match, Step
 from pytest_mapsat.sandbox import fits
 
 from .agreed import Agreements
@@ -17,7 +17,7 @@ _Fits = Sequence[bool | None]
 
 
 def _called(check: Calls, tool: str, context: Context) -> Finding:
-    """The tool was called with arguments that match, often enough and not too often, and each such call in its place and agreed to."""
+    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to."""
     made = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     fits = _answered(made.fits(pattern), check.answered, made)
@@ -34,12 +34,6 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
     wanted = _wanted(check, tool)
     missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
-    if check.after is not None:
-        parts.append(_each(fits, made.follows(check.after), subject, f"after a call of {_in_words(check.after)}", made))
-    if check.before is not None:
-        parts.append(
-            _each(fits, made.precedes(check.before), subject, f"before a call of {_in_words(check.before)}", made)
-        )
     if check.agreed:
         parts.append(_agreed(fits, subject, made))
     return every(parts) if len(parts) > 1 else parts[0]
@@ -63,14 +57,10 @@ def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
 
 
 def _never_called(check: Calls, tool: str, context: Context) -> Finding:
-    """The tool was never called with arguments that match, or never in that place."""
+    """The tool was never called with arguments that match."""
     made = _Made(context)
     fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
     how = _how(check)
-    if check.after is not None:
-        fits, how = _both(fits, made.follows(check.after)), f"{how} after a call of {_in_words(check.after)}"
-    if check.before is not None:
-        fits, how = _both(fits, made.precedes(check.before)), f"{how} before a call of {_in_words(check.before)}"
     low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high or made.lacking else True
     return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
@@ -109,7 +99,7 @@ def _steps(check: Calls, context: Context) -> Finding:
     possible = [[fit is not False for fit in row] for row in fits]
     passed = True if _holds(check, sure, made) else None if _may_hold(check, possible, made) else False
     how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
-    alone = " and no others" if _is_closed(check) else ""
+    alone = " and no others" if check.match == "exact" else ""
     wanted = (
         f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
     )
@@ -132,33 +122,23 @@ def _steps(check: Calls, context: Context) -> Finding:
 
 
 def _holds(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
-    if _is_closed(check) and (made.lacking or len(made.steps) != len(fits)):
+    if check.match == "any_order":
+        return len(matching(fits)) == len(fits)
+    if made.unordered or (check.match == "exact" and (made.lacking or len(made.steps) != len(fits))):
         return False
-    if made.unordered and check.match != "any_order":
-        return False
-    return _placed(check, fits, len(made.steps))
+    return _in_order(fits, len(made.steps))
 
 
 def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
     """Return whether the calls may be as expected, given which may fit; calls that are not known may be any."""
-    if not made.lacking:
-        return _holds(check, fits, made)
-    if not _is_closed(check):
-        return True
-    if made.unordered:
-        check = check.model_copy(update={"match": "any_order", "extra": "forbid"})
-    return _placed(check, [[row[at] for row in fits] for at in range(len(made.steps))], len(fits))
+    if not made.lacking or check.match != "exact":
+        return made.lacking or _holds(check, fits, made)
+    by_call = [[row[at] for row in fits] for at in range(len(made.steps))]
+    return len(matching(by_call)) == len(by_call) if made.unordered else _in_order(by_call, len(fits))
 
 
-def _is_closed(check: Calls) -> bool:
-    """Return whether a check allows no call but those of its steps."""
-    return check.match == "exact" or check.extra == "forbid"
-
-
-def _placed(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
-    """Return whether each row has a place of its own, out of ``count``, that fits it, in the order that the check asks for."""
-    if check.match == "any_order":
-        return len(matching(fits)) == len(fits)
+def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
+    """Return whether each row has a place, out of ``count``, that fits it, behind that of the row before."""
     at = 0
     for row in fits:
         at = next((place + 1 for place in range(at, count) if row[place]), 0)
@@ -275,31 +255,6 @@ class _Made:
             pattern.arguments, step.arguments, results=(*self.steps[:at], *self.context.calls[len(self.steps) :])
         )
 
-    def follows(self, pattern: CallPattern) -> list[bool | None]:
-        """Return which calls come after one that fits."""
-        fits = self.fits(pattern)
-        return [self._placed(fits[:at]) for at in range(len(fits))]
-
-    def precedes(self, pattern: CallPattern) -> list[bool | None]:
-        """Return which calls come before one that fits."""
-        fits = self.fits(pattern)
-        return [self._placed(fits[at + 1 :]) for at in range(len(fits))]
-
-    def _placed(self, fits: _Fits) -> bool | None:
-        held = any_true(fits)
-        return None if self.unordered or (self.lacking and not held) else held
-
-
-def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Finding:
-    """Judge whether each call that fits is in its place: after or before another."""
-    wanted = f"each {subject} comes {place}"
-    wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
-    if wrong:
-        return Finding(False, f"{call_in_words(wrong[0])} does not come {place}", wanted)
-    if made.lacking or any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
-        return Finding(None, f"it is unclear in which order these calls came{made.caution}", wanted)
-    return Finding(True, "", wanted)
-
 
 def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     """Judge whether the user had agreed to each call that fits."""
@@ -313,10 +268,6 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     if unclear or made.lacking:
         return Finding(None, (*unclear, f"it is unclear whether there are others{made.caution}")[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
-
-
-def _both(first: _Fits, other: _Fits) -> list[bool | None]:
-    return [all_true(pair) for pair in zip(first, other, strict=True)]
 
 
 def _subject(tool: str, matches: Mapping[str, Match]) -> str:

@@ -39,11 +39,6 @@ def judged(check, *steps, **fields):
         ([], {"tool": "book", "at_least": 0}, True),
         ([BOOK], {"tool": "book", "answered": True}, True),
         ([reported("book", status="unknown")], {"tool": "book", "answered": True}, None),
-        ([BOOK, LOOK], {"tool": "book", "after": "look"}, None),
-        ([LOOK, BOOK], {"tool": "book", "after": "look"}, None),
-        ([LOOK, BOOK], {"tool": "book", "before": "look"}, None),
-        ([LOOK, BOOK], {"tool": "book", "at_most": 0, "after": "look"}, False),
-        ([BOOK, LOOK], {"tool": "book", "at_most": 0, "after": "look"}, None),
         ([BOOK], {"tool": "book", "agreed": True}, False),
         ([LOOK], {"tool": "book", "at_least": 0, "agreed": True}, None),
         ([LOOK, BOOK], {"steps": STEPS}, True),
@@ -54,8 +49,6 @@ def judged(check, *steps, **fields):
         ([LOOK], {"steps": STEPS, "match": "exact"}, None),
         ([BOOK, LOOK], {"steps": STEPS, "match": "exact"}, False),
         ([LOOK, LOOK], {"steps": STEPS, "match": "exact"}, False),
-        ([BOOK, LOOK], {"steps": STEPS, "match": "any_order", "extra": "forbid"}, None),
-        ([reported("pay")], {"steps": STEPS, "match": "any_order", "extra": "forbid"}, False),
         ([LOOK], {"steps": [], "match": "exact"}, False),
         ([], {"steps": [], "match": "exact"}, None),
     ],
@@ -73,7 +66,6 @@ def test_of_several_sources_in_one_reply_the_order_is_unknown() -> None:
     assert judged(check_of("calls", steps=STEPS), seen, BOOK).passed is None
     assert judged(check_of("calls", steps=STEPS, match="exact"), BOOK, seen).passed is None
     assert judged(check_of("calls", steps=STEPS, match="any_order"), seen, BOOK).passed is True
-    assert judged(check_of("calls", tool="book", at_most=0, after="look"), seen, BOOK).passed is None
 
 
 def test_whether_the_user_agreed_is_sure_of_the_calls_that_are_there() -> None:
