@@ -8,7 +8,7 @@ from typing import ClassVar
 from uuid import uuid4
 
 from pytest_mapsat.llm import summed, usage_of
-from pytest_mapsat.model import Json, JsonObject, shown
+from pytest_mapsat.model import Json, JsonObject, ReportedCall, shown
 from pytest_mapsat.reply import Reply
 
 from .source import with_earlier
@@ -98,6 +98,7 @@ class AgUiForm(ToolForm):
                 require_complete(state, ("success", "interrupt"), "the outcome of the run", event.get("message"))
                 if run.thought.strip():
                     self._exchange.session.think(run.thought)
+                self._exchange.own_calls.append(run.own_calls())
                 self._messages = [*self._messages, *run.messages()] if snapshot is None else snapshot
                 usage = event.get("usage")
                 entries = [usage_of(entry) for entry in usage] if isinstance(usage, list) else []
@@ -153,6 +154,12 @@ class _Run:
     def calls(self) -> list[Call]:
         """Return the calls that wait for a result: tools of the service's own have theirs already."""
         return [call for key, call in self._made.items() if key not in self._results]
+
+    def own_calls(self) -> list[ReportedCall]:
+        """Return the calls of tools of the service's own, with their results."""
+        return [
+            call.reported(self._results[key].get("content")) for key, call in self._made.items() if key in self._results
+        ]
 
     def messages(self) -> list[JsonObject]:
         """Return the messages that the run adds to the dialogue."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_mapsat.formats import is_obvious, limits, parse_json, redacted
-from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, UsageError, did_you_mean, shown, values_at
+from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, ReportedCall, UsageError, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -39,6 +39,8 @@ from .wire_forms import (
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
+
+    from .own_calls import ProxiedCalls, SpansOfReplies, Upstream
 
 #: Bytes of one answer, unpacked: some times what a reply and its output may hold; and what is read of a refusal.
 MOST_BYTES = 16 * limits.MIB
@@ -106,8 +108,19 @@ def open_source(spec: Spec) -> HttpSource:
         file = ServiceFile.model_validate({"form": form or "json"})
     url = url or str(filled(file.url, {}))
     address = _address(url, named, _FORMS[file.form].path)
-    target = urlunsplit(("", "", *urlsplit(address)[2:]))
-    return HttpSource(spec.text, address, target, file, files, _pool(url, named))
+    upstream = None
+    if file.mcp is not None:
+        from .own_calls import Upstream  # noqa: PLC0415 (where the service's tools are those of an MCP server)
+
+        where, own = f"{named}: mcp.upstream", str(filled(file.mcp.upstream, {}))
+        headers = {key: str(filled(value, {})) for key, value in file.mcp.headers.items()}
+        upstream = Upstream(_pool(own, where), _target(_address(own, where, "")), headers)
+    return HttpSource(spec.text, address, _target(address), file, files, _pool(url, named), upstream=upstream)
+
+
+def _target(address: str) -> str:
+    """Return path and query of an address."""
+    return urlunsplit(("", "", *urlsplit(address)[2:]))
 
 
 def _address(url: str, named: str, path: str) -> str:
@@ -166,25 +179,42 @@ class HttpConversation(HandedConversation):
         # A service may keep what it heard in an earlier run under the same id, so each episode has a new one.
         identity = f"{self._session.id}-{token_hex(4)}"
         values: dict[str, Json] = {"session": identity}
-        if wants_tools(source.file):
+        file, watched = source.file, cast("Toolbox", self._tools)
+        self._proxied: ProxiedCalls | None = None
+        self._spans: SpansOfReplies | None = None
+        self.reports = bool(file.tells_calls)
+        if source.upstream is not None:
+            from .own_calls import ProxiedCalls  # noqa: PLC0415 (where the service's tools are those of an MCP server)
+
+            self._proxied = ProxiedCalls(source.upstream, watched)
+        if wants_tools(file):
             from .tool_server import serve_tools  # noqa: PLC0415 (an extra)
 
-            endpoint = self._held.enter_context(serve_tools(cast("Toolbox", self._tools)))
+            forward = None if self._proxied is None else self._proxied.forward
+            endpoint = self._held.enter_context(serve_tools(watched, forward=forward))
             values |= {"mcp_url": endpoint.url, "mcp_token": endpoint.token}
-        made = _FORMS[source.file.form]
+        if file.spans is not None:
+            from .own_calls import SpansOfReplies, receiver_at  # noqa: PLC0415 (where a service exports its spans)
+
+            self._spans = SpansOfReplies(receiver_at(file.spans.port), file.spans.wait)
+        made = _FORMS[file.form]
         self._headers = {
             "Accept": "application/json, text/plain;q=0.9, */*;q=0.1",
             "Content-Type": "application/json",
             "User-Agent": "pytest-mapsat",
             "X-Mapsat-Session": identity,
-            **{name: str(filled(value, values)).strip() for name, value in source.file.headers.items()},
+            **{name: str(filled(value, values)).strip() for name, value in file.headers.items()},
         }
-        watched = cast("Toolbox", self._tools)
-        self._form = made(Exchange(self._post, self._pause, watched, self._session, self._context, values, source.file))
+        self._exchange = Exchange(self._post, self._pause, watched, self._session, self._context, values, file)
+        self._form = made(self._exchange)
 
     def reply(self, message: str) -> Reply:
         """Send the message and return the answer; see ``Conversation.reply``."""
         self._tools.used = False
+        if self._spans is not None:
+            self._headers["traceparent"] = self._spans.begin()
+        if self._proxied is not None:
+            self._proxied.under_way = True
         try:
             return checked(self._form.reply(message))
         except ServiceFault as fault:
@@ -196,6 +226,17 @@ class HttpConversation(HandedConversation):
             raise AgentFault(f"the agent went on after its reply was over, or did too much in it: {error}") from None
         finally:
             self._drop()
+            if self._proxied is not None:
+                self._proxied.under_way = False
+
+    def reported(self) -> Sequence[Sequence[ReportedCall]]:
+        """Return the reports of calls of its own tools since this was last asked; see ``Conversation.reported``."""
+        told, self._exchange.own_calls = self._exchange.own_calls, []
+        if self._proxied is not None:
+            told.append(self._proxied.taken())
+        if self._spans is not None:
+            told.append(self._spans.calls(self._cancelled.is_set))
+        return told
 
     def _advice(self, speaks: FormName, address: str) -> str:
         """Return how to name the form that an answer seems to be in; empty where it is in the form that was asked for."""
@@ -286,7 +327,7 @@ class HttpConversation(HandedConversation):
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         pieces = self._pieces(response, MOST_BYTES)
         if kind == "text/event-stream":
-            return Answer(None, self._naming_build(response, _events(pieces)))
+            return Answer(None, self._noted(response, _events(pieces)))
         text = _decoded(b"".join(pieces))
         if not text.strip():
             raise ServiceFault(f"it answered with nothing (status {response.status})")
@@ -300,15 +341,20 @@ class HttpConversation(HandedConversation):
                 data = parse_json(text)
             except ValueError as error:
                 raise ServiceFault(f"its answer is no JSON: {error}: {shown(text)}") from None
-        (data,) = self._naming_build(response, [data])
+        (data,) = self._noted(response, [data])
         return Answer(data)
 
-    def _naming_build(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
-        """Yield the parts of an answer, and note what it names as its build where the service file says that it does."""
+    def _noted(self, response: BaseHTTPResponse, parts: Iterable[Any]) -> Iterator[Any]:
+        """Yield the parts of an answer, and note the calls that it tells and what it names as its build, where the service file says so."""
         place = self._source.file.build
         names = {response.headers[place.header]} if place.header in response.headers else set()
+        paths = self._source.file.response.calls
         try:
             for part in parts:
+                try:
+                    self._exchange.own_calls += [] if paths is None else [list(paths.calls_in(part))]
+                except ValueError as error:
+                    raise ServiceFault(str(error)) from None
                 named = values_at(part, place.path)[:1] if place.path else []
                 names |= {str(name) for name in named if isinstance(name, str | int | float)}
                 yield part
@@ -372,6 +418,7 @@ class HttpSource(SourceElsewhere):
         file: what the service file says; its defaults where there is none.
         files: the service file, where there is one.
         pool: connections that are kept open between requests.
+        upstream: the MCP server with the service's own tools, where the file names one.
     """
 
     conversation = HttpConversation
@@ -383,6 +430,7 @@ class HttpSource(SourceElsewhere):
     pool: HTTPConnectionPool
     name: str = "agent"
     shared: bool = True
+    upstream: Upstream | None = None
 
 
 _FORMS: Mapping[str, Any] = {

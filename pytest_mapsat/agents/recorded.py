@@ -144,7 +144,7 @@ def _as_recorded(trajectory: Trajectory) -> Trajectory:
 
 
 def _recorded_step(step: Step) -> Step:
-    if step.kind != "call" or (step.provenance is not None and step.provenance.kind == "recorded"):
+    if step.kind != "call" or (step.provenance is not None and step.provenance.kind in ("recorded", "reported")):
         return step
     note = "" if step.provenance is None else f"was {step.provenance.kind}"
     return step.model_copy(update={"provenance": Provenance(kind="recorded", note=note)})

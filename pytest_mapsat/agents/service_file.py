@@ -6,9 +6,9 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
 from pytest_mapsat.model import (
@@ -18,6 +18,7 @@ from pytest_mapsat.model import (
     Location,
     Noun,
     Problem,
+    ReportedCall,
     SuiteError,
     Visible,
     did_you_mean,
@@ -26,7 +27,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.secrets import name_secrets
 
-from .source import AgentContext, FormName, Spec, context_of
+from .source import SHOWS_CALLS, AgentContext, FormName, Spec, context_of
 
 #: What ``request`` and ``headers`` of a service file may take from the episode.
 PLACEHOLDERS = ("message", "messages", "session", "context", "tools", "mcp_url", "mcp_token")
@@ -51,6 +52,47 @@ class Complete(Noun):
     equals: Json
 
 
+class CallPaths(Noun):
+    """Where an answer tells the calls that the service made with tools of its own: ``at`` leads to a list of them, the other dotted paths start in each; empty: it does not tell.
+
+    ``error``: what stands there of a call that failed. ``at`` and ``tool`` may be empty in a form that has events or items of its own for such calls.
+    """
+
+    at: str = ""
+    tool: str = ""
+    arguments: str = ""
+    result: str = ""
+    error: str = ""
+    id: str = ""
+
+    def calls_in(self, answer: Json) -> Iterator[ReportedCall]:
+        """Yield the calls that an answer tells. Raises ValueError where something else stands there."""
+        for listed in values_at(answer, self.at) if self.at else ():
+            for each in listed if isinstance(listed, list) else () if listed is None else [listed]:
+                parts = {name: values_at(each, path) for name, path in self if path and name != "at"}
+                told = {name: values[0] for name, values in parts.items() if values}
+                if not isinstance(told.get("tool"), str) or not told["tool"].strip():
+                    raise ValueError(
+                        f"expected a list of calls at {self.at!r}, each with its tool at {self.tool!r} (response.calls), found {shown(each)}"
+                    )
+                failed = {"status": "error"} if told.pop("error", None) else {}
+                yield cast("ReportedCall", {**told, **failed})
+
+
+class SpansPlace(Noun):
+    """Where the service exports its spans: to a port of the loopback interface. ``wait``: how long those of a reply may take after it, seconds."""
+
+    port: int = Field(default=4318, ge=1, le=65535)
+    wait: float = Field(default=6.0, gt=0, le=60)
+
+
+class McpServer(Noun):
+    """The MCP server that has the tools of the service's own: its address, and headers that it is sent."""
+
+    upstream: str = Field(min_length=1)
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
 class ResponsePaths(Noun):
     """Where the parts of a reply stand in a JSON answer: a dotted path each, empty for the usual names.
 
@@ -64,6 +106,7 @@ class ResponsePaths(Noun):
     session: str = ""
     usage: UsagePaths = UsagePaths()
     complete: Complete | None = None
+    calls: CallPaths | None = None
 
 
 class BuildPlace(Noun):
@@ -76,7 +119,7 @@ class BuildPlace(Noun):
 class ServiceFile(Noun):
     """What a YAML file says of a service.
 
-    ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    ``response.calls``, ``spans``, ``mcp``: where the calls of its own tools are told, one of them. ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
     """
 
     url: str = ""
@@ -85,6 +128,20 @@ class ServiceFile(Noun):
     request: JsonObject | None = None
     response: ResponsePaths = ResponsePaths()
     build: BuildPlace = BuildPlace()
+    spans: SpansPlace | None = None
+    mcp: McpServer | None = None
+
+    @field_validator("spans", mode="before")
+    @classmethod
+    def _plain(cls, value: Json) -> Json:
+        """Take ``true`` for the usual place."""
+        return {} if value is True else None if value is False else value
+
+    @property
+    def tells_calls(self) -> tuple[str, ...]:
+        """The fields that say where calls of the service's own tools are told."""
+        places = {"response.calls": self.response.calls, "spans": self.spans, "mcp": self.mcp}
+        return tuple(name for name, place in places.items() if place is not None)
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
@@ -157,7 +214,8 @@ def read_service_file(spec: Spec, form: str) -> ServiceFile:
 
 def _templates(file: ServiceFile) -> dict[str, Json]:
     """Return the parts of a service file that may hold placeholders."""
-    return {"request": file.request, "headers": dict(file.headers), "url": file.url}
+    upstream: Json = {} if file.mcp is None else {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
+    return {"request": file.request, "headers": dict(file.headers), "url": file.url, "mcp": upstream}
 
 
 def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
@@ -168,8 +226,9 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
             if message:
                 yield lines.problem(form, (place, *where), message, hint)
     yield from _header_problems(file, form, lines)
-    if file.form != "json" and "response" in file.model_fields_set:
+    if file.form != "json" and file.response.model_fields_set - {"calls"}:
         yield lines.problem(form, ("response",), f"the form {file.form} says itself where a reply stands")
+    yield from _call_problems(file, form, lines)
     if not file.url and spec.rest == form:
         yield lines.problem(form, (), "has no url: add one, such as url: http://127.0.0.1:8000/chat")
     if wants_tools(file):
@@ -177,6 +236,26 @@ def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterato
 
         if missing := missing_extra():
             yield lines.problem(form, (), f"$mcp_url and $mcp_token: {missing}")
+    if file.spans is not None:
+        from .own_calls import missing_extra as missing_for_spans  # noqa: PLC0415 (only where spans are asked for)
+
+        if missing := missing_for_spans():
+            yield lines.problem(form, ("spans",), missing)
+
+
+def _call_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:
+    """Yield what is wrong with the places of calls."""
+    paths, places = file.response.calls, file.tells_calls
+    if len(places) > 1:
+        yield lines.problem(form, (), f"found {' and '.join(places)}, expected one of them: a call would be told twice")
+    if paths is not None and (bool(paths.at) != bool(paths.tool) or (not paths.at and file.form not in SHOWS_CALLS)):
+        example = "response.calls: expected at and tool, as in {at: trace, tool: name, arguments: args, result: out}"
+        yield lines.problem(form, ("response", "calls"), example)
+    if file.mcp is not None and not wants_tools(file):
+        why = (
+            "mcp.upstream: nothing tells the service of the proxy: put $mcp_url and $mcp_token into request or headers"
+        )
+        yield lines.problem(form, ("mcp",), why)
 
 
 def _header_problems(file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from hashlib import sha256
 from math import inf
@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
-from pytest_mapsat.model import Case, Turn, Visible, hint_at
+from pytest_mapsat.model import Case, ReportedCall, Turn, Visible, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -25,6 +25,8 @@ MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
 #: How a service behind HTTP is spoken to.
 FormName = Literal["json", "openai-chat", "openai-responses", "a2a", "ag-ui"]
 FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
+#: Those in which an answer shows what a service called itself.
+SHOWS_CALLS: tuple[FormName, ...] = ("openai-responses", "ag-ui")
 #: How the spec of a service begins.
 SERVICE_SCHEMES = ("http", "https", *FORM_NAMES)
 
@@ -165,9 +167,11 @@ class Conversation:
 
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
+        reports: whether it has tools of its own, of whose calls ``reported`` tells.
     """
 
     builds: frozenset[str] = frozenset()
+    reports: bool = False
 
     @property
     def refused(self) -> str:
@@ -185,6 +189,14 @@ class Conversation:
             InfrastructureError: the case does not let this source play it.
         """
         raise NotImplementedError
+
+    def reported(self) -> Sequence[Sequence[ReportedCall]]:
+        """Return the reports of calls of its own tools since this was last asked; one may begin with what an earlier one has.
+
+        Raises:
+            InfrastructureError: what would tell of them is broken.
+        """
+        return ()
 
     def cancel(self) -> None:
         """Stop waiting for the reply that another thread waits for. Best effort; called when the time is over."""

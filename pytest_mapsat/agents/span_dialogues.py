@@ -146,7 +146,7 @@ def span_trajectory(dialogue: SpanDialogue, name: str) -> Trajectory:
     turns = tuple(_turn(turn, name) for turn in dialogue.turns)
     case = dialogue.case or "-"
     data = {**dialogue.own, "case": case, "trial": dialogue.trial, "source": "recorded", "turns": ()}
-    data["calls_untold"] = not dialogue.tells_calls
+    data["calls_untold"] = not dialogue.tells_calls or data.get("calls_untold", False)
     data["warnings"] = [*data.get("warnings", ()), *map(scrubbed, dialogue.notes)]
     fault = _fault(dialogue)
     if fault is not None and not dialogue.own:

@@ -66,7 +66,9 @@ def missing_extra() -> str:
     return f"tools over MCP need the package mcp from 2.0 on, and {version} is installed: {_INSTALL} ({advice})"
 
 
-def serve_tools(toolbox: Toolbox, *, at_once: bool = True) -> AbstractContextManager[ToolEndpoint]:
+def serve_tools(
+    toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
+) -> AbstractContextManager[ToolEndpoint]:
     """Serve the tools of one episode over MCP on the loopback interface; afterwards the token leads nowhere.
 
     All episodes of a process share one server.
@@ -74,6 +76,7 @@ def serve_tools(toolbox: Toolbox, *, at_once: bool = True) -> AbstractContextMan
     Args:
         toolbox: the tools; may be called from several threads.
         at_once: whether the server is imported and started now; otherwise its first connection does it, and waits a second for it.
+        forward: answers requests in the place of the toolbox, which then keeps only calls that come late.
 
     Raises:
         UsageError: the extra ``[mcp]`` is not installed, or no port can be had.
@@ -82,7 +85,7 @@ def serve_tools(toolbox: Toolbox, *, at_once: bool = True) -> AbstractContextMan
     with _lock:
         if _shared is None:
             _shared = ToolServer()
-    return _shared.lease(toolbox, at_once=at_once)
+    return _shared.lease(toolbox, at_once=at_once, forward=forward)
 
 
 _lock = Lock()
@@ -112,23 +115,25 @@ class ToolServer:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._host = f"[{host}]" if ":" in host else host
         self._port: int = self._socket.getsockname()[1]
-        self._toolboxes: dict[str, Toolbox] = {}
+        self._toolboxes: dict[str, tuple[Toolbox, Forward | None]] = {}
         self._ended: OrderedDict[str, Toolbox] = OrderedDict()
         self._woken = False
         Thread(target=self._run, name="mapsat-mcp", daemon=True).start()
 
     @contextmanager
-    def lease(self, toolbox: Toolbox, *, at_once: bool = True) -> Iterator[ToolEndpoint]:
+    def lease(
+        self, toolbox: Toolbox, *, at_once: bool = True, forward: Forward | None = None
+    ) -> Iterator[ToolEndpoint]:
         """Answer calls with a new token from the toolbox, until the context is left; see ``serve_tools``."""
         token = secrets.token_urlsafe(24)
-        self._toolboxes[token] = toolbox
+        self._toolboxes[token] = toolbox, forward
         if at_once and not self._woken:
             self._woken = True
             socket.create_connection((self._host.strip("[]"), self._port)).close()
         try:
             yield ToolEndpoint(f"http://{self._host}:{self._port}/mcp", token)
         finally:
-            self._ended[token] = self._toolboxes.pop(token)
+            self._ended[token], _ = self._toolboxes.pop(token)
             if len(self._ended) > _MOST_ENDED:
                 self._ended.popitem(last=False)
 
@@ -141,8 +146,9 @@ class ToolServer:
             asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        import uvicorn  # noqa: PLC0415 (heavy, and of an extra)
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+        from mcp.server.streamable_http_manager import (  # noqa: PLC0415 (heavy, and of an extra)
+            StreamableHTTPSessionManager,
+        )
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
         hosts = {*_LOOPBACK, self._host}
@@ -160,24 +166,25 @@ class ToolServer:
             max_request_body_size=_MOST_BYTES,
         )
 
-        async def app(scope: _Scope, receive: Any, send: Any) -> None:
+        async def app(scope: Scope, receive: Any, send: Any) -> None:
             token, refusal = self._token_of(scope)
-            toolbox = self._toolboxes.get(token)
+            toolbox, forward = self._toolboxes.get(token, (None, None))
             if refusal is None and toolbox is None:
                 refusal = (401, _UNKNOWN_TOKEN)
                 if token in self._ended:
                     await _call_late(self._ended[token], receive)
             if refusal is not None:
                 await _refuse(send, *refusal)
+            elif forward is not None:
+                await forward(scope, receive, send)
             else:
                 await manager.handle_request({**scope, _TOOLBOX: toolbox}, receive, send)
 
-        config = uvicorn.Config(app, log_config=None, log_level="error", access_log=False, lifespan="off", ws="none")
         async with manager.run():
-            await uvicorn.Server(config).serve(sockets=[self._socket])
+            await serve_app(app, self._socket)
 
     @staticmethod
-    def _token_of(scope: _Scope) -> tuple[str, tuple[int, str] | None]:
+    def _token_of(scope: Scope) -> tuple[str, tuple[int, str] | None]:
         """Return the token of a request, and the status and words to refuse it with, if it must be."""
         match scope["path"].split("/"):
             case ["", "mcp"]:
@@ -198,7 +205,9 @@ class ToolServer:
         return tokens.pop(), None
 
 
-_Scope = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+#: An application of ASGI.
+Forward = Callable[[Scope, Any, Any], Awaitable[None]]
 #: Under this key the request holds the toolbox of its token.
 _TOOLBOX = "pytest_mapsat.toolbox"
 
@@ -210,22 +219,49 @@ def _toolbox_of_request(context: Any) -> Toolbox:
 
 async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObject]]) -> None:
     """Let the toolbox of an episode that is over refuse a call, so that it is kept."""
-    body, more = b"", True
-    while more and len(body) <= _MOST_BYTES:
-        part = await receive()
-        body, more = body + part.get("body", b""), part.get("more_body", False)
+    body = await body_of(receive, _MOST_BYTES)
     with suppress(ValueError, TypeError, KeyError, AttributeError, ToolsClosed):  # anything may stand there
         asked = parse_json(body.decode())
         if asked["method"] == "tools/call":
             toolbox.call(asked["params"]["name"], asked["params"].get("arguments"))
 
 
+async def serve_app(app: Forward, listening: socket.socket) -> None:
+    """Answer what comes on a socket, for ever."""
+    import uvicorn  # noqa: PLC0415 (heavy, and of an extra)
+
+    config = uvicorn.Config(
+        app, log_config=None, log_level="error", access_log=False, lifespan="off", ws="none", interface="asgi3"
+    )
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+async def body_of(receive: Callable[[], Awaitable[JsonObject]], most: int) -> bytes:
+    """Return the body of a request; of one that has more than so many bytes, the beginning, which has more as well."""
+    body, more = b"", True
+    while more and len(body) <= most:
+        part = await receive()
+        body, more = body + part.get("body", b""), part.get("more_body", False)
+    return body
+
+
+async def respond(
+    send: Callable[[JsonObject], Awaitable[None]], status: int, body: bytes, kind: str = "application/json"
+) -> None:
+    """Answer a request."""
+    headers = [
+        (b"content-type", kind.encode("latin-1")),
+        (b"allow", b"POST"),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
 async def _refuse(send: Callable[[JsonObject], Awaitable[None]], status: int, why: str) -> None:
     """Answer with a status and an error that MCP clients show."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": why}}
-    headers = [(b"content-type", b"application/json"), (b"allow", b"POST")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(error).encode()})
+    await respond(send, status, json.dumps(error).encode())
 
 
 # -- the protocol: the same for HTTP and for stdio -----------------------------------------------------------------------

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from pytest_mapsat.formats import parse_json
 from pytest_mapsat.llm import summed, usage_of
-from pytest_mapsat.model import Blame, Json, JsonObject, did_you_mean, shown, values_at
+from pytest_mapsat.model import Blame, Json, JsonObject, ReportedCall, did_you_mean, shown, values_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
@@ -58,6 +58,7 @@ class Exchange:
         context: makes the context anew.
         values: what placeholders stand for, but for those of the message at hand.
         file: what the service file says.
+        own_calls: for each part of its answers, the calls of the service's own tools that it shows.
     """
 
     post: Callable[[Json, Mapping[str, str]], Answer]
@@ -67,6 +68,7 @@ class Exchange:
     context: Callable[[], AgentContext]
     values: dict[str, Json]
     file: ServiceFile
+    own_calls: list[list[ReportedCall]] = field(default_factory=list)
 
     def fields(self, template: Json, message: str) -> Any:
         """Return a template with its placeholders filled."""
@@ -344,6 +346,11 @@ class Call(NamedTuple):
     name: str
     arguments: Json
 
+    def reported(self, result: Json) -> ReportedCall:
+        """Return it as a call that the service has made itself; without a result where there is none."""
+        told: ReportedCall = {"tool": self.name, "arguments": self.arguments or {}, "id": self.id}
+        return told if result is None else {**told, "result": result}
+
 
 class Step(NamedTuple):
     """One answer of a service that calls tools: its text, its calls and its usage."""
@@ -541,7 +548,14 @@ class ResponsesForm(ToolForm):
         require_same(data.get("previous_response_id"), self._previous, "response")
         self._items = [] if self._stored else [*self._items, *output]
         self._previous = part_of(data, "id", str) if self._stored else ""
-        calls = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        results = {item.get("call_id"): item for item in output if item.get("type") == "function_call_output"}
+        asked = calls_of(((item, item) for item in output if item.get("type") == "function_call"), "call_id")
+        results |= {item.get("id"): item for item in output if item.get("type") == "mcp_call"}
+        asked += calls_of(((item, item) for item in output if item.get("type") == "mcp_call"), "id")
+        # What stands beside its result has the service carried out itself.
+        own = [call.reported(results[call.id].get("output")) for call in asked if call.id in results]
+        self._exchange.own_calls.append(own)
+        calls = [call for call in asked if call.id not in results]
         spoken = [item.get("content") for item in output if item.get("type") == "message"]
         for item in output:
             if item.get("type") == "reasoning" and (thought := texts_of(item.get("summary"))):

@@ -4,5 +4,6 @@ from .channel import Limits as Limits
 from .channel import calls_after_end as calls_after_end
 from .dialogue import run_episode as run_episode
 from .dialogue import without_sandbox as without_sandbox
+from .reported import Reporter as Reporter
 from .threads import leave_behind as leave_behind
 from .threads import shutdown as shutdown

@@ -43,12 +43,15 @@ from pytest_mapsat.sandbox import Sandbox, Toolbox
 from pytest_mapsat.users import ScriptedUser, User
 
 from .channel import Channel, Hands, Limits, Remembering, late_calls, port
+from .reported import Reporter, Reports
 from .threads import Overdue, Worker, leased
 
 if TYPE_CHECKING:
     from pytest_mapsat.agents import RecordedSource
 
 _UNKNOWN = Usage()
+#: Seconds that whoever reports calls has for them, after a reply.
+_REPORTING = 60.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ def run_episode(
     identity: str = "",
     memory: Remembering | None = None,
     kept: KeptAgent | None = None,
+    reported: Reporter | None = None,
 ) -> Trajectory:
     """Run one dialogue of a case, or fetch the recorded one.
 
@@ -85,6 +89,8 @@ def run_episode(
         identity: the session's id, where the case has come without its truth; else it is told from the case.
         memory: the agent's memory, asked before the first turn and in a time of its own, as long as that of the episode; None: it has none.
         kept: what the agent has kept from the user's task before, and keeps for the next; None: an agent begins and ends with its episode.
+        reported: of an agent that acts on an environment of its own: returns the calls since it was last asked, or all of the episode so far; asked after each reply
+            and at the end. One that knows of no calls is ``tuple``. None: the agent has no tools but those of the sandbox, or tells of them itself.
     """
     if source.kind == "recorded":
         return _recorded(case, source, trial)
@@ -92,7 +98,7 @@ def run_episode(
     if kept is not None:
         kept.session = identity
     limits = replace(limits or Limits(), calls=case.episode.calls)
-    return _Dialogue(case, source, user, sandbox, limits, trial, identity, memory, kept).run()
+    return _Dialogue(case, source, user, sandbox, limits, trial, identity, memory, kept, reported).run()
 
 
 def without_sandbox(case: Case, source: Source, why: str, *, trial: int = 1) -> Trajectory:
@@ -157,6 +163,7 @@ class _Dialogue:
     _identity: str
     _memory: Remembering | None = None
     _kept: KeptAgent | None = None
+    _reported: Reporter | None = None
     _retrieved: Retrieval | None = None
     _deadline: float = 0.0
     _conversation: Conversation | None = None
@@ -166,6 +173,8 @@ class _Dialogue:
         self._model_calls = ModelCalls(self._trial, digest(self._case.id))
         self._opening = [Turn(role=message.role, text=message.text) for message in self._case.visible.messages]
         self._turns = [Turn(role="user", text=self._case.visible.query)]
+        self._reports: list[Reports] = []
+        self._late: tuple[Step, ...] = ()
 
     def run(self) -> Trajectory:
         """Return what happened."""
@@ -184,7 +193,8 @@ class _Dialogue:
             setup=self._sandbox.setup,
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
-            after_end=late_calls(self._channel),
+            after_end=(*late_calls(self._channel), *self._late),
+            calls_reported=bool(self._reports) or self._reported is not None,
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -225,7 +235,14 @@ class _Dialogue:
             # An agent that has to be brought up first takes none of the episode's time for it.
             self._deadline = perf_counter() + self._limits.timeout
             with closing(conversation), leased() as worker:
-                return self._dialogue(conversation, worker, session)
+                tools = self._sandbox.tools
+                if (ask := self._reported) is not None:
+                    self._reports.append(Reports(lambda: [ask()], "reported by the environment", tools))
+                if conversation.reports or self._reported is not None:
+                    self._reports.append(Reports(conversation.reported, "reported by the service", tools))
+                end: _End | None = self._dialogue(conversation, worker, session)
+                self._late, end = self._told((), end)
+                return end or _End("done")
 
     def _dialogue(self, conversation: Conversation, worker: Worker, session: Session) -> _End:
         for _ in range(self._limits.max_turns):
@@ -240,13 +257,31 @@ class _Dialogue:
         self._channel.open()
         self._model_calls.spent.clear()
         reply, end = self._reply(conversation, worker)
-        steps = self._channel.close()
+        steps, seconds = self._channel.close(), perf_counter() - began
+        told, end = self._told(steps, end)
+        steps = (*steps, *told)
+        # What was waited for here is no time of the agent's.
+        self._deadline += perf_counter() - began - seconds
         if reply is not None and reply.usage is None:
             reply = replace(reply, usage=summed(self._model_calls.spent) or None)
         end = self._broken() or end
         if end is None or steps:
-            self._turns.append(_turn(reply or Reply(""), steps, perf_counter() - began))
+            self._turns.append(_turn(reply or Reply(""), steps, seconds))
         return end
+
+    def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
+        """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""
+        told: tuple[Step, ...] = ()
+        try:
+            for reports in self._reports if end is None or end.ending != "infrastructure_error" else ():
+                with leased() as worker:
+                    told += tuple(worker.run(reports.new, (*steps, *told), timeout=_REPORTING))
+        except Exception as error:  # noqa: BLE001  # an environment is code of the user's
+            slow = f"what reports the agent's calls did not answer within {_REPORTING:g} s"
+            lost = InfrastructureError(slow) if isinstance(error, Overdue) else error
+            if end is None or end.fault is None:
+                end = _End("infrastructure_error", _fault_of(lost, "infrastructure"))
+        return told, end
 
     def _reply(self, conversation: Conversation, worker: Worker) -> tuple[Reply | None, _End | None]:
         try:

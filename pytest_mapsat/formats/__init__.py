@@ -28,6 +28,9 @@ from .messages import layout_of as layout_of
 from .messages import layouts as layouts
 from .messages import read_dialogues as read_dialogues
 from .messages import read_messages as read_messages
+from .messages import result_of as result_of
+from .otlp import Span as Span
+from .otlp import spans_in as spans_in
 from .personal import PersonalData as PersonalData
 from .plain_data import Placed as Placed
 from .plain_data import TableRow as TableRow
@@ -67,4 +70,5 @@ from .run_file import write_run as write_run
 from .spans import SpanCall as SpanCall
 from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
+from .spans import calls_in_spans as calls_in_spans
 from .spans import read_spans as read_spans

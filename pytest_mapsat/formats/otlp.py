@@ -257,6 +257,19 @@ def _joined(begun: list[RawLine], name: str) -> str:
     return "".join(texts)
 
 
+def spans_in(value: Json) -> list[Span]:
+    """Return the spans in a document of OTLP JSON that was received; those without ids are left out.
+
+    Raises:
+        SuiteError: it holds no spans.
+    """
+    spans: list[Span] = []
+    for data in _raw_spans(value, "OTLP", 0):
+        with suppress(SuiteError):
+            spans += filter(None, [_span(data, "OTLP", 0, {})])
+    return spans
+
+
 def _raw_spans(value: Json, name: str, line: int) -> Iterator[JsonObject]:
     if isinstance(value, list):
         for member in value:

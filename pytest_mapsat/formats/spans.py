@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -155,6 +155,15 @@ def read_spans(path: Path, name: str = "") -> Iterator[SpanDialogue]:
         dialogue = _Reader(gathered).read()
         if dialogue.turns:
             yield dialogue
+
+
+def calls_in_spans(spans: Iterable[Span]) -> list[SpanCall]:
+    """Return the calls that spans of tools in one trace tell, in the order in which they began; what a model only asked for is none."""
+    listed = sorted(spans, key=lambda span: span.start)
+    places = {span.id: place for place, span in enumerate(listed)}
+    turns = _Reader(Gathered("", 1, "", tuple(listed))).read().turns if listed else ()
+    made = (call for turn in turns for call in turn.calls if call.executed)
+    return sorted(made, key=lambda call: places[call.span])
 
 
 class _Reader:
@@ -448,10 +457,14 @@ class _Reader:
             self._note(span, f"the result of {name} is cut off or hidden")
 
     def _told_before(self, span: Span, call_id: str, name: str) -> SpanCall | None:
-        """Return the call of a span that tells it once more: it stands in the call's own span, or has the call's id, as where two instrumentations are on."""
-        around = self._executed.get((span.trace, span.parent))
-        if around is not None and around.name == name and call_id in ("", around.id):
-            return around
+        """Return the call of a span that tells it once more: it stands within the call's own span, or has the call's id, as where two instrumentations are on."""
+        here, seen = (span.trace, span.parent), set[tuple[str, str]]()
+        while here in self._spans and here not in seen:
+            around = self._executed.get(here)
+            if around is not None and around.name == name and (call_id == around.id or not (call_id and around.id)):
+                return around
+            seen.add(here)
+            here = (span.trace, self._spans[here].parent)
         return next(
             (call for call in self._executed.values() if call_id and (call.id, call.name) == (call_id, name)), None
         )

@@ -426,6 +426,8 @@ def _spent(card: Scorecard, metric: str) -> float | None:
     if metric == "tokens":
         used = card.spent.input_tokens, card.spent.output_tokens
         return None if used[0] is None or used[1] is None else float(used[0] + used[1])
+    if metric == "calls" and card.trajectory.lacks_calls:
+        return None
     return {"calls": card.calls.total, "turns": card.turns, "seconds": card.timing.agent}[metric]
 
 

@@ -272,7 +272,7 @@ class _Question:
         self, context: Context, answer: int, words: str, step: Step, candidates: Candidates, given: Collection[str]
     ) -> None:
         turns, self._language = context.trajectory.turns, context.language
-        self._tool, self._called, self._calls = context.tools.get(step.tool), candidates.called, candidates.also
+        self._tool, self._called, self._calls = context.tool(step), candidates.called, candidates.also
         self._rows = [Row.of(row, self._language) for row in candidates.rows]
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from pytest_mapsat.model import CallPattern, Calls, Match, Step
 from pytest_mapsat.sandbox import fits
@@ -21,11 +22,12 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     fits = _answered(made.fits(pattern), check.answered, made)
     low, high = fits.count(True), len(fits) - fits.count(False)
-    most = check.at_most if check.at_most is not None else high
+    possible = inf if made.lacking else high
+    most = possible if check.at_most is None else check.at_most
     passed: bool | None = None
-    if low >= check.least and high <= most:
+    if low >= check.least and possible <= most:
         passed = True
-    elif high < check.least or low > most:
+    elif possible < check.least or low > most:
         passed = False
     subject = _subject(tool, check.arguments)
     how = _how(check)
@@ -60,7 +62,7 @@ def _never_called(check: Calls, tool: str, context: Context) -> Finding:
     fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
     how = _how(check)
     low, high = fits.count(True), len(fits) - fits.count(False)
-    passed = False if low else None if high else True
+    passed = False if low else None if high or made.lacking else True
     return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
 
 
@@ -95,9 +97,7 @@ def _steps(check: Calls, context: Context) -> Finding:
     fits = [made.fits(step) for step in check.steps]
     sure = [[fit is True for fit in row] for row in fits]
     possible = [[fit is not False for fit in row] for row in fits]
-    passed = (
-        True if _holds(check, sure, len(made.steps)) else None if _holds(check, possible, len(made.steps)) else False
-    )
+    passed = True if _holds(check, sure, made) else None if _may_hold(check, possible, made) else False
     how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
     alone = " and no others" if check.match == "exact" else ""
     wanted = (
@@ -105,12 +105,13 @@ def _steps(check: Calls, context: Context) -> Finding:
     )
     pairs = _aligned(check, possible, made.steps)
     missing = [_in_words(check.steps[step]) for step, call in pairs if step is not None and call is None]
+    missing = [] if made.lacking else missing
     extra = [call_in_words(made.steps[call]) for step, call in pairs if call is not None and step is None]
     told = [f"not called: {', '.join(missing)}"] if missing else []
     told += [f"called besides: {', '.join(extra)}"] if extra and alone else []
     if passed is not False:
-        why = "the calls are as expected" if passed else "it is unclear whether the calls are as expected"
-        return Finding(passed, why, wanted)
+        why = f"it is unclear whether the calls are as expected{made.caution}"
+        return Finding(passed, "the calls are as expected" if passed else why, wanted)
     lines = tuple(
         ("" if step is None else _in_words(check.steps[step]), "" if call is None else call_in_words(made.steps[call]))
         for step, call in pairs
@@ -120,11 +121,24 @@ def _steps(check: Calls, context: Context) -> Finding:
     )
 
 
-def _holds(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
+def _holds(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
-    if check.match == "exact":
-        return count == len(fits) and all(row[at] for at, row in enumerate(fits))
+    if made.unordered or (check.match == "exact" and (made.lacking or len(made.steps) != len(fits))):
+        return False
+    return _in_order(fits, len(made.steps))
+
+
+def _may_hold(check: Calls, fits: Sequence[Sequence[bool]], made: _Made) -> bool:
+    """Return whether the calls may be as expected, given which may fit; calls that are not known may be any."""
+    if not made.lacking or check.match != "exact":
+        return made.lacking or _holds(check, fits, made)
+    by_call = [[row[at] for row in fits] for at in range(len(made.steps))]
+    return len(matching(by_call)) == len(by_call) if made.unordered else _in_order(by_call, len(fits))
+
+
+def _in_order(fits: Sequence[Sequence[bool]], count: int) -> bool:
+    """Return whether each row has a place, out of ``count``, that fits it, behind that of the row before."""
     at = 0
     for row in fits:
         at = next((place + 1 for place in range(at, count) if row[place]), 0)
@@ -199,10 +213,24 @@ class _Made:
         context: the dialogue.
         steps: the calls, whatever became of them.
         turns: the index of the turn of each.
+        lacking: whether the agent may have made further ones, in any place.
+        unordered: whether calls of one reply come from several sources, so that their order is unknown.
+        caution: says so behind a reason; empty where they are all.
     """
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.lacking = context.trajectory.lacks_calls
+        self.caution = f"; {context.trajectory.why_lacking}" if self.lacking else ""
+        sources = [
+            {
+                step.provenance.note if step.provenance and step.provenance.kind == "reported" else ""
+                for step in turn.steps
+                if step.kind == "call"
+            }
+            for turn in context.trajectory.replies
+        ]
+        self.unordered = any(len(of_turn) > 1 for of_turn in sources)
         placed = [
             (index, step)
             for index, turn in enumerate(context.trajectory.turns)
@@ -223,7 +251,9 @@ class _Made:
             return False
         if "arguments" in step.unknown:
             return None if pattern.arguments else True
-        return fits(pattern.arguments, step.arguments, results=self.steps[:at])
+        return fits(
+            pattern.arguments, step.arguments, results=(*self.steps[:at], *self.context.calls[len(self.steps) :])
+        )
 
 
 def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
@@ -235,8 +265,8 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     if failed:
         return Finding(False, failed[0], wanted)
     unclear = [why for fit, passed, why in verdicts if passed is not True]
-    if unclear:
-        return Finding(None, unclear[0], wanted)
+    if unclear or made.lacking:
+        return Finding(None, (*unclear, f"it is unclear whether there are others{made.caution}")[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
 
 
@@ -252,7 +282,7 @@ def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
     """Return how often a tool was called, how many of the calls count, and what became of them: ``book was called twice, but never with seats equal to 4``."""
     calls = [step for step in made.steps if step.tool == tool]
     if not calls:
-        return f"{tool} was never called"
+        return f"no call of {tool} is known{made.caution}" if made.lacking else f"{tool} was never called"
     unsure = f", unclear for {high - low} of them" if high > low else ""
     counts: Counter[str] = Counter(step.status for step in calls)
     fates = {"refused": "refused", "error": "answered with an error", "over_limit": "over the limit", "miss": "missed"}
@@ -260,4 +290,4 @@ def _counted(tool: str, how: str, low: int, high: int, made: _Made) -> str:
     times = "once" if len(calls) == 1 else "twice" if len(calls) == 2 else f"{len(calls)} times"  # noqa: PLR2004
     share = "" if low == len(calls) else f" {low} of them" if low else " but not" if len(calls) == 1 else " but never"
     counting = f",{share}{how}" if how else ""
-    return f"{tool} was called {times}{counting}{unsure}{f'; {told}' if told else ''}"
+    return f"{tool} was called {times}{counting}{unsure}{f'; {told}' if told else ''}{made.caution}"

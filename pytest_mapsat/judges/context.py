@@ -17,6 +17,7 @@ from pytest_mapsat.model import (
     Case,
     Check,
     Json,
+    JsonObject,
     Quote,
     ReferenceEnd,
     ReplySize,
@@ -79,6 +80,8 @@ _Reply = TypeVar("_Reply", bound=Document | None)
 #: A number that stands by itself: no part of a name, a time or a date.
 _NUMERAL = re.compile(r"(?<![\w.,:/-])(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?(?![\w:/-]|[.,]\d)")
 _SHORTEST_COPY = 12
+#: A call that may have been made, and of which nothing is known.
+_LACKING = Step(kind="call", status="unknown", unknown=("arguments", "result", "changed"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,8 +398,17 @@ class Context:
 
     @cached
     def calls(self) -> tuple[Step, ...]:
-        """The calls of the dialogue, whatever became of them."""
-        return self.trajectory.calls
+        """The calls of the dialogue, whatever became of them; the last one stands for calls that it may lack, of whatever tool."""
+        return (*self.trajectory.calls, *([_LACKING] if self.trajectory.lacks_calls else []))
+
+    def tool(self, step: Step) -> Tool | None:
+        """Return the tool of a call; one that was reported, and that the suite does not declare, may write and is what its name says."""
+        declared = self.tools.get(step.tool)
+        if declared is None and step.provenance is not None and step.provenance.kind == "reported":
+            parameters: JsonObject = {"type": "object", "properties": {}}
+            words = re.sub(r"[\W_]+", " ", step.tool).strip() or step.tool
+            return Tool.model_construct(name=step.tool, description=words, effect="write", parameters=parameters)
+        return declared
 
     def only_missed(self, tool: str | None) -> tuple[str, ...]:
         """Return the tool (any tool that names things, where None) if calls of it missed and none was answered."""

@@ -359,6 +359,9 @@ def besides(case: Case, context: Context, kinds: Collection[str]) -> tuple[tuple
         *(_things(case, context) if OBSERVATION in kinds else ()),
         *(_qualities(case) if QUALITY in kinds else ()),
     ]
+    if context.trajectory.lacks_calls:  # one of them may have returned what seems to come from nowhere
+        unsure = Finding(None, context.trajectory.why_lacking)
+        pairs = [(beside, unsure if finding.passed is False else finding) for beside, finding in pairs]
     return tuple((beside, label_valued(beside, finding, context)) for beside, finding in pairs)
 
 

@@ -225,6 +225,7 @@ def _situation(case: Case, requirements: Sequence[Requirement], about: str, traj
     }
     facts = [*(f"{name}: {value}" for name, value in lines.items() if value)]
     facts += [f"history: {line}" for line in context.history]
+    facts += [f"calls: {trajectory.why_lacking}"] if trajectory.lacks_calls else []
     before = "\n".join(f"{message.role}: {message.text}" for message in case.visible.messages)
     asked = any(requirement.kind == "policy" for requirement in requirements)  # then they are the requirements
     policies = "" if asked else "\n".join(policy.text for policy in case.truth.policies)

@@ -222,7 +222,7 @@ class _LookUp:
     def _unreturned(self, row_id: str, turn: int) -> Finding:
         """Judge an id that no result of the tool up to a turn has: wrong, unless the record lacks results."""
         tool, name = self._tool, self._check.id
-        calls = [step for step in self._context.calls if step.tool == tool]
+        calls = [step for step in self._context.calls if step.tool in (tool, "")]
         if any(step.status == "unknown" or "result" in step.unknown for step in calls):
             return self._finding(
                 None, f"the record lacks results of {tool}, and {name} {shown(row_id)} may be in one of them"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -76,6 +76,38 @@ class _PartlyTold(Call):
         return f"{self.tool}(...) -> {self.status}"
 
 
+class KnownCalls(Sequence[Call]):
+    """The calls that are known of an agent that may have made others. What they show holds; what would need all of them raises NotRecordedError.
+
+    ``any(call.tool == "book" for call in episode.calls)`` is true where such a call is known. Where none is, the loop comes to the end of what is known and raises.
+    """
+
+    def __init__(self, known: tuple[Call, ...], why: str) -> None:
+        self.known = known
+        self._why = why
+
+    def __iter__(self) -> Iterator[Call]:
+        yield from self.known
+        raise NotRecordedError(self._why)
+
+    def __bool__(self) -> bool:
+        return bool(self.known) or next(iter(self), None) is not None
+
+    def __len__(self) -> int:
+        raise NotRecordedError(self._why)
+
+    def __getitem__(self, place: object) -> NoReturn:
+        raise NotRecordedError(self._why)
+
+    def __eq__(self, other: object) -> bool:
+        raise NotRecordedError(self._why)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self.known))}, and perhaps others]"
+
+
 class StructuredOutput(Row):
     """The structured output of a reply: a dict that cannot be changed. To look for a name that it does not have fails the check, not the judge."""
 
@@ -116,16 +148,15 @@ class Episode:
         return tuple(turn.text for turn in self._trajectory.replies)
 
     @cached
-    def calls(self) -> tuple[Call, ...]:
-        """The agent's calls, in their order. Raises NotRecordedError where a record made elsewhere tells of none."""
-        if self._trajectory.calls_untold:
-            raise NotRecordedError("the record does not tell the calls of any tool")
-        return tuple(
+    def calls(self) -> Sequence[Call]:
+        """The agent's calls, in their order: a tuple; ``KnownCalls`` where it may have made others."""
+        calls = tuple(
             self._call(step, number)
             for number, turn in enumerate(self._trajectory.replies, 1)
             for step in turn.steps
             if step.kind == "call"
         )
+        return KnownCalls(calls, self._trajectory.why_lacking) if self._trajectory.lacks_calls else calls
 
     @cached
     def user_calls(self) -> tuple[Call, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pytest_mapsat.model import (
-    Calls,
     Check,
     ClockTime,
     EndState,
@@ -27,11 +26,9 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
     Args:
         check: what must hold.
         finding: the finding on all that was recorded.
-        context: the dialogue. Checks on calls look for missing parts themselves.
+        context: the dialogue. Checks on calls look for what is missing themselves.
     """
-    if context.trajectory.calls_untold and isinstance(check, Calls):
-        part, calls = "calls", ["any tool"]
-    elif isinstance(check, EndState | Unchanged | SameEnd):
+    if isinstance(check, EndState | Unchanged | SameEnd):
         part, calls = "changes", [*context.maybe_writing]
         writing = [step.tool for step in context.late if step.tool in calls]
         if isinstance(check, Unchanged) and not check.exempt and writing:
@@ -41,7 +38,8 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
         part, calls = "result", _needed(check, finding, context)
     if not calls or (finding.passed is None and not finding.broken):
         return finding
-    why = f"the record does not tell the {part} of {first_few(sorted(set(calls)))}"
+    told = "report" if context.trajectory.calls_reported else "record"
+    why = f"the {told} does not tell the {part} of {first_few(sorted({tool or 'any tool' for tool in calls}))}"
     return finding._replace(
         passed=None, why=why, broken=False, missed=(), compared=(), nothing_claimed=False, idle=False
     )
@@ -50,7 +48,6 @@ def left_open(check: Check, finding: Finding, context: Context) -> Finding:
 def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
     """Return the tools of calls whose missing result could turn the finding."""
     untold = [step.tool for step in context.calls if {"arguments", "result"} & {*step.unknown}]
-    untold += ["any tool"] if context.trajectory.calls_untold else []
     if not untold:
         return []
     if isinstance(check, Number | ClockTime):
@@ -65,4 +62,4 @@ def _needed(check: Check, finding: Finding, context: Context) -> list[str]:
 
 def _of(untold: list[str], tools: Iterable[str | None]) -> list[str]:
     wanted = set(tools)
-    return [tool for tool in untold if None in wanted or tool in wanted or tool == "any tool"]
+    return [tool for tool in untold if None in wanted or not tool or tool in wanted]

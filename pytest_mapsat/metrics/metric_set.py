@@ -200,6 +200,7 @@ class MetricSet:
             replies name, ``quality`` for the fluency and safety of their words. A judge gives them only where a metric set asks.
         measure: from a metric_input to each of its metrics. It is called for every episode that was not broken, and for one that the agent broke
             where a metric is not earned (``metric_input.fault`` is set then).
+        of_calls: names of metrics that rest on which calls were made: they have no value where some of these may not be known.
         names: of its metrics.
     """
 
@@ -207,6 +208,7 @@ class MetricSet:
     metrics: Sequence[Metric]
     measure: Callable[[MetricInput], Mapping[str, Given]] = field(compare=False)
     labels: Collection[str] = frozenset()
+    of_calls: Collection[str] = frozenset()
     names: frozenset[str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -222,6 +224,7 @@ class MetricSet:
             hint = did_you_mean(strange[0], _ASKED) or f"known are {', '.join(sorted(_ASKED))}"
             raise UsageError(f"the metric set {self.name} reads labels of the kind {shown(strange[0])}; {hint}")
         object.__setattr__(self, "labels", frozenset(self.labels))
+        object.__setattr__(self, "of_calls", frozenset(self.of_calls))
         named = tuple(metric.model_copy(update={"metric_set": self.name}) for metric in self.metrics)
         object.__setattr__(self, "metrics", named)
         object.__setattr__(self, "names", frozenset(metric.name for metric in named))
@@ -244,7 +247,9 @@ def measure(metric_set: MetricSet, metric_input: MetricInput) -> tuple[dict[str,
         return measures | metric_set.measure(metric_input), None  # type: ignore[operator]
     try:
         given = call_stranger(lambda: dict(metric_set.measure(metric_input.copied())))
-        return measures | _sound_ones(metric_set, asked, given), None
+        unsure = metric_set.of_calls if metric_input.trajectory.lacks_calls else ()
+        lacking = Measure(None, "unevaluated", metric_input.trajectory.why_lacking)
+        return measures | _sound_ones(metric_set, asked, given) | dict.fromkeys(unsure, lacking), None
     except StrangerError as broken:
         message = f"the metric set {metric_set.name} broke: {words_of(broken.error)}"
     except _BadError as bad:
@@ -590,12 +595,13 @@ def tool_selection(case: Case, trajectory: Trajectory, *, approved: Sequence[str
     calls, tools = trajectory.calls, case.truth.tools
     called = {call.tool for call in calls}
     gold = {expected.name for expected in tools}
-    if not gold and not called:
+    if not gold and not called and not trajectory.lacks_calls:
         return ToolSelection(not_applicable("no tool is expected and none was called"))
     if "tools" not in case.truth.model_fields_set:  # an empty list says that no call is right
         return ToolSelection(not_applicable("the case does not say which tools are expected"))
-    if trajectory.calls_untold:
-        return ToolSelection(between(0.0, 1.0, "the record does not tell the calls of any tool"))
+    if trajectory.lacks_calls:
+        most = len(gold) / len(gold | called) if gold or called else 1.0
+        return ToolSelection(between(0.0, most, trajectory.why_lacking))
     from pytest_mapsat.sandbox import hop_calls  # noqa: PLC0415  what only reads runs does without it
 
     valid, unchecked, open_ = gold & called, 0, set[str]()

@@ -49,7 +49,7 @@ else:
         ),
         "trajectory": (
             "Blame CallPart Difference Ending Fault MOST_BUILD PROVENANCE_KINDS Provenance "
-            "ProvenanceKind ReferenceEnd Retrieval RowChange Step StepStatus Trajectory Turn "
+            "ProvenanceKind ReferenceEnd ReportedCall Retrieval RowChange Step StepStatus Trajectory Turn "
             "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (

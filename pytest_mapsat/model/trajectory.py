@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal, Required, TypedDict, get_args
 
 from pydantic import Field
 
 from .base import Json, JsonObject, Noun, digest, same, shown
 
-ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "miss"]
+ProvenanceKind = Literal["exact", "computed", "near", "composed", "simulated", "recorded", "reported", "miss"]
 PROVENANCE_KINDS: tuple[ProvenanceKind, ...] = get_args(ProvenanceKind)
 #: ``ok`` answered; ``miss`` nothing answers; ``refused`` the sandbox will not do it; ``error`` the arguments do not fit, or there is no such tool or row;
 #: ``over_limit`` the calls of the episode are used up; ``unknown`` a record made elsewhere does not tell.
@@ -45,7 +45,7 @@ class Provenance(Noun):
     """Where the answer to one call came from.
 
     ``kind``: a recording (``exact``, ``near``, ``composed`` of several, ``simulated`` by a model), the data of a sandbox (``computed``), a recorded
-    dialogue, or nowhere (``miss``).
+    dialogue, a tool of the agent's own, of which it was reported (``reported``), or nowhere (``miss``).
     ``recording``: key of the recording that answered; ``differences``: what a near or composed answer does not share with the call; for a
     miss: what keeps the nearest recording, ``recording``, from answering. ``candidates``: how many conflicting recordings stood behind the answer.
     """
@@ -141,6 +141,19 @@ class Step(Noun):
     unknown: tuple[CallPart, ...] = ()
 
 
+class ReportedCall(TypedDict, total=False):
+    """A call of a tool that no sandbox of ours answered, as something else reports it: the agent's service, its spans, a proxy, an environment.
+
+    What is left out is unknown. ``arguments``: an object, or JSON text of one. ``status``: ``ok`` or ``error``. ``id``: the call's own, by which it is known if it is reported again.
+    """
+
+    tool: Required[str]
+    arguments: JsonObject | str
+    result: Json
+    status: str
+    id: str
+
+
 class TurnTiming(Noun):
     """Wall time of a turn; never compared between runs."""
 
@@ -197,6 +210,7 @@ class Trajectory(Noun):
     changes. ``memory``: null for an agent without one.
     ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
     ``calls_untold``: a record made elsewhere tells of no call at all: what it calls, and changes, is unknown.
+    ``calls_reported``: the agent has tools of its own, of whose calls those are known that were reported.
     ``after_end``: calls that came when no reply was under way, most often after the last one; they were refused, and what they would have changed is unknown.
     When they come depends on the clock, so that such an episode equals no other.
     """
@@ -214,6 +228,21 @@ class Trajectory(Noun):
     builds: tuple[str, ...] = ()
     after_end: tuple[Step, ...] = ()
     calls_untold: bool = False
+    calls_reported: bool = False
+
+    @property
+    def lacks_calls(self) -> bool:
+        """Whether the agent may have made further calls: those that are here were made, and that one is not here says nothing."""
+        return self.calls_untold or self.calls_reported
+
+    @property
+    def why_lacking(self) -> str:
+        """Why it may lack calls, in words."""
+        return (
+            "the calls are reported, and may not be all"
+            if self.calls_reported
+            else "the record does not tell the calls of any tool"
+        )
 
     @property
     def replies(self) -> tuple[Turn, ...]:

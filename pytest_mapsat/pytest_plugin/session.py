@@ -226,7 +226,12 @@ class MapsatSession:
         strays = 0 if self._replay is None else self._replay.strays
         ahead = [] if self._ahead is None else self._ahead.told()
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
-        return [*(("at once", *note) for note in ahead), *([("cache", shared, strays)] if strays else [])]
+        own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
+        spans = own_calls.spans_told() if own_calls is not None else ()
+        return [
+            *(("at once", *note) for note in ahead),
+            *(note for note in (("cache", shared, strays), *spans) if note[2]),
+        ]
 
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None

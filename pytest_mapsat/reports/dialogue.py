@@ -86,7 +86,7 @@ def _step(step: Step, width: int, name: str, *, full: bool) -> Iterator[Line]:
         return
     kind = view.answered_by(step)
     style = "yellow" if kind in ("miss", "error", "refused", "over_limit", "unknown") else ""
-    yield from _part(name, f"{cut(view.call_as_made(step), most)}  [{kind}]", width, style)
+    yield from _part(name, f"{cut(view.call_as_made(step), most)}  {view.call_mark(step)}", width, style)
     yield from _part("", cut(printable(view.result_text(step)), most), width)
     for change in step.changed:
         yield from _part("changed", cut(printable(view.changed_row(change)), most), width)
@@ -339,7 +339,7 @@ class _Text:
 
     def _call(self, step: Step, whose: str) -> None:
         kind = view.answered_by(step)
-        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
+        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  {view.call_mark(step)}", 4, 3)
         failed = kind in ("error", "refused", "over_limit")
         for note in [cut(printable(str(step.result)), _FAILURE_RESULT)] if failed else view.call_notes(step):
             self.add(cut(note, 3 * _FAILURE_RESULT), 9)

@@ -178,9 +178,8 @@ def _root(trace: _Trace, run: Run, card: Scorecard, began: int) -> None:
     data = trajectory.to_json()
     replies = [number for number, turn in enumerate(trajectory.turns) if turn.role == "agent"]
     after = trajectory.turns[replies[-1] + 1 if replies else 0 :]
-    episode: JsonObject = {
-        name: data[name] for name in ("ending", "fault", "warnings", "setup", "reference", "memory") if name in data
-    }
+    kept, lacking = ("ending", "fault", "warnings", "setup", "reference", "memory"), ("calls_untold", "calls_reported")
+    episode: JsonObject = {name: data[name] for name in (*kept, *lacking, "after_end") if name in data}
     episode["after"] = [turn.to_json() for turn in after]
     attributes = {
         "gen_ai.operation.name": "invoke_agent",

@@ -277,6 +277,13 @@ def answered_by(step: Step) -> str:
     return step.status if told or step.provenance is None else step.provenance.kind
 
 
+def call_mark(step: Step) -> str:
+    """Return what stands behind a call in brackets: where its answer came from, or what became of it, and that it was only reported."""
+    kind = answered_by(step)
+    reported = step.provenance is not None and step.provenance.kind == "reported" != kind
+    return f"[{kind}, reported]" if reported else f"[{kind}]"
+
+
 def call_as_made(step: Step) -> str:
     """Return a call as Python; a call whose arguments were not recorded says so."""
     if "arguments" in step.unknown:

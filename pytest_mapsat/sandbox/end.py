@@ -67,7 +67,7 @@ def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: It
 
 def maybe_writing(trajectory: Trajectory, tools: Mapping[str, Tool]) -> tuple[str, ...]:
     """Return the tools that may have changed something that a record made elsewhere lacks, sorted."""
-    if trajectory.calls_untold:
+    if trajectory.lacks_calls:
         return ("any tool",)
     untold = {step.tool for step in trajectory.all_calls if "changed" in step.unknown}
     return tuple(sorted(name for name in untold if name not in tools or tools[name].effect == "write"))

@@ -63,7 +63,7 @@ def satisfies(
     """
     try:
         if isinstance(match, (Bound, Contains)) and (bound := match.bound) is not None:
-            called = (step for step in results if step.kind == "call" and step.tool == bound.tool)
+            called = (step for step in results if step.kind == "call" and step.tool in (bound.tool, ""))
             found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
             return _bound(match, bound, value, found)
         if isinstance(match, WithinM):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pytest_mapsat.formats import MARK, Secrets, redacted
-from pytest_mapsat.model import Recording, Tool
+from pytest_mapsat.formats import MARK, Secrets, redacted, without_secrets
+from pytest_mapsat.model import Recording, Step, Tool, Trajectory
 from pytest_mapsat.sandbox import RecordedSandbox
 
 TOOL = Tool(
@@ -65,3 +65,10 @@ def test_a_message_keeps_its_words_and_loses_its_keys(monkeypatch):
     monkeypatch.setenv("SOME_SERVICE_KEY", "swordfish-4711")
     told = redacted("swordfish-4711 or sk-proj-abcdefghijkl or Bearer abcdefgh12 at the skateboarding-rink")
     assert told == f"[redacted SOME_SERVICE_KEY] or {MARK} or Bearer {MARK} at the skateboarding-rink"
+
+
+def test_a_call_that_came_late_loses_its_secrets_too(monkeypatch):
+    monkeypatch.setenv("SOME_SERVICE_KEY", "swordfish-4711")
+    late = Step(kind="call", tool="book", arguments={"key": "swordfish-4711"}, result=["swordfish-4711"])
+    kept = without_secrets(Trajectory(case="c", turns=(), after_end=(late,)))
+    assert "swordfish" not in kept.model_dump_json()

@@ -271,3 +271,11 @@ def test_a_model_is_asked_about_a_thing_by_its_number_and_must_quote_a_reply():
 def test_the_prompts_of_both_languages_take_the_same_values(language):
     for name in BESIDE_PROMPTS.values():
         assert "DATA-1" in prompt(name, language).fill(fence="DATA-1")
+
+
+def test_an_argument_may_come_from_a_call_that_was_not_reported():
+    steps = [Step(kind="call", tool="find", arguments={"place": "zz-99"}, result=[])]
+    told, reported = (dialogue("Done.", steps=steps, calls_reported=reported) for reported in (False, True))
+    assert labels_of(told)["step:1.1"].outcome == "failed"
+    label = labels_of(reported)["step:1.1"]
+    assert (label.outcome, "may not be all" in label.why) == ("unevaluated", True)

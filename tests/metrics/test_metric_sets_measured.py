@@ -32,6 +32,16 @@ def test_values_bounds_and_classes_are_taken_as_they_are():
     assert (card.classes["late"], card.classes["words"], card.warnings) == ("unevaluated", "not_applicable", ())
 
 
+def test_what_rests_on_calls_has_no_value_where_some_may_not_be_known():
+    case, verdict = make_case(explicit=1, attributes={"town": "Lindenau"}), make_verdict({"e1": 1})
+    metric_sets = (MSB, MetricSet("lateness", METRICS, lambda _: {"late": 1, "words": 7}, of_calls=["late"]))
+    told, reported = (make_trajectory(calls_reported=reported) for reported in (False, True))
+    card = score(case, told, verdict, asserted=frozenset(), metric_sets=metric_sets)
+    assert (card.metrics["late"], card.metrics["words"]) == (1, 7)
+    card = score(case, reported, verdict, asserted=frozenset(), metric_sets=metric_sets)
+    assert (card.metrics["late"], card.classes["late"], card.metrics["words"]) == (None, "unevaluated", 7)
+
+
 @pytest.mark.parametrize(
     ("measure", "why"),
     [

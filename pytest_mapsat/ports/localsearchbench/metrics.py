@@ -290,5 +290,7 @@ def _voted(metric_input: MetricInput, name: str) -> Measure:
     return Measure(None, reading.outcome, reading.why, (0.0, 1.0) if reading.bounded else None)
 
 
+#: Those that rest on which calls were made.
+_OF_CALLS = [f"local_{name}" for name in ("calls", "rounds", "relevant", "evidence", "causal", "efficient")]
 #: The answer, its words, and the way to it.
-LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}))
+LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}), _OF_CALLS)

@@ -276,5 +276,7 @@ def _tokens(count: int | None) -> Measure:
     return not_applicable("the agent did not say how many tokens it used") if count is None else Measure(float(count))
 
 
+#: Those that rest on which calls were made.
+_OF_CALLS = [f"mobility_{name}" for name in ("dec_p", "dec_r", "ts_p", "ts_r", "sc", "dr")]
 #: ID, IE, DEC, TS, SC, DR, FPR, and what the agent spent.
-MOBILITY = MetricSet("mobility", _METRICS, _measure)
+MOBILITY = MetricSet("mobility", _METRICS, _measure, of_calls=_OF_CALLS)

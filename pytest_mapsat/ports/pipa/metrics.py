@@ -108,5 +108,7 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     return {**measures, "pipa_avg": average(parts), **patterns}
 
 
+#: Those that rest on which calls were made.
+_OF_CALLS = ("pipa_s", "pipa_a", "pipa_o", "pipa_avg", "pipa_steps")
 #: S, A, O, P, R, their mean, and how many replies and steps it took.
-PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}))
+PIPA = MetricSet("pipa", PIPA_METRICS, _measure, frozenset({STATE, OBSERVATION}), _OF_CALLS)

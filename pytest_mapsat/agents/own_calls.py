@@ -1,0 +1,366 @@
+"""What a service does with tools of its own, as far as it can be seen from outside: its spans, and what goes through a proxy before its MCP server.
+
+Spans come in on a port of the loopback interface (OTLP over HTTP). Those are kept that bear the trace of a request of ours: each reply has a trace,
+which only the service learns. A process that does not get the port asks the one that has it, where this is another one of the run.
+The proxy is an endpoint of our MCP server (``tool_server.py``), a token for each episode; it passes on what the service says to the server that
+the service file names, and nothing to anywhere else, and keeps the calls with their results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import zlib
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+from secrets import token_hex
+from threading import Lock, Thread
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_mapsat.formats import Span, SpanCall, Unknown, calls_in_spans, limits, parse_json, result_of, spans_in
+from pytest_mapsat.model import InfrastructureError, JsonObject, ReportedCall, SuiteError
+from pytest_mapsat.sandbox import Toolbox, ToolsClosed
+
+from .tool_server import Scope, body_of, respond, serve_app
+
+if TYPE_CHECKING:
+    from urllib3 import HTTPConnectionPool
+
+#: Bytes of a message, unpacked; spans of a trace; traces that are kept, and others that are counted.
+_MOST_BYTES, _MOST_SPANS, _MOST_TRACES = 16 * limits.MIB, 10_000, 1_000
+#: Seconds: between two looks at what has come; without a new span after which a trace whose outermost span has ended is taken for whole; for a connection, and for an answer of a tool.
+_GLANCE, _QUIET, _ANSWER, _LONGEST = 0.02, 0.1, 10.0, 600.0
+_PIECE = 64 * 1024
+_OURS = "/mapsat/traces/"
+
+# -- spans ---------------------------------------------------------------------------------------------------------------
+
+
+def missing_extra() -> str:
+    """Return what to install before spans can be received; empty where they can."""
+    needed = ("uvicorn", "opentelemetry.proto")
+    with suppress(ModuleNotFoundError):  # of the package around the second one
+        if all(map(find_spec, needed)):
+            return ""
+    return "spans: they are received with pip install 'pytest-mapsat[spans]'"
+
+
+class Receiver:
+    """Receives the spans that services export to a port.
+
+    Attributes:
+        port: on the loopback interface.
+        foreign: the traces that are none of a reply's; the first thousand.
+        silent: how many replies there were of which no span came in time.
+        cut: how many whose spans were not complete in time.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.foreign: set[str] = set()
+        self.silent = self.cut = 0
+        self._lock = Lock()
+        self._traces: dict[str, dict[str, Span]] = {}
+        self._listens = False
+
+    def spans(self, trace: str) -> list[Span]:
+        """Return what has come of a trace, and keep what comes from now on. Raises InfrastructureError where the port belongs to another program."""
+        if not self._listens and (told := self._of_other(trace)) is not None:
+            return told
+        with self._lock:
+            spans = list(self._traces.setdefault(trace, {}).values())
+            if len(self._traces) > _MOST_TRACES:
+                del self._traces[next(iter(self._traces))]
+        return spans
+
+    def _of_other(self, trace: str) -> list[Span] | None:
+        """Return what the process has that holds the port; None where this one holds it now."""
+        import urllib3  # noqa: PLC0415 (only where a service is asked)
+
+        try:
+            listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        except OSError as error:
+            try:
+                url = f"http://127.0.0.1:{self.port}{_OURS}{trace}"
+                told = urllib3.request("GET", url, retries=False, timeout=_ANSWER).json()
+                return [Span(**{**span, "events": tuple(map(tuple, span["events"]))}) for span in told["spans"]]
+            except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
+                why = f"port {self.port} of the loopback interface cannot be listened on ({error.strerror})"
+                raise InfrastructureError(f"spans: {why}: name another one, as in spans: {{port: 4319}}") from None
+        self._listens = True
+        Thread(target=lambda: asyncio.run(serve_app(self._app, listening)), name="mapsat-spans", daemon=True).start()
+        return None
+
+    async def _app(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Take what is exported; metrics and logs are let go. Tell another process of the run what has come."""
+        headers = {name: value.decode("latin-1").partition(";")[0].lower() for name, value in scope["headers"]}
+        protobuf = headers.get(b"content-type") == "application/x-protobuf"
+        trace, status, answer = scope["path"].removeprefix(_OURS), 200, b"" if protobuf else b"{}"
+        body = await body_of(receive, _MOST_BYTES)
+        try:
+            if trace != scope["path"]:
+                answer = json.dumps({"spans": [asdict(span) for span in self.spans(trace)]}).encode()
+            elif scope["method"] != "POST":
+                status = 405
+            elif scope["path"] not in ("/v1/metrics", "/v1/logs"):
+                self._keep(_spans_of(_unpacked(body, headers.get(b"content-encoding", "")), protobuf=protobuf))
+        except (ValueError, SuiteError) as error:
+            status, answer = 400, str(error).encode()
+        await respond(send, status, answer, headers.get(b"content-type", "application/json"))
+
+    def _keep(self, spans: list[Span]) -> None:
+        with self._lock:
+            for span in spans:
+                kept = self._traces.get(span.trace.lower())
+                if kept is not None and len(kept) < _MOST_SPANS:
+                    kept[span.id] = span
+                elif kept is None and len(self.foreign) < _MOST_TRACES:
+                    self.foreign.add(span.trace)
+
+
+def _unpacked(body: bytes, packing: str) -> bytes:
+    """Return a body as it was before it was packed. Raises ValueError."""
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(body, _MOST_BYTES) if packing == "gzip" else body
+    except zlib.error:
+        raise ValueError("the body is no gzip") from None
+    if len(body) > _MOST_BYTES or (packing == "gzip" and not unpacking.eof):
+        raise ValueError(f"the body has more than {_MOST_BYTES:,} bytes, or is cut off")
+    return plain
+
+
+def _spans_of(body: bytes, *, protobuf: bool) -> list[Span]:
+    """Return the spans of a request. Raises ValueError, SuiteError."""
+    if not protobuf:
+        return spans_in(parse_json(body.decode(), depth=limits.RUN_DEPTH))
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 (of an extra)
+    from google.protobuf.message import DecodeError  # noqa: PLC0415 (likewise)
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData  # noqa: PLC0415 (likewise; as the request on the wire)
+
+    try:
+        batches = MessageToDict(TracesData.FromString(body)).get("resourceSpans", [])
+    except DecodeError as error:
+        raise ValueError(f"the body is no protobuf of OTLP: {error}") from None
+    for span in (span for batch in batches for scope in batch.get("scopeSpans", ()) for span in scope.get("spans", ())):
+        span |= {key: b64decode(span[key]).hex() for key in ("traceId", "spanId", "parentSpanId") if key in span}
+    return spans_in({"resourceSpans": batches})
+
+
+class SpansOfReplies:
+    """The spans of the replies of one episode.
+
+    Args:
+        receiver: where they come in.
+        wait: how long they may take once an answer has come, seconds.
+    """
+
+    def __init__(self, receiver: Receiver, wait: float) -> None:
+        self._receiver = receiver
+        self._wait = wait
+        self._replies: list[tuple[str, str]] = []
+        self._told: set[str] = set()
+        self._waited = False
+
+    def begin(self) -> str:
+        """Return the header ``traceparent`` of the requests of a new reply. Raises InfrastructureError."""
+        trace, span = token_hex(16), token_hex(8)
+        self._receiver.spans(trace)
+        self._replies.append((trace, span))
+        self._waited = False
+        return f"00-{trace}-{span}-01"
+
+    def calls(self, is_over: Callable[[], bool]) -> list[ReportedCall]:
+        """Return the calls that spans tell: those of the last reply, for which it waits; asked again, those of all replies that have come since.
+
+        Args:
+            is_over: whether the reply is waited for no more.
+
+        Raises:
+            InfrastructureError: the port is taken from us.
+        """
+        made: dict[str, SpanCall] = {}
+        for trace, parent in self._replies if self._waited else self._replies[-1:]:
+            spans = self._receiver.spans(trace) if self._waited else self._come(trace, parent, is_over)
+            made |= {trace + call.span: call for call in calls_in_spans(spans) if trace + call.span not in self._told}
+        self._waited = True
+        self._told |= made.keys()
+        return [_reported(call, key) for key, call in made.items()]
+
+    def _come(self, trace: str, parent: str, is_over: Callable[[], bool]) -> list[Span]:
+        """Return the spans of a trace once its outermost one is there and nothing new comes; one that does not end in time is cut."""
+        spans: list[Span] = []
+        until, quiet, ended, over = monotonic() + self._wait, 0.0, False, False
+        while not over:
+            come = self._receiver.spans(trace)
+            if len(come) > len(spans):
+                spans, quiet = come, monotonic() + _QUIET
+                ended = any(span.parent.lower() == parent for span in spans)
+            over = is_over() or monotonic() > until or (ended and monotonic() > quiet)
+            sleep(0 if over else _GLANCE)
+        if not ended and not is_over():
+            self._receiver.cut += bool(spans)
+            self._receiver.silent += not spans
+        return spans
+
+
+def _reported(call: SpanCall, key: str) -> ReportedCall:
+    told: ReportedCall = {"tool": call.name, "id": key}
+    if call.arguments is not None:
+        told["arguments"] = call.arguments
+    if call.answered:
+        told["result"] = call.result
+    if call.failed:
+        told["status"] = "error"
+    return told
+
+
+_receivers: dict[int, Receiver] = {}
+
+
+def receiver_at(port: int) -> Receiver:
+    """Return the receiver of this process at a port: it listens from its first trace on, until the process ends."""
+    return _receivers.setdefault(port, Receiver(port))
+
+
+def spans_told() -> Iterator[tuple[str, str, int]]:
+    """Yield what is to say of the spans that came to this process: what it is about, what it is, and how many."""
+    for receiver in _receivers.values():
+        asked = f"does the service export them to http://127.0.0.1:{receiver.port}, and take up the header traceparent?"
+        yield "spans", "traces belong to no reply, and are left out", len(receiver.foreign)
+        yield "spans", f"replies of which no span came: {asked}", receiver.silent
+        yield "spans", "replies whose spans were not complete in time", receiver.cut
+
+
+# -- a proxy -------------------------------------------------------------------------------------------------------------
+
+_Headers = list[tuple[bytes, bytes]]
+_Send = Callable[[JsonObject], object]
+#: Headers that belong to one connection.
+_OWN_HEADERS = frozenset(
+    (b"host", b"connection", b"content-length", b"content-encoding", b"transfer-encoding", b"accept-encoding", b"authorization", b"date", b"server")
+)  # fmt: skip
+
+
+class Upstream(NamedTuple):
+    """The MCP server (streamable HTTP) with a service's own tools.
+
+    Attributes:
+        pool: connections to it.
+        target: path and query of its address.
+        headers: what it is sent besides.
+    """
+
+    pool: HTTPConnectionPool
+    target: str
+    headers: Mapping[str, str]
+
+
+class ProxiedCalls:
+    """The calls of one episode that go through the proxy.
+
+    Args:
+        upstream: where they go.
+        toolbox: the tools of the episode: it keeps a call that comes when no reply is under way.
+
+    Attributes:
+        under_way: whether a reply is.
+    """
+
+    def __init__(self, upstream: Upstream, toolbox: Toolbox) -> None:
+        self.under_way = False
+        self._upstream = upstream
+        self._toolbox = toolbox
+        self._lost = ""
+        self._calls: list[ReportedCall] = []
+        self._count = 0
+
+    def taken(self) -> list[ReportedCall]:
+        """Return the calls since this was last asked. Raises InfrastructureError where the server could not be asked."""
+        if self._lost:
+            raise InfrastructureError(self._lost)
+        calls, self._calls = self._calls, []
+        return [call.copy() for call in calls]
+
+    async def forward(self, scope: Scope, receive: Any, send: Any) -> None:
+        """Pass a request on, and its answer back as it comes."""
+        from anyio import from_thread, to_thread  # noqa: PLC0415 (with the SDK)
+
+        body, made = await body_of(receive, _MOST_BYTES), dict[str, ReportedCall]()
+        try:
+            asked = parse_json(body.decode(), depth=limits.RUN_DEPTH)
+            for message in asked if isinstance(asked, list) else [asked]:
+                if isinstance(message, dict) and message.get("method") == "tools/call":
+                    made[str(message.get("id"))] = self._begun(message)
+        except (ValueError, ToolsClosed) as refusal:
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": str(refusal)}}
+            await respond(send, 400, json.dumps(error).encode())
+            return
+        await to_thread.run_sync(self._exchange, scope["headers"], body, made, partial(from_thread.run, send))
+
+    def _begun(self, message: JsonObject) -> ReportedCall:
+        """Keep a call that is asked for. Raises ToolsClosed where no reply is under way."""
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        name, arguments = str(params.get("name")), params.get("arguments", {})
+        if not self.under_way:
+            self._toolbox.call(name, arguments)
+        self._count += 1
+        call: ReportedCall = {"tool": name, "arguments": arguments, "id": str(self._count)}
+        self._calls.append(call)
+        return call
+
+    def _exchange(self, asked: _Headers, body: bytes, made: dict[str, ReportedCall], send: _Send) -> None:
+        from urllib3 import Timeout, exceptions  # noqa: PLC0415 (only where a service is asked)
+
+        pool, target, own = self._upstream
+        headers = {name.decode(): value.decode("latin-1") for name, value in asked if name not in _OWN_HEADERS} | dict(
+            own
+        )
+        ask = partial(
+            pool.urlopen, retries=False, redirect=False, preload_content=False, timeout=Timeout(_ANSWER, _LONGEST)
+        )
+        try:
+            response, lost = ask("POST", target, body, headers), ""
+            if 300 <= response.status < 400:  # noqa: PLR2004
+                lost = f"it redirects to {response.headers.get('Location')}: name that address"
+        except exceptions.HTTPError as error:
+            lost = str(error)
+        if lost:
+            self._lost = f"the MCP server at {pool.host}:{pool.port} cannot be asked: {lost}"
+            send({"type": "http.response.start", "status": 502, "headers": []})
+            send({"type": "http.response.body"})
+            return
+        told = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers.items()]
+        passed, text = [pair for pair in told if pair[0] not in _OWN_HEADERS], b""
+        send({"type": "http.response.start", "status": response.status, "headers": passed})
+        with suppress(exceptions.HTTPError):
+            while piece := response.read1(_PIECE):
+                text = text + piece if len(text) < _MOST_BYTES else text
+                send({"type": "http.response.body", "body": piece, "more_body": True})
+        _note(
+            made, text.decode("utf-8", "replace"), streamed="event-stream" in response.headers.get("Content-Type", "")
+        )
+        send({"type": "http.response.body"})
+
+
+def _note(made: Mapping[str, ReportedCall], text: str, *, streamed: bool) -> None:
+    """Keep the results of calls that an answer brings: one message, a list of them, or a stream of them."""
+    lines = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    for told in lines if streamed else [text]:
+        with suppress(ValueError):
+            data = parse_json(told, depth=limits.RUN_DEPTH)
+            for message in data if isinstance(data, list) else [data]:
+                call = made.get(str(message.get("id"))) if isinstance(message, dict) else None
+                result = message.get("error", message.get("result")) if call is not None else None
+                if call is not None and isinstance(result, dict):
+                    content = result.get("structuredContent")
+                    given = result_of(result.get("content", result)) if content is None else content
+                    call |= {} if isinstance(given, Unknown) else {"result": given}
+                    call |= {"status": "error"} if "error" in message or result.get("isError") else {}
