@@ -1,0 +1,176 @@
+"""What the body of a case in Python says of an episode: a finding for each of its blocks, and for what it asserts outside of them.
+
+The function is called by pytest, once, with an ``Episode`` that has these blocks. A judge then labels the requirements of the case by the findings.
+"""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+
+from pytest_mapsat.model import MapsatError, NotRecordedError, Requirement, RequirementKind, Usage, UsageError, hint_at
+from pytest_mapsat.sandbox import NoSuchRowError
+from pytest_mapsat.secrets import known_secrets
+from pytest_mapsat.user_code import StrangerError, call_stranger, place_of, plain, words_of
+
+from .findings import Finding, every
+
+_LONGEST = 1000
+
+
+class Holds(int):
+    """Whether something holds of an episode; a failed assertion shows why not."""
+
+    why: str
+
+    def __new__(cls, finding: Finding) -> Holds:
+        """Make it of a finding that is decided."""
+        made = super().__new__(cls, bool(finding.passed))
+        made.why = finding.why
+        return made
+
+    def __repr__(self) -> str:
+        return "True" if self else f"<{self.why or 'it does not hold'}>"
+
+
+class Blocks:
+    """The findings of one body, as it plays.
+
+    Args:
+        requirements: those that the body decides, by kind and text.
+        rest: the id of the one for what stands outside of blocks; empty where nothing does that could fail.
+        failing: what a body raises that fails.
+        stops: whether a failure of this kind of requirement ends the body, as in a debugger.
+        ever_there: tells whether a row was in a table when the episode began: that it is gone is the agent's doing.
+
+    Attributes:
+        failures: what was raised by blocks that failed, and by the rest, with the kind of the requirement.
+        usage: what models spent that it asked.
+    """
+
+    def __init__(
+        self,
+        requirements: Sequence[Requirement],
+        rest: str,
+        *,
+        failing: tuple[type[BaseException], ...] = (AssertionError,),
+        stops: Callable[[RequirementKind], bool] = lambda _: False,
+        ever_there: Callable[[str, object], bool] = lambda *_: False,
+    ) -> None:
+        self.failures: list[tuple[RequirementKind, BaseException]] = []
+        self.usage: list[Usage] = []
+        self._requirements = {requirement.id: requirement for requirement in requirements}
+        self._rest = rest
+        self._failing = failing
+        self._stops = stops
+        self._ever_there = ever_there
+        self._found: dict[str, list[Finding]] = {}
+        self._notes: dict[str, str] = {}
+        #: What a block has raised and let pass on.
+        self._noted: BaseException | None = None
+        #: The id of the block that is under way, else of the rest.
+        self.now = rest
+
+    def block(self, kind: RequirementKind, text: str, name: str) -> Block:
+        """Return the block of a requirement.
+
+        Raises:
+            UsageError: the case has no such requirement.
+        """
+        for requirement in self._requirements.values():
+            named = requirement.id == name if name else requirement.text == text
+            if named and requirement.kind == kind and requirement.id != self._rest:
+                return Block(self, requirement)
+        texts = [requirement.text for requirement in self._requirements.values() if requirement.kind == kind]
+        raise UsageError(
+            f"the case has no {kind} requirement {name or text!r}{hint_at(text, texts)}: where the text is no literal of the function's own source, "
+            "@case names it in requirements="
+        )
+
+    def note(self, why: str) -> None:
+        """Note that what was asked just now cannot be known: whatever becomes of the answer, the block is undecided."""
+        self._notes.setdefault(self.now, why)
+
+    def ended(self, requirement: Requirement, error: BaseException | None) -> bool:
+        """Note the end of a block, or of the rest; return whether the function goes on."""
+        finding = self._finding(requirement.id, error)
+        self._found.setdefault(requirement.id, []).append(finding or _broken(error))
+        if finding is not None and finding.passed is False and error is not None:
+            self.failures.append((requirement.kind, error))
+            goes_on = not self._stops(requirement.kind)
+        else:
+            goes_on = finding is not None
+        self._noted = self._noted if goes_on else error
+        return goes_on
+
+    def finish(self, error: BaseException | None) -> BaseException | None:
+        """Note the end of the function, and that blocks which it did not reach are undecided; return what it raised where that is the test's own error."""
+        finding = self._finding(self._rest, error)
+        own = finding is None or (finding.passed is False and not self._rest and error is not self._noted)
+        if self._rest and (error is None or error is not self._noted):
+            self.ended(self._requirements[self._rest], error)
+        why = "the function did not come to this block"
+        if error is not None:
+            how = "broke" if own else "ended" if finding is None or finding.passed is None else "failed"
+            why = f"not reached: the function {how} before it, {words_of(error).partition(chr(10))[0]}"
+        for name in self._requirements:
+            self._found.setdefault(name, [Finding(None, why, broken=own or (finding is not None and finding.broken))])
+        return error if own else None
+
+    @property
+    def noted(self) -> str:
+        """Why the first of what was asked cannot be known; empty where all of it can."""
+        return next(iter(self._notes.values()), "")
+
+    @property
+    def findings(self) -> Mapping[str, Finding]:
+        """What each requirement came to; a block that a loop enters again must hold each time."""
+        return {name: every(found) if len(found) > 1 else found[0] for name, found in self._found.items()}
+
+    def _finding(self, name: str, error: BaseException | None) -> Finding | None:
+        """Return what an end means; None where the function broke."""
+        decided: Finding | None = None
+        if error is None:
+            decided = Finding(True, "what it asserts holds")
+        elif isinstance(error, self._failing):
+            decided = Finding(False, reason_of(error))
+        elif isinstance(error, MapsatError):
+            decided = Finding(None, str(error), broken=not isinstance(error, NotRecordedError))
+        elif isinstance(error, NoSuchRowError) and self._ever_there(error.table, error.row_id):
+            decided = Finding(False, f"{error} at the end")
+        return Finding(None, self._notes[name]) if decided is not None and name in self._notes else decided
+
+
+class Block:
+    """One requirement of a case in Python, for the length of a ``with`` statement."""
+
+    def __init__(self, blocks: Blocks, requirement: Requirement) -> None:
+        self._blocks = blocks
+        self._requirement = requirement
+        self._before = ""
+
+    def __enter__(self) -> None:
+        self._before, self._blocks.now = self._blocks.now, self._requirement.id
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
+        self._blocks.now = self._before
+        return self._blocks.ended(self._requirement, error)
+
+
+def _broken(error: BaseException | None) -> Finding:
+    place = "" if error is None else place_of(error)
+    return Finding(None, f"the function broke{place}: {'' if error is None else words_of(error)}", broken=True)
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what an assertion says; one that says nothing is shown as it is written."""
+    try:
+        words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
+    except StrangerError:
+        words = ""
+    if not words:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        words = linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed"
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
