@@ -9,6 +9,7 @@ import linecache
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import Self
 
 from pytest_mapsat.model import MapsatError, NotRecordedError, Requirement, RequirementKind, Usage, UsageError, hint_at
 from pytest_mapsat.sandbox import NoSuchRowError
@@ -25,7 +26,7 @@ class Holds(int):
 
     why: str
 
-    def __new__(cls, finding: Finding) -> Holds:
+    def __new__(cls, finding: Finding) -> Self:
         """Make it of a finding that is decided."""
         made = super().__new__(cls, bool(finding.passed))
         made.why = finding.why
@@ -41,7 +42,8 @@ class Blocks:
     Args:
         requirements: those that the body decides, by kind and text.
         rest: the id of the one for what stands outside of blocks; empty where nothing does that could fail.
-        failing: what a body raises that fails.
+        fails: tells whether what a body raises fails a requirement.
+        skips: tells whether it ends the body and decides nothing.
         stops: whether a failure of this kind of requirement ends the body, as in a debugger.
         ever_there: tells whether a row was in a table when the episode began: that it is gone is the agent's doing.
 
@@ -55,15 +57,17 @@ class Blocks:
         requirements: Sequence[Requirement],
         rest: str,
         *,
-        failing: tuple[type[BaseException], ...] = (AssertionError,),
+        fails: Callable[[BaseException], bool] = lambda error: isinstance(error, AssertionError),
+        skips: Callable[[BaseException], bool] = lambda _: False,
         stops: Callable[[RequirementKind], bool] = lambda _: False,
         ever_there: Callable[[str, object], bool] = lambda *_: False,
     ) -> None:
         self.failures: list[tuple[RequirementKind, BaseException]] = []
         self.usage: list[Usage] = []
         self._requirements = {requirement.id: requirement for requirement in requirements}
-        self._rest = rest
-        self._failing = failing
+        self.rest = rest
+        self._fails = fails
+        self._skips = skips
         self._stops = stops
         self._ever_there = ever_there
         self._found: dict[str, list[Finding]] = {}
@@ -81,7 +85,7 @@ class Blocks:
         """
         for requirement in self._requirements.values():
             named = requirement.id == name if name else requirement.text == text
-            if named and requirement.kind == kind and requirement.id != self._rest:
+            if named and requirement.kind == kind and requirement.id != self.rest:
                 return Block(self, requirement)
         texts = [requirement.text for requirement in self._requirements.values() if requirement.kind == kind]
         raise UsageError(
@@ -96,7 +100,7 @@ class Blocks:
     def ended(self, requirement: Requirement, error: BaseException | None) -> bool:
         """Note the end of a block, or of the rest; return whether the function goes on."""
         finding = self._finding(requirement.id, error)
-        self._found.setdefault(requirement.id, []).append(finding or _broken(error))
+        self._found.setdefault(requirement.id, []).append(finding or self._broken(error))
         if finding is not None and finding.passed is False and error is not None:
             self.failures.append((requirement.kind, error))
             goes_on = not self._stops(requirement.kind)
@@ -107,16 +111,24 @@ class Blocks:
 
     def finish(self, error: BaseException | None) -> BaseException | None:
         """Note the end of the function, and that blocks which it did not reach are undecided; return what it raised where that is the test's own error."""
-        finding = self._finding(self._rest, error)
-        own = finding is None or (finding.passed is False and not self._rest and error is not self._noted)
-        if self._rest and (error is None or error is not self._noted):
-            self.ended(self._requirements[self._rest], error)
+        finding = self._finding(self.rest, error)
+        own = finding is None or (finding.passed is False and not self.rest and error is not self._noted)
+        if self.rest and (error is None or error is not self._noted):
+            self.ended(self._requirements[self.rest], error)
         why = "the function did not come to this block"
         if error is not None:
-            how = "broke" if own else "ended" if finding is None or finding.passed is None else "failed"
+            skipped = self._skips(error)
+            how = (
+                "broke"
+                if own and not skipped
+                else "failed"
+                if finding is not None and finding.passed is False
+                else "ended"
+            )
             why = f"not reached: the function {how} before it, {words_of(error).partition(chr(10))[0]}"
+        broken = error is not None and not self._skips(error) and (own or (finding is not None and finding.broken))
         for name in self._requirements:
-            self._found.setdefault(name, [Finding(None, why, broken=own or (finding is not None and finding.broken))])
+            self._found.setdefault(name, [Finding(None, why, broken=broken)])
         return error if own else None
 
     @property
@@ -129,12 +141,17 @@ class Blocks:
         """What each requirement came to; a block that a loop enters again must hold each time."""
         return {name: every(found) if len(found) > 1 else found[0] for name, found in self._found.items()}
 
+    def _broken(self, error: BaseException | None) -> Finding:
+        if error is None or self._skips(error):
+            return Finding(None, f"the function ended: {'' if error is None else words_of(error)}")
+        return Finding(None, f"the function broke{place_of(error)}: {words_of(error)}", broken=True)
+
     def _finding(self, name: str, error: BaseException | None) -> Finding | None:
         """Return what an end means; None where the function broke."""
         decided: Finding | None = None
         if error is None:
             decided = Finding(True, "what it asserts holds")
-        elif isinstance(error, self._failing):
+        elif self._fails(error):
             decided = Finding(False, reason_of(error))
         elif isinstance(error, MapsatError):
             decided = Finding(None, str(error), broken=not isinstance(error, NotRecordedError))
@@ -149,19 +166,15 @@ class Block:
     def __init__(self, blocks: Blocks, requirement: Requirement) -> None:
         self._blocks = blocks
         self._requirement = requirement
-        self._before = ""
 
     def __enter__(self) -> None:
-        self._before, self._blocks.now = self._blocks.now, self._requirement.id
+        if self._blocks.now != self._blocks.rest:
+            raise UsageError(f"the block {self._requirement.text!r} begins in another one: end that first")
+        self._blocks.now = self._requirement.id
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
-        self._blocks.now = self._before
+        self._blocks.now = self._blocks.rest
         return self._blocks.ended(self._requirement, error)
-
-
-def _broken(error: BaseException | None) -> Finding:
-    place = "" if error is None else place_of(error)
-    return Finding(None, f"the function broke{place}: {'' if error is None else words_of(error)}", broken=True)
 
 
 def reason_of(error: BaseException) -> str:

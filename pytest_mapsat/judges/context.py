@@ -56,8 +56,8 @@ from pytest_mapsat.sandbox import (
     tables_of,
 )
 
-from .calibration import shipped
 from .blocks import Blocks
+from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, evidence, remembered_in
 from .findings import Finding

@@ -43,7 +43,7 @@ from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxHook, Table
 from pytest_mapsat.secrets import name_secrets
 
-from .common import read_common, read_manifest
+from .common import Common, read_common, read_manifest
 from .crosscheck import Remark, errors_of
 from .entries import (
     CaseEntry,
@@ -54,7 +54,7 @@ from .entries import (
     list_jsonl,
     not_a_case,
 )
-from .inventory import MANIFEST, is_yaml, refusal, role_of, take_inventory
+from .inventory import MANIFEST, Inventory, is_yaml, refusal, role_of, take_inventory
 from .recordings import PlacedRecording, Span, SpanReader, index_recordings, read_recordings
 from .sequences import Dated, History, earlier_in, flaws_of, sequences_of
 from .tables import OVERLAYS, read_state
@@ -103,9 +103,9 @@ class Suite:
         sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. The opener sets it, once it has loaded what is added in Python.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, manifest: SuiteManifest | None = None) -> None:
         self.root = root
-        self.inventory = inventory = take_inventory(root)
+        self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
         self.state = read_state(inventory.state, ranked_tables(tools))
         if problems := [*answer_problems(tools, self.state)]:
@@ -113,9 +113,11 @@ class Suite:
         tables = [read_calibration(path) for path in inventory.calibration]
         self.calibration: Calibration | None = tables[0] if tables else None
         self._manifest_path = root / MANIFEST
-        self.common = read_common(
-            root, self._manifest_path, *read_manifest(self._manifest_path), inventory.requirements
-        )
+        if manifest is None:
+            written = read_manifest(self._manifest_path)
+            self.common = read_common(root, self._manifest_path, *written, inventory.requirements)
+        else:
+            self.common = Common(manifest, root, {})
         self.manifest: SuiteManifest = self.common.manifest
         self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
         strict = {"strict": True} if self.manifest.arguments == "strict" else {}
@@ -132,6 +134,7 @@ class Suite:
         self._lock = threading.RLock()
         self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
         self._by_id: dict[str, CaseEntry] = {}
+        self._in_python: dict[str, tuple[CaseEntry, Case | None]] = {}
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
@@ -194,6 +197,36 @@ class Suite:
                 self._listed[path] = entries
             return self._listed[path]
 
+    def declare(self, document: Located, path: Path) -> CaseEntry:
+        """Add a case that a function in Python makes, written as one in YAML, and return its entry.
+
+        Raises:
+            SuiteError: with all its problems, among them that another case has its id.
+        """
+        problems: list[Problem] = []
+        written = self._spelt_out(document, path, problems)
+        case = None if written is None else case_of(written, path, problems)
+        if written is not None and case is not None:
+            problems += [placed(remark, path, document.lines) for remark in self._errors_of(case)]
+        if written is None or case is None or problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        entry = entry_of_yaml(case, path, written, 0)
+        self.declare_listed(entry)
+        self._in_python[entry.id] = entry, case
+        return entry
+
+    def declare_listed(self, entry: CaseEntry) -> None:
+        """Add a case in Python of which another process has the rest. Raises SuiteError where another case has its id."""
+        with self._lock:
+            if self._in_python.get(entry.id, (None,))[0] != entry:
+                self._register((entry,))
+            self._in_python.setdefault(entry.id, (entry, None))
+            self.__dict__.pop("sequences", None)
+
+    def withdraw(self, case_id: str) -> None:
+        """Take back a case in Python that its author has skipped."""
+        self._in_python.pop(case_id, None)
+
     def listed(self, case_id: str) -> CaseEntry | None:
         """Return the case of an id, where its file has been listed."""
         return self._by_id.get(case_id)
@@ -204,10 +237,11 @@ class Suite:
         return len(self._listed) == len(self.inventory.cases)
 
     def readable(self) -> Iterator[CaseEntry]:
-        """Yield the cases of all files; of one that cannot be read, which is told where it is collected, none."""
+        """Yield the cases of all files, then those in Python; of a file that cannot be read, which is told where it is collected, none."""
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
+        yield from (entry for entry, _ in self._in_python.values())
 
     def accepted(self) -> Iterator[CaseEntry]:
         """Yield the cases of all files that runs count: those that are no drafts."""
@@ -261,6 +295,8 @@ class Suite:
     def dated(self, entry: CaseEntry) -> Dated:
         """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
         self._refuse_changed(entry.path)
+        if entry.id in self._in_python:
+            return Dated.model_validate(self.load(entry).model_dump(mode="json", by_alias=True))
         problems: list[Problem] = []
         document = self._document(entry, problems)
         dated = None if problems else validate(Dated, document, shown_path(entry.path), problems)
@@ -274,6 +310,8 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
+        if (known := self._in_python.get(entry.id)) is not None and known[1] is not None:
+            return known[1]
         self._refuse_changed(*self._shared_paths, entry.path)
         problems: list[Problem] = []
         document = self._document(entry, problems)
