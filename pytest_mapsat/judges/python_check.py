@@ -252,9 +252,9 @@ class Episode:
 
     # -- blocks of a case in Python --------------------------------------------------------------
 
-    def asked(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002 (as in YAML)
-        """Begin a block of a case in Python: what the query states. ``id`` and ``weight`` are those of the requirement."""
-        return self._block("asked", text, id, weight)
+    def asked(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002 (as in YAML)
+        """Begin a block of a case in Python: what the query states. ``id``: that of the requirement; empty: made of the text."""
+        return self._block("asked", text, id)
 
     def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
         """Begin a block: what the user wants without exception."""
@@ -264,15 +264,15 @@ class Episode:
         """Begin a block: what the user would like."""
         return self._block("soft", text, id, weight)
 
-    def fact(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+    def fact(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
         """Begin a block: what must be true if the agent says it."""
-        return self._block("fact", text, id, weight)
+        return self._block("fact", text, id)
 
-    def policy(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+    def policy(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
         """Begin a block: a rule for the way the agent goes about it."""
-        return self._block("policy", text, id, weight)
+        return self._block("policy", text, id)
 
-    def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None) -> Block:
+    def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> Block:
         del weight  # read from the source
         if self._blocks is None:
             raise UsageError(f"episode.{kind}({text!r}): blocks belong to the function of a case in Python: @case(...)")

@@ -102,7 +102,7 @@ class _Reader:
                     f"two blocks have the text {shown(block.text)}: the other stands on line {first}",
                     "a block is one requirement",
                 )
-        rest = can_fail(list(_outside(body)))
+        rest = can_fail(body, outside=True)
         return BodySource(
             self._path,
             self._definition.lineno,
@@ -205,18 +205,14 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield part.body
 
 
-def _outside(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements that stand in no block, those in other statements included."""
-    for statement in statements:
-        if not any(_blocks_of(statement)):
-            yield statement
-            for below in _bodies(statement):
-                yield from _outside(below)
+def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
+    """Return whether something in statements can fail a test, ``outside``: in no block.
 
-
-def can_fail(statements: Sequence[ast.stmt]) -> bool:
-    """Return whether something in statements can fail a test: an assertion that does not always hold, a raise, ``with pytest.raises``, or a call that stands for itself, such as that of a helper."""
+    That is an assertion that does not always hold, a raise, ``with pytest.raises``, and a call that stands for itself, such as that of a helper.
+    """
     for statement in statements:
+        if outside and any(_blocks_of(statement)):
+            continue
         match statement:
             case ast.Assert() if not always_holds(statement.test):
                 return True
@@ -224,16 +220,15 @@ def can_fail(statements: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.With() if any(ast.unparse(item.context_expr).startswith("pytest.") for item in statement.items):
                 return True
-            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _asks(statement.value) and not _prints(
-                statement.value
-            ):
+            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _only_asks(statement.value):
                 return True
-        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and any(
-            map(can_fail, _bodies(statement))
-        ):
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+        if any(can_fail(below, outside=outside) for below in _bodies(statement)):
             return True
     return False
 
 
-def _prints(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and (ast.unparse(value.func) == "print" or only_tells(value))
+def _only_asks(value: ast.expr) -> bool:
+    """Return whether a call that stands for itself fails nothing."""
+    return _asks(value) or only_tells(value) or (isinstance(value, ast.Call) and ast.unparse(value.func) == "print")

@@ -37,6 +37,7 @@ from .items import PYTHON_CASE, CaseParam, PythonCase, case_marks
 #: A parameter in a text, or a brace that is meant.
 _HOLE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 _NO_ID = re.compile(r"[^A-Za-z0-9_.-]+")
+_GROUP = re.compile(r"^(truth|visible)\.")
 _TRIAL = re.compile(r"-t\d+$")
 _LONGEST_ID = 80
 #: What a test that asks for cases of suites asks for.
@@ -106,7 +107,12 @@ class Functions:
     def _make(self, item: pytest.Function, declaration: Declaration) -> None:
         source = read_body(item.function)
         written = _Written(item, declaration, source, several=self._trials > 1)
-        suite, entry = self._declare(written.document(), item.path)
+        document = written.document()
+        try:
+            suite, entry = self._declare(document, item.path)
+        except SuiteError as error:  # the keywords stand in no group
+            problems = [replace(each, message=_GROUP.sub("", each.message)) for each in error.problems]
+            raise SuiteError(*problems) from None
         param = CaseParam(suite, entry, written.trial, item.nodeid)
         item.stash[PYTHON_CASE] = PythonCase(param, frozenset(written.decided), written.rest, source.digest)
         for mark in case_marks(entry):

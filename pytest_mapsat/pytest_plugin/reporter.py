@@ -368,6 +368,8 @@ class Reporter:
             ]
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
+        if self.settings.only_python and not self._cards and not accounting.lost:
+            return  # nor here, where nobody has asked for it
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
             seconds=round(perf_counter() - self._started, 3),

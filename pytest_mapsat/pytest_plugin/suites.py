@@ -111,6 +111,7 @@ class Suites:
         """
         suite = self._of_module(path)
         entry = suite.declare(document, path)
+        self._register_domains(suite.manifest.domains.items())
         self._refuse_taken(suite, [entry])
         return suite, entry
 
@@ -382,7 +383,7 @@ class Suites:
     def _case_files(self) -> list[tuple[Suite, Path]]:
         places = [path for path in self.settings.cases if find_suite(path)]
         suites = [(self.open(root), path) for path in places if (root := find_suite(path))]
-        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items())]
+        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.in_files]
         return [
             (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents
         ]

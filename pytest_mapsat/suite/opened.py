@@ -94,6 +94,7 @@ class Suite:
 
     Attributes:
         root: the folder, absolute.
+        in_files: whether it stands in its folder; a project stands for a suite of cases in Python.
         manifest: what suite.yaml says.
         common: what its cases have in common.
         tools: the tools by name, sorted.
@@ -105,6 +106,7 @@ class Suite:
 
     def __init__(self, root: Path, manifest: SuiteManifest | None = None) -> None:
         self.root = root
+        self.in_files = manifest is None
         self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
         self.state = read_state(inventory.state, ranked_tables(tools))
@@ -206,6 +208,9 @@ class Suite:
         problems: list[Problem] = []
         written = self._spelt_out(document, path, problems)
         case = None if written is None else case_of(written, path, problems)
+        if case is not None and not self.in_files:  # no manifest lists its domains
+            known = {**dict.fromkeys(case.domains, ""), **self.manifest.domains}
+            self.manifest = self.manifest.model_copy(update={"domains": known})
         if written is not None and case is not None:
             problems += [placed(remark, path, document.lines) for remark in self._errors_of(case)]
         if written is None or case is None or problems:
