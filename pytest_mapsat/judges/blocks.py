@@ -6,6 +6,7 @@ The function is called by pytest, once, with an ``Episode`` that has these block
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -19,6 +20,13 @@ from pytest_mapsat.user_code import StrangerError, call_stranger, place_of, plai
 from .findings import Finding, every
 
 _LONGEST = 1000
+#: How pytest shows an answer of an episode that failed.
+_ASKED = re.compile(r"assert (?:not )?<(.+?)>(?:\n|$)")
+_SET = re.compile(r"\{(?!\})(?:(?!: )[^{}])*\}")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_EXTRA = ("Extra items in the left set", "Extra items in the right set")
+#: What pytest says of how much it shows.
+_HINTS = ("Use -v to get more diff", "...Full output truncated")
 
 
 class Holds(int):
@@ -178,12 +186,33 @@ class Block:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what an assertion says; one that says nothing is shown as it is written."""
+    """Return what an assertion says, in words that are the same whenever it fails alike; one that says nothing is shown as it is written."""
     try:
         words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
     except StrangerError:
         words = ""
-    if not words:
+    if (asked := _ASKED.match(words)) is not None:
+        return asked[1]  # an answer of ours says why
+    told = _steady(words.splitlines())
+    if not told or told[0] != words.partition("\n")[0]:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        words = linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed"
+        told.insert(0, linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed")
+    words = "\n".join(told)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
+
+
+def _steady(lines: Sequence[str]) -> list[str]:
+    """Return the lines of an assertion without what differs from process to process: the order of sets, and where objects lie."""
+    kept: list[str] = []
+    extra = 0
+    for line in lines:
+        if line.strip().startswith(_EXTRA):
+            extra = len(kept) + 1
+        elif extra and not line.strip():
+            extra = 0
+        elif any(mark in line for mark in _HINTS) or (not extra and _SET.search(line)):
+            continue
+        kept.append(_ADDRESS.sub(" at 0x...", line))
+        if extra:
+            kept[extra:] = sorted(kept[extra:])
+    return kept

@@ -124,6 +124,10 @@ class _Reader:
                     statement.lineno, "it tells whether something holds, and what comes of it is lost", "write assert"
                 )
             blocks = list(_blocks_of(statement))
+            for item in statement.items if blocks else ():  # type: ignore[attr-defined]  # a with statement
+                for keyword in getattr(item.context_expr, "keywords", ()):
+                    if _literal(keyword.value) is None:
+                        self._wrong(keyword.value.lineno, f"{keyword.arg} of a block is no literal", "write its value")
             for block in blocks:
                 if inside is not None or len(blocks) > 1:
                     other = inside or next(each for each in blocks if each is not block)
