@@ -25,6 +25,7 @@ from .shared import (
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Run
+    from pytest_mapsat.pytest_plugin.regrading import Regrading
     from pytest_mapsat.runs.regrade import Batched, Changes
 
 
@@ -41,13 +42,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
     add_plugins(parser)
     add_options(parser, "save", save="write the regraded run file")
+    about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
+    parser.add_argument("--with-fixtures", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import save_run
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.pytest_plugin.regrading import modules_of, with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
     from pytest_mapsat.runs.request import door_for
     from pytest_mapsat.runs.saved import read_baselines, read_saved
@@ -58,29 +61,46 @@ def _run(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
-    paths = options.suites(options)
-    added = load_added(options.plugins, paths)
-    suites = open_suites(paths, added.sandboxes)
-    for warning in changed_suites(saved, suites, changes):
-        tell(f"warning: {warning}")
+    modules = modules_of((card.nodeid for card in saved.cases), Path.cwd())
+    in_python = bool(modules) and all(".py::" in card.nodeid for card in saved.cases)
+    paths = [] if in_python and options.suite is None else options.suites(options)
+    added = load_added(options.plugins, paths or [Path.cwd()])
+    opened = open_suites(paths, added.sandboxes)
     baselines = read_baselines(options.compare or ())
 
-    def regraded(client: ModelClient | None) -> Run:
-        metric_sets = added.metric_sets
-        return regrade(
-            saved, suites, changes, root=Path.cwd(), metric_sets=metric_sets, baselines=baselines, client=client
-        )
+    def work(bodies: Regrading[Run | Batched] | None) -> Run | Batched:
+        suites = opened if bodies is None else bodies.suites
+        for suite in suites:
+            suite.sandboxes = added.sandboxes
+        for warning in changed_suites(saved, suites, changes):
+            tell(f"warning: {warning}")
 
-    if not asks:
-        result = regraded(None)
-    elif by_batch:
-        batched = _batched(regraded, options)
-        if options.batch_out is not None and batched.open:
-            return _told_what_to_ask(batched, options)
-        result = batched.run
-    else:
+        def regraded(client: ModelClient | None) -> Run:
+            sets, root = added.metric_sets, Path.cwd()
+            return regrade(
+                saved, suites, changes, root=root, metric_sets=sets, baselines=baselines, client=client, bodies=bodies
+            )
+
+        if by_batch:
+            return _batched(regraded, options)
+        if not asks:
+            return regraded(None)
         with closing(door_for(options.cache or "auto")) as client:
-            result = regraded(client)
+            return regraded(client)
+
+    result = with_bodies(modules, opened, work, fixtures=options.with_fixtures) if modules else work(None)
+    return _told(result, options)
+
+
+def _told(result: Run | Batched, options: argparse.Namespace) -> int:
+    """Save and print what came of it; return the exit status."""
+    from pytest_mapsat.formats import save_run
+    from pytest_mapsat.model import Run
+
+    if not isinstance(result, Run):
+        if options.batch_out is not None and result.open:
+            return _told_what_to_ask(result, options)
+        result = result.run
     if options.save is not None:
         save_run(options.save, result)
     return print_run(result, as_json=options.json, saved=options.save)

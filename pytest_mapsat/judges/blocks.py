@@ -10,7 +10,7 @@ import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from pytest_mapsat.model import MapsatError, NotRecordedError, Requirement, RequirementKind, Usage, UsageError, hint_at
 from pytest_mapsat.sandbox import NoSuchRowError
@@ -42,6 +42,18 @@ class Holds(int):
 
     def __repr__(self) -> str:
         return "True" if self else f"<{self.why or 'it does not hold'}>"
+
+
+class Decided(NamedTuple):
+    """What a body came to.
+
+    Attributes:
+        findings: of each requirement that it decides, by id.
+        usage: what models spent that it asked.
+    """
+
+    findings: Mapping[str, Finding]
+    usage: Sequence[Usage] = ()
 
 
 class Blocks:
@@ -145,9 +157,10 @@ class Blocks:
         return next(iter(self._notes.values()), "")
 
     @property
-    def findings(self) -> Mapping[str, Finding]:
+    def decided(self) -> Decided:
         """What each requirement came to; a block that a loop enters again must hold each time."""
-        return {name: every(found) if len(found) > 1 else found[0] for name, found in self._found.items()}
+        found = {name: every(findings) if len(findings) > 1 else findings[0] for name, findings in self._found.items()}
+        return Decided(found, tuple(self.usage))
 
     def _broken(self, error: BaseException | None) -> Finding:
         if error is None or self._skips(error):

@@ -56,7 +56,7 @@ from pytest_mapsat.sandbox import (
     tables_of,
 )
 
-from .blocks import Blocks
+from .blocks import Blocks, Decided
 from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, evidence, remembered_in
@@ -146,9 +146,9 @@ class Context:
             calibration=calibration or shipped(),
         )
 
-    def decided_by(self, blocks: Blocks | None) -> Context:
+    def decided_by(self, decided: Decided | None) -> Context:
         """Return the context of a case in Python whose body has been played."""
-        return self if blocks is None else replace(self, found=blocks.findings)
+        return self if decided is None else replace(self, found=decided.findings)
 
     def knowing(self, checks: Iterable[Check]) -> Context:
         """Return the context with replies that are read with the names and words of these checks, too."""

@@ -34,7 +34,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxSuite
 
-from .blocks import Blocks
+from .blocks import Decided
 from .calibration import calibration_of, misread_by, shipped
 from .context import Context
 from .extra_labels import Beside, besides
@@ -68,8 +68,8 @@ class ChecksJudge:
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
-    def judge(self, case: Case, trajectory: Trajectory, blocks: Blocks | None = None) -> Verdict:
-        """Return one label for each requirement of the case; those that ``blocks`` decide are labelled as the body found.
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
+        """Return one label for each requirement of the case; those that a body in Python has ``decided`` are labelled so.
 
         Requirements without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
         an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
@@ -78,7 +78,7 @@ class ChecksJudge:
         broken = broken or too_long(case, trajectory, self.spec, "checks", self.longest)
         if broken is not None:
             return broken
-        context = self.context(case, trajectory).decided_by(blocks)
+        context = self.context(case, trajectory).decided_by(decided)
         return self.verdict(case, context, besides(case, context, self.besides))
 
     def verdict(self, case: Case, context: Context, extra: Iterable[tuple[Beside, Label]]) -> Verdict:
@@ -127,7 +127,7 @@ class Judge(Protocol):
     def linked(self) -> bool | None:
         """Whether its verdicts are known to be about these trajectories; None: it judges them itself."""
 
-    def judge(self, case: Case, trajectory: Trajectory, blocks: Blocks | None = None) -> Verdict:
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the labels of all requirements of the case; of a case in Python those that its body found."""
 
     def context(self, case: Case, trajectory: Trajectory) -> Context:
@@ -303,9 +303,9 @@ class PeopleFirst:
         """Return the dialogue as the judge's own."""
         return self.fallback.context(case, trajectory)
 
-    def judge(self, case: Case, trajectory: Trajectory, blocks: Blocks | None = None) -> Verdict:
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return a label for each requirement: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
-        verdict = self.fallback.judge(case, trajectory, blocks)
+        verdict = self.fallback.judge(case, trajectory, decided)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
         dialogue = DialogueKey.of(trajectory)

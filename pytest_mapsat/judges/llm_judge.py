@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
     total_usage,
 )
 
-from .blocks import Blocks
+from .blocks import Blocks, Decided
 from .context import Context
 from .extra_labels import besides
 from .findings import SHOWN_AT_MOST, Finding, cite
@@ -112,7 +112,7 @@ class ModelJudge:
         context = self.checks.context(case, trajectory)
         return replace(context, ask=partial(self._said_of, case, context))
 
-    def judge(self, case: Case, trajectory: Trajectory, blocks: Blocks | None = None) -> Verdict:
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return one label for each requirement of the case, with who gave it and the votes.
 
         An episode that something other than the agent broke is not judged; one without words of the agent is left to the checks.
@@ -121,7 +121,7 @@ class ModelJudge:
         broken = broken or too_long(case, trajectory, self.spec, "model", self.checks.longest)
         if broken is not None:
             return broken
-        context = self.checks.context(case, trajectory).decided_by(blocks)
+        context = self.checks.context(case, trajectory).decided_by(decided)
         extra = besides(case, context, self.checks.besides)
         verdict = self.checks.verdict(case, context, extra)
         labels = {label.requirement: label for label in verdict.labels}
@@ -134,7 +134,7 @@ class ModelJudge:
                 requirement.id: _label(requirement, votes[dimension], labels[requirement.id]) for requirement in listed
             }
         spent = [usage for of_dimension in votes.values() for vote in of_dimension for usage in vote.usage]
-        spent += [] if blocks is None else blocks.usage
+        spent += [] if decided is None else decided.usage
         return verdict.model_copy(
             update={
                 "judge": self.spec,

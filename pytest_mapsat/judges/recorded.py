@@ -29,7 +29,7 @@ from .extra_labels import besides
 from .labels import all_unevaluated, is_level, label_of, unevaluated, unjudgeable
 
 if TYPE_CHECKING:
-    from .blocks import Blocks
+    from .blocks import Decided
     from .judge import ChecksJudge
 
 BY = "recorded"
@@ -96,12 +96,12 @@ class RecordedJudge:
         """Return the dialogue as the checks read it."""
         return Context.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
 
-    def judge(self, case: Case, trajectory: Trajectory, blocks: Blocks | None = None) -> Verdict:
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return the file's labels for the case's requirements; what neither the file nor a body in Python says is unevaluated."""
         verdict = self._recorded(case, trajectory)
-        if blocks is None or unjudgeable(case, trajectory, self.spec, BY) is not None:
+        if decided is None or unjudgeable(case, trajectory, self.spec, BY) is not None:
             return verdict
-        context = self.context(case, trajectory).decided_by(blocks)
+        context = self.context(case, trajectory).decided_by(decided)
         by_id = {label.requirement: label for label in verdict.labels}
         by_id |= {each.id: label_of(each, context) for each in case.truth.by_kind if each.id in context.found}
         return verdict.model_copy(update={"labels": tuple(by_id.values())})

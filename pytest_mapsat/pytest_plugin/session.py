@@ -294,7 +294,7 @@ class MapsatSession:
         known: dict[str, Any] = {"nodeid": param.nodeid, "line": param.entry.line, "stamp": stamp_of(own, context)}
         known |= {"timing": before.timing} if before is not None else {}
         with _as_outcomes():
-            graded = runner.grade(param.suite, played, blocks=blocks, **known)
+            graded = runner.grade(param.suite, played, decided=blocks.decided if blocks else None, **known)
             ended = self.episodes.ended(item.nodeid, wanted, param.nodeid, lambda: graded, again=True)
         card = self._keep(item, ended)
         text = self._text_of(item, played.case, card)

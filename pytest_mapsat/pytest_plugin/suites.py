@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_mapsat.formats import Located, printable, shown_path
-from pytest_mapsat.model import SUITE_SCHEMA, Problem, SuiteError, SuiteManifest, did_you_mean, shown
+from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.printed import on_one_line, printed
 from pytest_mapsat.runs.episodes import Ledger
 from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import cases_of_shard, entries_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite
 
 from .functions import read_items
 from .items import (
@@ -121,10 +120,7 @@ class Suites:
         if root is None:
             root = self.config.rootpath if path.is_relative_to(self.config.rootpath) else path.parent
             if root not in self.opened:
-                name = re.sub(r"[^A-Za-z0-9_.-]+", "-", root.name)[:80] or "project"
-                project = self.opened[root] = Suite(
-                    root, SuiteManifest(name=name, version="0", schema_version=SUITE_SCHEMA)
-                )
+                project = self.opened[root] = project_suite(root)
                 project.sandboxes = self._sandboxes
         suite = self.open(root)
         self.touched.add(root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ from pytest_mapsat.formats import (
     validate,
 )
 from pytest_mapsat.model import (
+    SUITE_SCHEMA,
     Calibration,
     Case,
     Json,
@@ -84,6 +86,12 @@ def open_suite(root: Path) -> Suite:
     if (problem := refusal(folder, manifest)) is not None:
         raise SuiteError(problem)
     return Suite(folder)
+
+
+def project_suite(root: Path) -> Suite:
+    """Return what stands for a suite of the cases in Python of a project that has none: it has the project's name, and no tools."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", root.name)[:80] or "project"
+    return Suite(root, SuiteManifest(name=name, version="0", schema_version=SUITE_SCHEMA))
 
 
 class Suite:
@@ -160,7 +168,7 @@ class Suite:
             SuiteError: when there is none, or when something in the folder must not be read.
         """
         self.refuse_odd_files()
-        if not self.inventory.cases:
+        if not self.inventory.cases and not self._in_python:
             message = "the suite has no case files"
             raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
         return self.inventory.cases
@@ -228,6 +236,11 @@ class Suite:
             self._in_python.setdefault(entry.id, (entry, None))
             self.__dict__.pop("sequences", None)
 
+    @property
+    def in_python(self) -> tuple[CaseEntry, ...]:
+        """The cases in Python that have been added."""
+        return tuple(entry for entry, _ in self._in_python.values())
+
     def withdraw(self, case_id: str) -> None:
         """Take back a case in Python that its author has skipped."""
         self._in_python.pop(case_id, None)
@@ -246,7 +259,7 @@ class Suite:
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
-        yield from (entry for entry, _ in self._in_python.values())
+        yield from self.in_python
 
     def accepted(self) -> Iterator[CaseEntry]:
         """Yield the cases of all files that runs count: those that are no drafts."""
