@@ -11,153 +11,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import unwrap
 from types import FunctionType
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
+if TYPE_CHECKING:
+    from pytest_mapsat.model import (
+        Clarification,
+        Confirms,
+        Context,
+        ExpectedTool,
+        Interaction,
+        Membership,
+        Message,
+        OracleTurn,
+        PlannedCall,
+        Requirement,
+        ScriptedAnswer,
+        World,
+    )
+
 _F = TypeVar("_F", bound=Callable[..., Any])
+#: A part of a case, as it stands in YAML; the nouns of ``pytest_mapsat.model`` say the same with types.
 Values = Mapping[str, Any]
-
-
-class Location(TypedDict):
-    """A point in degrees."""
-
-    lon: float
-    lat: float
-    name: NotRequired[str]
-
-
-class Context(TypedDict, total=False):
-    """What the agent is shown beside the query."""
-
-    now: str
-    location: Location
-    city: str
-    history: Sequence[str]
-    uid: str
-    locale: str
-    details: Values
-    profile: Values
-
-
-class Message(TypedDict):
-    """A message that was exchanged before the query."""
-
-    role: Literal["user", "agent"]
-    text: str
-
-
-class Behavior(TypedDict):
-    """Something that the user did outside of dialogues."""
-
-    type: NotRequired[str]
-    content: str
-
-
-class Utterance(TypedDict):
-    """What was said in an earlier dialogue."""
-
-    role: Literal["user", "assistant"]
-    content: str
-
-
-class Interaction(TypedDict):
-    """What passed on one day between two tasks of a user."""
-
-    date: str
-    behavior: NotRequired[Sequence[Behavior]]
-    dialogue: NotRequired[Sequence[Utterance]]
-
-
-class PlannedCall(TypedDict):
-    """A call of a tool that the case sets down."""
-
-    tool: str
-    arguments: NotRequired[Values]
-
-
-class ScriptedCall(PlannedCall):
-    """A call that the user makes; ``id``: what its words quote the result by."""
-
-    id: NotRequired[str]
-
-
-Answer = TypedDict(
-    "Answer",
-    {"asked": Sequence[str], "say": str, "calls": NotRequired[Sequence[ScriptedCall]], "else": NotRequired[str]},
-)
-Confirms = TypedDict("Confirms", {"say": str, "when": NotRequired[Sequence[str]], "else": NotRequired[str]})
-
-
-class Level(TypedDict):
-    """The level that a soft requirement reaches where a check holds."""
-
-    level: float
-    check: Any
-
-
-class Requirement(TypedDict):
-    """A requirement: judged by its check or levels where it has some, else by the block of this text."""
-
-    kind: Literal["asked", "hard", "soft", "fact", "policy"]
-    text: str
-    id: NotRequired[str]
-    check: NotRequired[Any]
-    levels: NotRequired[Sequence[Level]]
-    scope: NotRequired[Literal["answer", "trajectory", "outcome"]]
-    source: NotRequired[Literal["context", "profile", "environment", "unstated"]]
-    weight: NotRequired[float]
-    evidence: NotRequired[Sequence[Values]]
-
-
-class Clarification(TypedDict, total=False):
-    """How many questions of the agent are useful."""
-
-    max_turns: int
-    reference_turns: float
-    note: str
-
-
-class ExpectedTool(TypedDict):
-    """A tool that a good agent calls."""
-
-    name: str
-    id: NotRequired[str]
-    after: NotRequired[Sequence[str]]
-    evidence: NotRequired[Sequence[Any]]
-    required: NotRequired[Sequence[str]]
-    match: NotRequired[Values]
-    prose: NotRequired[Sequence[tuple[str, str]]]
-
-
-class OracleTurn(TypedDict):
-    """A reply of an agent that knows everything."""
-
-    calls: NotRequired[Sequence[PlannedCall]]
-    say: str
-
-
-class RowPatch(TypedDict):
-    """What is laid over the rows of a table: one of ``set``, ``hide`` and ``add``."""
-
-    table: str
-    where: NotRequired[Values]
-    set: NotRequired[Values]
-    hide: NotRequired[bool]
-    add: NotRequired[Sequence[Values]]
-
-
-class World(TypedDict, total=False):
-    """Where the case begins."""
-
-    rows: Sequence[RowPatch]
-    calls: Sequence[PlannedCall]
-
-
-class Group(TypedDict):
-    """The sequence of tasks of one user that the case stands in, and its place from 1."""
-
-    name: str
-    order: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +53,8 @@ class User:
         preferences: what it likes.
     """
 
-    answers: Mapping[str, str] | Sequence[Answer] = ()
-    confirms: Literal["yes", "no"] | Confirms | None = None
+    answers: Mapping[str, str] | Sequence[ScriptedAnswer | Values] = ()
+    confirms: Literal["yes", "no"] | Confirms | Values | None = None
     no_preference: str = ""
     cannot_act: str = ""
     goodbye: str = ""
@@ -238,24 +113,24 @@ def case(
     *,
     user: User | None = None,
     id: str | None = None,  # noqa: A002 (as in YAML)
-    requirements: Sequence[Requirement] | None = None,
-    context: Context | None = None,
-    messages: Sequence[Message] | None = None,
-    interactions: Sequence[Interaction] | None = None,
+    requirements: Sequence[Requirement | Values] | None = None,
+    context: Context | Values | None = None,
+    messages: Sequence[Message | Values] | None = None,
+    interactions: Sequence[Interaction | Values] | None = None,
     instructions: str | None = None,
     output_schema: Values | None = None,
     output: Values | None = None,
-    clarification: Clarification | None = None,
-    tools: Sequence[ExpectedTool] | None = None,
-    oracle: Sequence[OracleTurn] | None = None,
-    end: Literal["oracle"] | Sequence[PlannedCall] | None = None,
-    world: World | None = None,
+    clarification: Clarification | Values | None = None,
+    tools: Sequence[ExpectedTool | Values] | None = None,
+    oracle: Sequence[OracleTurn | Values] | None = None,
+    end: Literal["oracle"] | Sequence[PlannedCall | Values] | None = None,
+    world: World | Values | None = None,
     max_calls: int | None = None,
     domains: Sequence[str] | None = None,
     difficulty: str | None = None,
     language: str | None = None,
     attributes: Mapping[str, str] | None = None,
-    group: Group | None = None,
+    group: Membership | Values | None = None,
     use: Sequence[str] | None = None,
     vars: Values | None = None,  # noqa: A002 (as in YAML)
 ) -> Callable[[_F], _F]:

@@ -22,11 +22,8 @@ from .findings import Finding, every
 _LONGEST = 1000
 #: How pytest shows an answer of an episode that failed.
 _ASKED = re.compile(r"assert (?:not )?<(.+?)>(?:\n|$)")
-_SET = re.compile(r"\{(?!\})(?:(?!: )[^{}])*\}")
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_EXTRA = ("Extra items in the left set", "Extra items in the right set")
-#: What pytest says of how much it shows.
-_HINTS = ("Use -v to get more diff", "...Full output truncated")
+#: A set, and the address of an object.
+_UNSTEADY = re.compile(r"\{(?!\})(?:(?!: )[^{}])*\}| at 0x[0-9a-fA-F]+")
 
 
 class Holds(int):
@@ -199,33 +196,19 @@ class Block:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what an assertion says, in words that are the same whenever it fails alike; one that says nothing is shown as it is written."""
+    """Return what an assertion says, without what differs from process to process: the order of sets, and where objects lie; one that says nothing is shown as it is written."""
     try:
         words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
     except StrangerError:
         words = ""
     if (asked := _ASKED.match(words)) is not None:
         return asked[1]  # an answer of ours says why
-    told = _steady(words.splitlines())
-    if not told or told[0] != words.partition("\n")[0]:
+    told, shows, below = f"\n{words}\n".partition("\nassert ")
+    first = below.partition("\n")[0]  # what pytest shows below it is as long as its options say
+    if (shows and _UNSTEADY.search(first)) or not words:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        told.insert(0, linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed")
-    words = "\n".join(told)
+        first = linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed"
+    elif shows:
+        first = f"assert {first}"
+    words = "\n".join(filter(None, (told.strip(), first if shows or not words else "")))
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
-
-
-def _steady(lines: Sequence[str]) -> list[str]:
-    """Return the lines of an assertion without what differs from process to process: the order of sets, and where objects lie."""
-    kept: list[str] = []
-    extra = 0
-    for line in lines:
-        if line.strip().startswith(_EXTRA):
-            extra = len(kept) + 1
-        elif extra and not line.strip():
-            extra = 0
-        elif any(mark in line for mark in _HINTS) or (not extra and _SET.search(line)):
-            continue
-        kept.append(_ADDRESS.sub(" at 0x...", line))
-        if extra:
-            kept[extra:] = sorted(kept[extra:])
-    return kept

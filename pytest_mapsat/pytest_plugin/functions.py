@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unittest
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from inspect import unwrap
 from pathlib import Path
@@ -14,11 +13,12 @@ from types import TracebackType
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from pytest_mapsat.formats import Lines, Located, limits
 from pytest_mapsat.judges import Blocks, Context
 from pytest_mapsat.model import (
-    Membership,
+    Noun,
     Problem,
     RequirementKind,
     SuiteError,
@@ -221,6 +221,8 @@ def _filled(value: Any, params: Mapping[str, Any]) -> Any:
         return {name: _filled(each, params) for name, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_filled(each, params) for each in value]
+    if isinstance(value, Noun):
+        return _filled(value.model_dump(mode="json", by_alias=True, exclude_unset=True), params)
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
@@ -289,32 +291,11 @@ def stamp_of(case: PythonCase, context: Context) -> str:
 
 # -- workers -------------------------------------------------------------------------------
 
+#: Node id, trial and entry of each case in Python that a worker has collected, which its node ids do not tell.
+Listed = TypeAdapter(list[tuple[str, int, CaseEntry]])
 
-def listed_items(items: Iterable[pytest.Item]) -> str:
+
+def listed_items(items: Iterable[pytest.Item]) -> bytes:
     """Return what a worker tells of its cases in Python, for the process that gathers their scorecards."""
-    params = {item.nodeid: item.stash[PYTHON_CASE].param for item in items if PYTHON_CASE in item.stash}
-    return json.dumps(
-        [
-            {
-                "nodeid": nodeid,
-                "trial": param.trial,
-                "id": param.entry.id,
-                "path": str(param.entry.path),
-                "line": param.entry.line,
-                "domains": param.entry.domains,
-                "difficulty": param.entry.difficulty,
-                "language": param.entry.language,
-                "attributes": dict(param.entry.attributes),
-                "group": param.entry.group and param.entry.group.model_dump(),
-            }
-            for nodeid, param in params.items()
-        ]
-    )
-
-
-def read_items(text: str) -> Iterator[tuple[str, int, CaseEntry]]:
-    """Yield the node id, the trial and the entry of each case that ``listed_items`` tells."""
-    for told in json.loads(text):
-        nodeid, trial, path, group = told.pop("nodeid"), told.pop("trial"), told.pop("path"), told.pop("group")
-        told["domains"] = tuple(told["domains"])
-        yield nodeid, trial, CaseEntry(path=Path(path), group=group and Membership.model_validate(group), **told)
+    params = [item.stash[PYTHON_CASE].param for item in items if PYTHON_CASE in item.stash]
+    return Listed.dump_json([(param.nodeid, param.trial, param.entry) for param in params])

@@ -171,7 +171,7 @@ class Reporter:
         """Take over what a worker is to run."""
         if self._told_by_workers is not None:
             told = self._told_by_workers / f"{node.gateway.id}.json"
-            self.suites.meet(told.read_text(encoding="utf-8") if told.exists() else "[]")
+            self.suites.meet(told.read_bytes() if told.exists() else b"[]")
         cases = [nodeid for nodeid in ids if self.suites.case_of(nodeid)]
         every = getattr(self.config.option, "dist", "") == "each"
         self._ledger.expect(cases, self._nodes if every else 1)

@@ -487,7 +487,7 @@ class MapsatSession:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert. On a worker, tell of the latter."""
         if place := self._told.get("in_python"):
-            Path(place, f"{self._worker}.json").write_text(listed_items(session.items), "utf-8")
+            Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
         if registry.without_assertions():
             try:
                 added_checks()

@@ -20,7 +20,7 @@ from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite
 
-from .functions import read_items
+from .functions import Listed
 from .items import (
     CASE_SUFFIXES,
     PYTHON_CASE,
@@ -126,14 +126,11 @@ class Suites:
         self.touched.add(root)
         return suite
 
-    def meet(self, told: str) -> list[str]:
-        """Take over the cases in Python that a worker has collected, as ``listed_items`` tells them; return their node ids. Raises SuiteError."""
-        nodeids = []
-        for nodeid, trial, entry in read_items(told):
+    def meet(self, told: bytes) -> None:
+        """Take over the cases in Python that a worker has collected, as ``listed_items`` tells them. Raises SuiteError."""
+        for nodeid, trial, entry in Listed.validate_json(told):
             self._of_module(entry.path).declare_listed(entry)
             self.in_python[nodeid] = entry.id, trial
-            nodeids.append(nodeid)
-        return nodeids
 
     def leave_out(self, nodeid: str) -> None:
         """Take back a case in Python that its author has skipped: it is no case of the run."""
@@ -379,7 +376,7 @@ class Suites:
     def _case_files(self) -> list[tuple[Suite, Path]]:
         places = [path for path in self.settings.cases if find_suite(path)]
         suites = [(self.open(root), path) for path in places if (root := find_suite(path))]
-        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.in_files]
+        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.inventory.cases]
         return [
             (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents
         ]
