@@ -592,6 +592,6 @@ def test_an_agent_that_crashes_or_deletes_keeps_its_denominators_and_reads_nothi
     first = saved(hotel)["cases"][0]
     why = {label["requirement"]: label["why"] for label in first["labels"]}["the-booking-is-cancelled"]
     assert why == "there is no row 'BK-1' in bookings at the end"
-    told = json.dumps([turn for turn in first["trajectory"]["turns"]])
+    told = json.dumps(first["trajectory"]["turns"])
     assert "nothing else changes" not in told
     assert "test_cancels" not in told
