@@ -418,7 +418,7 @@ def agent_spec(config: pytest.Config) -> str:
 
 
 def only_python(config: pytest.Config) -> bool:
-    """Return whether a fixture gives an agent to cases in Python, and nobody has named one."""
+    """Return whether a fixture gives an agent to cases in Python, and neither command line nor ini file names one."""
     return bool(getattr(config.option, "mapsat_only_python", False))
 
 

@@ -1,6 +1,6 @@
 """Cases in Python: ``@case`` makes one of a test function.
 
-The decorator only notes what it is given: whoever imports it imports nothing heavy, and the function stays the test that it is. While an agent is active,
+The decorator only notes what it is given: to import it costs nothing, and the function stays the test that it is. While an agent is active,
 ``pytest_plugin.functions`` reads the requirements from the function's source, makes a case of them as of one in YAML, and has the function called with the
 episode: fixtures first, then the dialogue, then the body. Its blocks (``judges.blocks``) decide the labels; everything behind them is that of any case.
 """

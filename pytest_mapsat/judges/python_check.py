@@ -32,7 +32,8 @@ from pytest_mapsat.sandbox import End, Row, State, fresh, frozen
 from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, words_of
 
 from .blocks import Block, Blocks, Holds, reason_of
-from .findings import Finding, judges
+from .findings import FUNCTION_OF, Finding, judges
+from .untold import left_open
 
 if TYPE_CHECKING:
     from .context import Context as JudgedContext
@@ -206,8 +207,6 @@ class Episode:
         return self._known(self._asked(text))
 
     def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
-        from .labels import evaluate  # noqa: PLC0415 (checks in Python are among those that it knows)
-
         if self._context is None:
             raise self._unknown("what was called is not judged here")
         tools, made = self._context.tools, {step.tool for step in self._context.calls}
@@ -221,7 +220,7 @@ class Episode:
                 raise UsageError(f"{tool} has no parameter {shown(name)}{hint_at(name, parameters)}")
         wanted = {name: {"op": "equal", "value": _as_json(value)} for name, value in arguments.items()}
         check = Calls.model_validate({"kind": "calls", "tool": tool, "with": wanted, "agreed": agreed})
-        finding = evaluate(check, self._context)
+        finding = left_open(check, FUNCTION_OF[Calls](check, self._context), self._context)
         if finding.passed is None and agreed:  # a model decides what the question and the rows leave open
             finding = self._asked(f"The user agreed to {_in_words(tool, arguments)} before it ({finding.why})", finding)
         return self._known(finding)

@@ -256,7 +256,7 @@ class Reporter:
             self._workers.add(worker)
 
     def _is_left_out(self, report: pytest.TestReport) -> bool:
-        """Say whether its author has skipped a case in Python: by a mark or, where nobody has named an agent, in any way."""
+        """Say whether its author has skipped a case in Python: by a mark or, where no agent was named, in any way."""
         by_mark = not getattr(report, "mapsat_by", "") or self.settings.only_python
         return (
             report.skipped
@@ -369,7 +369,7 @@ class Reporter:
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         if self.settings.only_python and not self._cards and not accounting.lost:
-            return  # nor here, where nobody has asked for it
+            return  # nor here: no agent was named
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
             seconds=round(perf_counter() - self._started, 3),

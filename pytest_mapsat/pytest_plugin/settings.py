@@ -84,7 +84,7 @@ class Settings:
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
         concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
-        only_python: whether nobody has named an agent, and a fixture gives one to cases in Python alone.
+        only_python: whether a fixture gives an agent to cases in Python alone, as none was named.
         executor: the address of the scheduler of dask that episodes are handed to; empty: they are played here.
     """
 

@@ -34,7 +34,7 @@ class Planned:
     Attributes:
         key: names it.
         play: plays it.
-        grade: judges and scores it; None: whoever asks does.
+        grade: judges and scores it; None: the caller does.
         context: the context in which it is played.
         alone: names what no two episodes under way may share, such as a user; None: it goes with any other.
         outcome: what has come of it.
