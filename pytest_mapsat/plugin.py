@@ -70,7 +70,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
-    if not agent_spec(config) and not typed(config, "agent") and _has_agent_fixture(config):
+    named = config.getoption("mapsat_agent") is not None or config.getini("mapsat_agent")
+    if not named and _has_agent_fixture(config):
         config.option.mapsat_only_python = True  # workers get the options of the controller
     if agent_spec(config):
         if blocked := [name for name in _PARTS if config.pluginmanager.is_blocked(name)]:

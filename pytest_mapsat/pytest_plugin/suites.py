@@ -343,6 +343,10 @@ class Suites:
         items[:] = kept
         if self.settings.request.options.shard:
             self._keep_shard(items)
+        if self.in_python and self.settings.request.options.sample:
+            raise pytest.UsageError(
+                "--mapsat-sample draws from the files of suites: -k or -m chooses among cases in Python"
+            )
 
     def _keep_shard(self, items: list[pytest.Item]) -> None:
         """Deselect the cases of other shards; tests that are of no case stay in all of them."""
@@ -367,6 +371,12 @@ class Suites:
             self._sandboxes = tuple(installed_sandboxes())
             for suite in self.opened.values():
                 suite.sandboxes = self._sandboxes
+        for suite in self.used():
+            if any(entry.group for entry in suite.in_python):
+                try:
+                    suite.refuse_broken_sequences(suite.in_python)
+                except SuiteError as error:
+                    raise pytest.UsageError(printed(error)) from None
         self.ledger.select(item.nodeid for item in session.items if is_built_in(item))
         if self._session.reporter is not None:
             self._session.reporter.collected()
