@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shared import FINDINGS, OK, Command, add_options, add_suite, print_run, width, write, write_json
+from .shared import FINDINGS, OK, Command, add_options, add_suite, print_run, suite_paths, width, write, write_json
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Run
@@ -135,6 +135,7 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 def _merge(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import read_run, save_run
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
     from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
 
@@ -150,7 +151,10 @@ def _merge(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
     if options.max_drop and not baselines:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
-    whole = merge(parts, open_suites(options.suites(options)), baselines, tuple(options.max_drop or ()))
+    nodeids = [card.nodeid for part in parts.values() for card in part.cases]
+    drops = tuple(options.max_drop or ())
+    opened = open_suites(suite_paths(options, nodeids))
+    whole: Run = with_bodies(nodeids, opened, lambda _, suites: merge(parts, suites, baselines, drops))
     save_run(options.out, whole)
     return print_run(whole, as_json=options.json, saved=options.out)
 

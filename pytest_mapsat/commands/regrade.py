@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from .shared import (
     add_suite,
     load_added,
     print_run,
+    suite_paths,
     tell,
     write,
     write_json,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_mapsat.model import Run
     from pytest_mapsat.pytest_plugin.regrading import Regrading
     from pytest_mapsat.runs.regrade import Batched, Changes
+    from pytest_mapsat.suite import Suite
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +52,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.pytest_plugin.regrading import modules_of, with_bodies
+    from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
     from pytest_mapsat.runs.request import door_for
     from pytest_mapsat.runs.saved import read_baselines, read_saved
@@ -61,15 +63,13 @@ def _run(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
-    modules = modules_of((card.nodeid for card in saved.cases), Path.cwd())
-    in_python = bool(modules) and all(".py::" in card.nodeid for card in saved.cases)
-    paths = [] if in_python and options.suite is None else options.suites(options)
+    nodeids = [card.nodeid for card in saved.cases]
+    paths = suite_paths(options, nodeids)
     added = load_added(options.plugins, paths or [Path.cwd()])
     opened = open_suites(paths, added.sandboxes)
     baselines = read_baselines(options.compare or ())
 
-    def work(bodies: Regrading[Run | Batched] | None) -> Run | Batched:
-        suites = opened if bodies is None else bodies.suites
+    def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
         for suite in suites:
             suite.sandboxes = added.sandboxes
         for warning in changed_suites(saved, suites, changes):
@@ -88,8 +88,7 @@ def _run(options: argparse.Namespace) -> int:
         with closing(door_for(options.cache or "auto")) as client:
             return regraded(client)
 
-    result = with_bodies(modules, opened, work, fixtures=options.with_fixtures) if modules else work(None)
-    return _told(result, options)
+    return _told(with_bodies(nodeids, opened, work, fixtures=options.with_fixtures), options)
 
 
 def _told(result: Run | Batched, options: argparse.Namespace) -> int:

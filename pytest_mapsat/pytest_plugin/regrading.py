@@ -26,13 +26,13 @@ from .private import definitions
 _T = TypeVar("_T")
 
 
-def modules_of(nodeids: Iterable[str], here: Path) -> list[Path]:
+def _modules_of(nodeids: Iterable[str], here: Path) -> list[Path]:
     """Return the modules of the cases in Python among some node ids, which begin at the root of the project.
 
     Raises:
         UsageError: one is not there, in the current folder or above it.
     """
-    names = sorted({nodeid.partition("::")[0] for nodeid in nodeids if nodeid.partition("::")[0].endswith(".py")})
+    names = sorted({name for nodeid in nodeids if (name := nodeid.partition("::")[0]).endswith(".py")})
     places = {name: [folder / name for folder in (here, *here.parents) if (folder / name).is_file()] for name in names}
     if missing := [name for name, found in places.items() if not found]:
         raise UsageError(f"the run has cases of {listed(missing)}, which is not in this folder or above it")
@@ -40,21 +40,28 @@ def modules_of(nodeids: Iterable[str], here: Path) -> list[Path]:
 
 
 def with_bodies(
-    modules: Sequence[Path], suites: Sequence[Suite], work: Callable[[Regrading[_T]], _T], *, fixtures: bool
+    nodeids: Iterable[str],
+    suites: Sequence[Suite],
+    work: Callable[[Regrading[_T] | None, Sequence[Suite]], _T],
+    *,
+    fixtures: bool = False,
 ) -> _T:
-    """Return what some work comes to that needs the functions of cases in Python.
+    """Return what some work comes to that may need the functions of cases in Python.
 
     Args:
-        modules: where they stand.
+        nodeids: those of the cases of a run, which begin at the root of the project.
         suites: those that are opened.
-        work: is called while pytest has them collected.
+        work: is called with the functions while pytest has them collected (None: no case stands in Python), and with all suites.
         fixtures: whether functions are played that ask for fixtures.
 
     Raises:
-        UsageError: a module cannot be collected.
+        UsageError: a module is not there, or cannot be collected.
         OptimisedError: Python leaves out assertions.
         BaseException: what the work raises.
     """
+    modules = _modules_of(nodeids, Path.cwd())
+    if not modules:
+        return work(None, suites)
     if without_assertions():
         raise OptimisedError
     plugin = Regrading(suites, work, fixtures=fixtures)
@@ -80,13 +87,14 @@ class Regrading(Generic[_T]):
     """A plugin of a run of pytest in which no test is called but by the work that it is for.
 
     Attributes:
-        suites: those that were opened, and those of the modules.
         kept: the cases whose labels were kept, as their functions ask for fixtures.
         result: what the work has come to.
         error: what it raised.
     """
 
-    def __init__(self, suites: Sequence[Suite], work: Callable[[Regrading[_T]], _T], *, fixtures: bool) -> None:
+    def __init__(
+        self, suites: Sequence[Suite], work: Callable[[Regrading[_T] | None, Sequence[Suite]], _T], *, fixtures: bool
+    ) -> None:
         self._opened = {suite.root: suite for suite in suites}
         self._work = work
         self._fixtures = fixtures
@@ -99,11 +107,6 @@ class Regrading(Generic[_T]):
         self.kept: dict[str, tuple[str, ...]] = {}
         self.result: list[_T] = []
         self.error: BaseException | None = None
-
-    @property
-    def suites(self) -> tuple[Suite, ...]:
-        """Those that were opened, and those of the modules."""
-        return tuple(self._opened.values())
 
     def _declare(self, document: Located, path: Path) -> tuple[Suite, CaseEntry]:
         root = find_suite(path)
@@ -124,7 +127,7 @@ class Regrading(Generic[_T]):
         self._items = {item.stash[PYTHON_CASE].param.id: item for item in self._functions.collected.values()}
         if not session.testsfailed:
             try:
-                self.result.append(self._work(self))
+                self.result.append(self._work(self, tuple(self._opened.values())))
             except BaseException as error:  # noqa: BLE001  (raised again behind pytest)
                 self.error = error
         return True
