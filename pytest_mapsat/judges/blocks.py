@@ -118,11 +118,10 @@ class Blocks:
         """Note the end of a block, or of the rest; return whether the function goes on."""
         finding = self._finding(requirement.id, error)
         self._found.setdefault(requirement.id, []).append(finding or self._broken(error))
+        goes_on = finding is not None
         if finding is not None and finding.passed is False and error is not None:
             self.failures.append((requirement.kind, error))
             goes_on = not self._stops(requirement.kind)
-        else:
-            goes_on = finding is not None
         self._noted = self._noted if goes_on else error
         return goes_on
 
@@ -133,17 +132,10 @@ class Blocks:
         if self.rest and (error is None or error is not self._noted):
             self.ended(self._requirements[self.rest], error)
         why = "the function did not come to this block"
+        broken = error is not None and not self._skips(error) and (finding is None or finding.broken or own)
         if error is not None:
-            skipped = self._skips(error)
-            how = (
-                "broke"
-                if own and not skipped
-                else "failed"
-                if finding is not None and finding.passed is False
-                else "ended"
-            )
+            how = "broke" if broken else "ended"
             why = f"not reached: the function {how} before it, {words_of(error).partition(chr(10))[0]}"
-        broken = error is not None and not self._skips(error) and (own or (finding is not None and finding.broken))
         for name in self._requirements:
             self._found.setdefault(name, [Finding(None, why, broken=broken)])
         return error if own else None

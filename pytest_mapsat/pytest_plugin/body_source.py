@@ -97,21 +97,10 @@ class _Reader:
         for block in self._blocks:
             first = places.setdefault(block.text, block.line)
             if block.text is not None and first != block.line:
-                self._wrong(
-                    block.line,
-                    f"two blocks have the text {shown(block.text)}: the other stands on line {first}",
-                    "a block is one requirement",
-                )
-        rest = can_fail(body, outside=True)
-        return BodySource(
-            self._path,
-            self._definition.lineno,
-            tuple(self._blocks),
-            rest,
-            self._keywords(),
-            self._digest(),
-            tuple(self._problems),
-        )
+                message = f"two blocks have the text {shown(block.text)}: the other stands on line {first}"
+                self._wrong(block.line, message, "a block is one requirement")
+        found = tuple(self._blocks), can_fail(body, outside=True), self._keywords(), self._digest()
+        return BodySource(self._path, self._definition.lineno, *found, tuple(self._problems))
 
     def _wrong(self, line: int, message: str, hint: str) -> None:
         self._problems.append(Problem(self._path, line, message, hint))
@@ -120,9 +109,8 @@ class _Reader:
         """Note the blocks among statements and all that stands in them; ``inside``: the block that they stand in."""
         for statement in statements:
             if isinstance(statement, ast.Expr) and (only_tells(statement.value) or _asks(statement.value)):
-                self._wrong(
-                    statement.lineno, "it tells whether something holds, and what comes of it is lost", "write assert"
-                )
+                message = "it tells whether something holds, and what comes of it is lost"
+                self._wrong(statement.lineno, message, "write assert")
             blocks = list(_blocks_of(statement))
             for item in statement.items if blocks else ():  # type: ignore[attr-defined]  # a with statement
                 for keyword in getattr(item.context_expr, "keywords", ()):
@@ -131,15 +119,11 @@ class _Reader:
             for block in blocks:
                 if inside is not None or len(blocks) > 1:
                     other = inside or next(each for each in blocks if each is not block)
-                    self._wrong(
-                        block.line,
-                        f"this block stands in another one ({shown(other.text or '')})",
-                        "end that block first",
-                    )
+                    message = f"this block stands in another one ({shown(other.text or '')})"
+                    self._wrong(block.line, message, "end that block first")
                 elif not can_fail(statement.body):  # type: ignore[attr-defined]  # a with statement
-                    self._wrong(
-                        block.line, f"nothing in the block {shown(block.text or '')} can fail", "write assert in it"
-                    )
+                    message = f"nothing in the block {shown(block.text or '')} can fail"
+                    self._wrong(block.line, message, "write assert in it")
             self._blocks += blocks
             for below in _bodies(statement):
                 self._look(below, blocks[0] if blocks else inside)

@@ -171,9 +171,8 @@ class _Written:
         owner = [item.cls.__qualname__] if item.cls is not None else []
         name = given and self._text(given, "id")
         if not name or (name == given and self._values):
-            name = "-".join(
-                filter(None, (name or ".".join([item.function.__module__, *owner, item.originalname]), self._values))
-            )
+            name = name or ".".join([item.function.__module__, *owner, item.originalname])
+            name = "-".join(filter(None, (name, self._values)))
             plain = _NO_ID.sub("-", name)
             if plain != name or len(plain) > _LONGEST_ID or _TRIAL.search(plain):
                 name = f"{plain[: _LONGEST_ID - 7]}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
@@ -188,11 +187,8 @@ class _Written:
         known = {(each.get("kind"), each.get("text")) for each in listed if isinstance(each, dict)}
         for block in source.blocks:
             if block.text is None and not listed:
-                self._wrong(
-                    block.line,
-                    "the text of this block is no literal",
-                    "@case(requirements=[...]) names it, with its kind",
-                )
+                hint = "@case(requirements=[...]) names it, with its kind"
+                self._wrong(block.line, "the text of this block is no literal", hint)
             elif block.text is not None and (block.kind, block.text) not in known:
                 weight = {} if block.weight is None else {"weight": block.weight}
                 listed.append({"id": block.id or slug(block.text), "kind": block.kind, "text": block.text, **weight})
@@ -203,12 +199,10 @@ class _Written:
             listed.append({"id": self.rest, "kind": "hard", "text": name})
             lines.append(Lines(source.line))
         if not listed:
-            self._wrong(
-                source.line, "nothing in this case can fail", "write assert, or a block: with episode.hard('...')"
-            )
-        self.decided = [
-            str(each.get("id")) for each in listed if isinstance(each, dict) and not {"check", "levels"} & each.keys()
-        ]
+            hint = "write assert, or a block: with episode.hard('...')"
+            self._wrong(source.line, "nothing in this case can fail", hint)
+        nouns = [each for each in listed if isinstance(each, dict)]
+        self.decided = [str(each.get("id")) for each in nouns if not {"check", "levels"} & each.keys()]
         self._lines.children["truth"].children["requirements"] = Lines(source.line, dict(enumerate(lines)))
         return listed
 

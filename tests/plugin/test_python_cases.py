@@ -223,7 +223,7 @@ def test_what_a_body_does_is_no_verdict_that_it_is_not(hotel: pytest.Pytester) -
     assert whys["test_breaks", "third"][1].startswith("not reached: the function broke")
     assert whys["test_outside", "test_outside"] == ("failed", "it went on\nassert 'done' == 'stalled'")
     assert whys["test_outside", "b"] == (
-        "unevaluated", "undecided: not reached: the function failed before it, AssertionError: it went on",
+        "unevaluated", "undecided: not reached: the function ended before it, AssertionError: it went on",
     )  # fmt: skip
     assert whys["test_unreached", "a"] == ("unevaluated", "undecided: the function did not come to this block")
     assert whys["test_swallows", "not-rude"] == ("unevaluated", "undecided: 'rude' needs --mapsat-judge=llm:MODEL")
