@@ -20,16 +20,19 @@ KINDS = get_args(RequirementKind)
 #: What an episode is asked: to ask is to assert nothing.
 _ASKS = ("called", "agreed", "judged")
 _LONGEST_SLUG = 60
+#: What is no part of a body, but stands in it.
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 class WrittenBlock(NamedTuple):
-    """A block as the source has it. ``text``: None where it is no literal."""
+    """A block as the source has it. ``text``: None where it is no literal; ``unread``: the keywords that are none."""
 
-    kind: RequirementKind
+    kind: str
     text: str | None
     id: str
-    weight: float | None
+    weight: object
     line: int
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class _Reader:
 
     def read(self) -> BodySource:
         body = self._definition.body
-        self._look(body, None)
+        self._look(self._definition, None)
         places: dict[str | None, int] = {}
         for block in self._blocks:
             first = places.setdefault(block.text, block.line)
@@ -105,28 +108,25 @@ class _Reader:
     def _wrong(self, line: int, message: str, hint: str) -> None:
         self._problems.append(Problem(self._path, line, message, hint))
 
-    def _look(self, statements: Sequence[ast.stmt], inside: WrittenBlock | None) -> None:
-        """Note the blocks among statements and all that stands in them; ``inside``: the block that they stand in."""
-        for statement in statements:
-            if isinstance(statement, ast.Expr) and (only_tells(statement.value) or _asks(statement.value)):
+    def _look(self, node: ast.AST, inside: WrittenBlock | None) -> None:
+        """Note the blocks in a node, and what is wrong with them; ``inside``: the block that it stands in."""
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Expr) and (only_tells(child.value) or _asks(child.value)):
                 message = "it tells whether something holds, and what comes of it is lost"
-                self._wrong(statement.lineno, message, "write assert")
-            blocks = list(_blocks_of(statement))
-            for item in statement.items if blocks else ():  # type: ignore[attr-defined]  # a with statement
-                for keyword in getattr(item.context_expr, "keywords", ()):
-                    if _literal(keyword.value) is None:
-                        self._wrong(keyword.value.lineno, f"{keyword.arg} of a block is no literal", "write its value")
+                self._wrong(child.lineno, message, "write assert")
+            blocks = list(_blocks_of(child))
             for block in blocks:
                 if inside is not None or len(blocks) > 1:
                     other = inside or next(each for each in blocks if each is not block)
                     message = f"this block stands in another one ({shown(other.text or '')})"
                     self._wrong(block.line, message, "end that block first")
-                elif not can_fail(statement.body):  # type: ignore[attr-defined]  # a with statement
+                elif isinstance(child, ast.With) and not can_fail(child.body):
                     message = f"nothing in the block {shown(block.text or '')} can fail"
                     self._wrong(block.line, message, "write assert in it")
+                for name in block.unread:
+                    self._wrong(block.line, f"{name} of a block is no literal", "write its value")
             self._blocks += blocks
-            for below in _bodies(statement):
-                self._look(below, blocks[0] if blocks else inside)
+            self._look(child, blocks[0] if blocks else inside)
 
     def _keywords(self) -> dict[Any, Lines]:
         calls = (each for each in self._definition.decorator_list if isinstance(each, ast.Call))
@@ -152,45 +152,30 @@ def _lines_of_keywords(call: ast.Call) -> dict[Any, Lines]:
     return {keyword.arg: Lines(keyword.value.lineno) for keyword in call.keywords if keyword.arg}
 
 
-def _blocks_of(statement: ast.stmt) -> Iterator[WrittenBlock]:
+def _blocks_of(node: ast.AST) -> Iterator[WrittenBlock]:
     """Yield the blocks that a ``with`` statement begins."""
-    for item in statement.items if isinstance(statement, ast.With) else ():
-        call = item.context_expr
-        if not isinstance(call, ast.Call) or not _of_episode(call, KINDS):
-            continue
-        given = {keyword.arg: _literal(keyword.value) for keyword in call.keywords}
-        text, weight = _literal(call.args[0]) if call.args else None, given.get("weight")
-        yield WrittenBlock(
-            call.func.attr,  # type: ignore[attr-defined]  # as _of_episode says
-            text if isinstance(text, str) else None,
-            str(given.get("id") or ""),
-            weight if isinstance(weight, int | float) else None,
-            call.lineno,
-        )
+    for item in node.items if isinstance(node, ast.With) else ():
+        match item.context_expr:
+            case ast.Call(ast.Attribute(ast.Name("episode"), kind), args, keywords) if kind in KINDS:
+                text = _literal(args[0]) if args else None
+                given = {keyword.arg: _literal(keyword.value) for keyword in keywords}
+                unread = tuple(str(name) for name, value in given.items() if value is None)
+                text = text if isinstance(text, str) else None
+                name, weight = str(given.get("id") or ""), given.get("weight")
+                yield WrittenBlock(kind, text, name, weight, item.context_expr.lineno, unread)
 
 
 def _literal(value: ast.expr) -> object:
     return value.value if isinstance(value, ast.Constant) else None
 
 
-def _of_episode(value: ast.AST, names: Sequence[str]) -> bool:
-    """Return whether an expression is a call of one of these methods of ``episode``."""
-    function = value.func if isinstance(value, ast.Call) else None
-    return isinstance(function, ast.Attribute) and ast.unparse(function.value) == "episode" and function.attr in names
-
-
 def _asks(value: ast.expr) -> bool:
+    """Return whether an expression only asks the episode something."""
     value = value.operand if isinstance(value, ast.UnaryOp) else value
-    return _of_episode(value, _ASKS)
-
-
-def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements that stand in a statement."""
-    for name in ("body", "orelse", "finalbody"):
-        if isinstance(below := getattr(statement, name, None), list):
-            yield below
-    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield part.body
+    match value:
+        case ast.Call(ast.Attribute(ast.Name("episode"), name)):
+            return name in _ASKS
+    return False
 
 
 def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
@@ -198,22 +183,21 @@ def can_fail(statements: Sequence[ast.stmt], *, outside: bool = False) -> bool:
 
     That is an assertion that does not always hold, a raise, ``with pytest.raises``, and a call that stands for itself, such as that of a helper.
     """
-    for statement in statements:
-        if outside and any(_blocks_of(statement)):
+    nodes: list[ast.AST] = [*statements]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, _INNER) or (outside and any(_blocks_of(node))):
             continue
-        match statement:
-            case ast.Assert() if not always_holds(statement.test):
-                return True
+        match node:
             case ast.Raise():
                 return True
-            case ast.With() if any(ast.unparse(item.context_expr).startswith("pytest.") for item in statement.items):
+            case ast.Assert() if not always_holds(node.test):
                 return True
-            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _only_asks(statement.value):
+            case ast.With() if any(ast.unparse(item.context_expr).startswith("pytest.") for item in node.items):
                 return True
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                continue
-        if any(can_fail(below, outside=outside) for below in _bodies(statement)):
-            return True
+            case ast.Expr(ast.Call() | ast.Await(ast.Call())) if not _only_asks(node.value):
+                return True
+        nodes += ast.iter_child_nodes(node)
     return False
 
 
