@@ -99,6 +99,7 @@ class Regrading(Generic[_T]):
         self._work = work
         self._fixtures = fixtures
         self._root = Path()
+        self._markers: Callable[[str, str], None] = lambda *_: None
         self._functions = Functions(self._declare, 1)
         self._items: dict[str, pytest.Function] = {}
         #: What the function that is to be called is played over; why it was not called.
@@ -114,11 +115,15 @@ class Regrading(Generic[_T]):
         if suite is None:
             suite = project_suite(self._root) if root is None else open_suite(root)
             self._opened[suite.root] = suite
-        return suite, suite.declare(document, path)
+        entry = suite.declare(document, path)
+        for domain in entry.domains:  # pytest may take no other markers than those it knows
+            self._markers("markers", domain)
+        return suite, entry
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Have cases made of decorated functions."""
         self._root = config.rootpath
+        self._markers = config.addinivalue_line
         config.pluginmanager.register(self._functions, "mapsat-functions")
 
     @pytest.hookimpl(tryfirst=True)

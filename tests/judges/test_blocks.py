@@ -152,9 +152,8 @@ def test_called_and_agreed_are_sure_or_noted_whatever_is_made_of_the_error() -> 
         (episode_of(made, other := blocks_of("a"), {}), lambda episode: episode.called("book")),
         (episode_of(made, third := blocks_of("a")), lambda episode: episode.judged("polite")),
     ):
-        with episode.hard("a"):
-            with suppress(NotRecordedError):
-                ask(episode)
+        with episode.hard("a"), suppress(NotRecordedError):
+            ask(episode)
     for each in (blocks, other, third):
         assert each.finish(None) is None
         assert each.decided.findings["a"].passed is None
