@@ -428,6 +428,8 @@ class Suite:
 
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
+        if entry.id in self._in_python:
+            return Lines(entry.line)
         if not is_yaml(entry.path):
             return self._document(entry, []).lines
         documents = documents_of_yaml(entry.path)

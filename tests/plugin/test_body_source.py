@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from inspect import Parameter, signature
 from pathlib import Path
@@ -123,3 +125,9 @@ def test_a_declaration_is_found_through_wrappers_and_marks_and_is_no_keyword_of_
         case("y")(test_one)
     with pytest.raises(TypeError, match="belongs to a test function"):
         case("y")(User)
+
+
+def test_importing_case_and_user_costs_no_heavy_module() -> None:
+    heavy = "{'pydantic', 'pytest_mapsat.model', 'numpy', 'pytest'}"
+    code = f"import sys; from pytest_mapsat import User, case; assert not {heavy} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

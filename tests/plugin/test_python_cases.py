@@ -527,11 +527,20 @@ def test_a_debugger_stops_at_the_first_failure_and_optimised_python_is_refused(
     result.stderr.fnmatch_lines(["*Python leaves out every assert*"])
 
 
+def alone(arguments: list[str]) -> int:
+    """Run a command of ``mapsat`` as in a process of its own, which imports the tests and leaves none."""
+    before = {*sys.modules}
+    try:
+        return main(arguments)
+    finally:
+        for name in {*sys.modules} - before:
+            if name.startswith(("test_", "conftest", "agents")):
+                del sys.modules[name]
+
+
 def regrade(*options: str) -> int:
-    """Run ``mapsat regrade`` on ``run.json`` as in a process of its own, which has imported no test."""
-    for name in ("test_cancels", "test_known", "conftest"):
-        sys.modules.pop(name, None)
-    return main(["regrade", "run.json", *options])
+    """Run ``mapsat regrade`` on ``run.json``."""
+    return alone(["regrade", "run.json", *options])
 
 
 KNOWN = """
@@ -595,3 +604,21 @@ def test_an_agent_that_crashes_or_deletes_keeps_its_denominators_and_reads_nothi
     told = json.dumps(first["trajectory"]["turns"])
     assert "nothing else changes" not in told
     assert "test_cancels" not in told
+
+
+def test_shards_become_one_run_and_samples_and_gaps_in_sequences_are_refused(hotel: pytest.Pytester) -> None:
+    hotel.makeini("[pytest]\naddopts = --strict-markers\n")
+    for shard in ("1/2", "2/2"):
+        options = ("cases", "--mapsat-agent=agents:good", f"--mapsat-shard={shard}", f"--mapsat-save={shard[0]}.json")
+        hotel.runpytest(*options)
+    assert alone(["merge", "1.json", "2.json", "--out=run.json"]) == 0
+    assert [card["outcome"] for card in saved(hotel)["cases"]] == ["passed", "passed"]
+    refused = hotel.runpytest("cases", "--mapsat-agent=agents:good", "--mapsat-sample=1")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*--mapsat-sample*"])
+    gap = CANCELS.replace("domains=[", 'group={"name": "ida", "order": 2}, domains=[').replace(
+        '"BK-1", "BK-2"', '"BK-1"'
+    )
+    write_hotel(hotel.path, test_cancels=gap)
+    refused = hotel.runpytest("cases", "--mapsat-agent=agents:good")
+    refused.stderr.fnmatch_lines(["*test_cancels.py:8: group.order: found place 2 of the sequence 'ida', expected 1*"])
