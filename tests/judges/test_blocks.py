@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_models import REPLY, ScriptedDoor, entry
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import TOOLS, call, case_of, dialogue
+from judging import TOOLS, call, case_of, dialogue, found_places
 
-from pytest_mapsat.judges import Blocks, ChecksJudge, Context, Episode, Finding
+from pytest_mapsat.judges import Blocks, ChecksJudge, Context, Episode, Finding, make_judge
 from pytest_mapsat.judges.blocks import reason_of
 from pytest_mapsat.model import InfrastructureError, NotRecordedError, Requirement, Trajectory, UsageError
 from pytest_mapsat.sandbox import NoSuchRowError
@@ -219,3 +221,29 @@ def test_a_reason_is_the_same_in_every_process(words: str, told: str) -> None:
     with pytest.raises(AssertionError) as raised:
         raise AssertionError(words)
     assert reason_of(raised.value) == told
+
+
+def test_a_model_decides_what_is_judged_and_what_a_question_leaves_open_and_never_a_block() -> None:
+    def answers(text: str, *_: object) -> dict[str, Any]:
+        return entry("passed" if "polite" in text or "agreed" in text else "failed")
+
+    door = ScriptedDoor(answers)
+    judge = make_judge("llm:some/model", TOOLS, root=Path(), client=door, votes=3)
+    case = case_of(implicit=[{"id": "a", "kind": "hard", "text": "a"}, {"id": "b", "kind": "hard", "text": "b"}])
+    trajectory = dialogue(REPLY, steps=[found_places()])
+    blocks = Blocks(case.truth.requirements, "")
+    episode = replace(judge.context(case, trajectory).episode, _blocks=blocks)
+    with episode.hard("a"):
+        assert episode.judged("polite")
+        assert not episode.judged("rude")
+    with episode.hard("b"):
+        raise NotRecordedError("not told")
+    blocks.finish(None)
+    verdict = judge.judge(case, trajectory, blocks.decided)
+    assert [(label.requirement, label.outcome, label.by) for label in verdict.labels] == [
+        ("a", "passed", "checks"),
+        ("b", "unevaluated", "checks"),
+    ]
+    assert len(door.requests) == 6  # three votes on each of two sentences, none on a block
+    assert verdict.usage is not None
+    assert verdict.usage.input_tokens == 600
