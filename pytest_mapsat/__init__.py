@@ -2,6 +2,7 @@
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
 ``sandboxed`` has the sandbox answer the tools of an agent of a framework that a function of the user's runs.
+``case`` makes a case of a test function, ``User`` says who its user is.
 ``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .guard import sandboxed
     from .judges import Episode, Finding
+    from .python_cases import User, case
     from .registry import check
     from .reply import Reply, Unavailable
     from .sandbox import Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "__version__", "check", "sandboxed"]
+__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "User", "__version__", "case", "check", "sandboxed"]
 
 _HOMES = {
     "Episode": "judges",
@@ -26,6 +28,8 @@ _HOMES = {
     "Refused": "sandbox",
     "Reply": "reply",
     "Unavailable": "reply",
+    "User": "python_cases",
+    "case": "python_cases",
     "check": "registry",
     "sandboxed": "guard",
 }

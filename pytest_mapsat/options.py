@@ -412,7 +412,14 @@ def agent_spec(config: pytest.Config) -> str:
     given = config.getoption("mapsat_agent", default=None)
     spec = given if given is not None else config.getini("mapsat_agent")
     spec = (spec or "").strip()
+    if not spec and only_python(config):
+        return "fixture"
     return "" if spec == "off" else spec
+
+
+def only_python(config: pytest.Config) -> bool:
+    """Return whether a fixture gives an agent to cases in Python, and neither command line nor ini file names one."""
+    return bool(getattr(config.option, "mapsat_only_python", False))
 
 
 def typed(config: pytest.Config, name: str) -> list[str]:

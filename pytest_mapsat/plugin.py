@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -23,9 +24,10 @@ _NAME = "mapsat-session"
 #: What a run with an agent registers; without one of them cases would pass unheard.
 _PARTS = (
     _NAME,
-    *("mapsat-collecting", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
+    *("mapsat-collecting", "mapsat-functions", "mapsat-reporter", "mapsat-passes", "mapsat-progress", "mapsat-ahead"),
 )
 _NO_AGENT = "no agent: give one with --mapsat-agent=module:attr"
+_NO_AGENT_FOR_CASES = f"{_NO_AGENT}, the key mapsat_agent of an ini file, or a fixture mapsat_agent in a conftest.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +70,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 def pytest_configure(config: pytest.Config) -> None:
     """Start a session of ours where an agent is given."""
     config.addinivalue_line("markers", "mapsat(case, domain, difficulty, language): a benchmark case of pytest-mapsat")
+    named = config.getoption("mapsat_agent") is not None or config.getini("mapsat_agent")
+    if not named and _has_agent_fixture(config):
+        config.option.mapsat_only_python = True  # workers get the options of the controller
     if agent_spec(config):
         if blocked := [name for name in _PARTS if config.pluginmanager.is_blocked(name)]:
             raise pytest.UsageError(
@@ -128,8 +133,23 @@ def pytest_terminal_summary(
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise every test that asks for ``mapsat_case``."""
     session = _session(metafunc.config)
-    if session is not None and "mapsat_case" in metafunc.fixturenames:
+    if session is not None and not session.settings.only_python and "mapsat_case" in metafunc.fixturenames:
         session.suites.parametrise(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> Generator[None, Any, Any]:
+    """Skip cases in Python where no agent is given."""
+    cases = sys.modules.get(f"{__package__}.python_cases")
+    made = yield
+    if (
+        cases is not None
+        and isinstance(made, list)
+        and not collector.config.pluginmanager.has_plugin("mapsat-functions")
+    ):
+        for item in made if cases.declared(obj) is not None else ():
+            item.add_marker(pytest.mark.skip(reason=_NO_AGENT_FOR_CASES))
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -184,9 +204,15 @@ def _session(config: pytest.Config) -> MapsatSession | None:
 
 def _active(request: pytest.FixtureRequest) -> MapsatSession:
     session = _session(request.config)
-    if session is None:
+    if session is None or session.settings.only_python:
         pytest.skip(_NO_AGENT)
     return session
+
+
+def _has_agent_fixture(config: pytest.Config) -> bool:
+    """Return whether a conftest or plugin that is loaded by now gives the agent of the fixture ``mapsat_agent``."""
+    modules = (plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, ModuleType))
+    return any("mapsat_agent" in vars(module) and module.__name__ != __name__ for module in modules)
 
 
 def _refuse_without_agent(config: pytest.Config) -> None:

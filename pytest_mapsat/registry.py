@@ -81,9 +81,9 @@ def _shape_of(function: Any) -> Shape:
         return Shape(returns=function.__name__ == "<lambda>")
     nodes = list(_own_nodes(definition.body))
     values = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Return) and node.value} - {"None"}
-    dropped = [node for node in nodes if isinstance(node, ast.Expr) and _only_tells(node.value)]
+    dropped = [node for node in nodes if isinstance(node, ast.Expr) and only_tells(node.value)]
     may_fail = any(isinstance(node, ast.Raise | ast.Call) for node in nodes)
-    may_fail |= any(isinstance(node, ast.Assert) and not _always_holds(node.test) for node in nodes)
+    may_fail |= any(isinstance(node, ast.Assert) and not always_holds(node.test) for node in nodes)
     forgets = ""
     if dropped:
         line = function.__code__.co_firstlineno + min(node.lineno for node in dropped) - 1
@@ -105,21 +105,21 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _always_holds(test: ast.expr) -> bool:
+def always_holds(test: ast.expr) -> bool:
     """Return whether an assertion holds whatever happens: of a constant, or of a tuple, as in ``assert (x, "why")``."""
     import ast  # noqa: PLC0415
 
     return (isinstance(test, ast.Constant) and bool(test.value)) or (isinstance(test, ast.Tuple) and bool(test.elts))
 
 
-def _only_tells(value: ast.expr) -> bool:
+def only_tells(value: ast.expr) -> bool:
     """Return whether an expression only tells whether something holds, so that it does nothing as a statement."""
     import ast  # noqa: PLC0415
 
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Name) and value.func.id in _TELLING
     if isinstance(value, ast.BoolOp):
-        return all(map(_only_tells, value.values))
+        return all(map(only_tells, value.values))
     return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
 
 

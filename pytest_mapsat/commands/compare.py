@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from .shared import (
     add_suite,
     load_added,
     print_run,
+    suite_paths,
     tell,
     width,
     write,
@@ -27,8 +28,9 @@ from .shared import (
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient
     from pytest_mapsat.model import Run
+    from pytest_mapsat.pytest_plugin.regrading import Regrading
     from pytest_mapsat.runs.regrade import Batched, Changes
-
+    from pytest_mapsat.suite import Suite
 
 _PAIR = 2
 
@@ -153,6 +155,7 @@ def _merge_arguments(parser: argparse.ArgumentParser) -> None:
 def _merge(options: argparse.Namespace) -> int:
     from pytest_mapsat.formats import read_run, save_run
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import merge, open_suites
     from pytest_mapsat.runs.saved import check_save_path, read_baselines, refuse_journal
 
@@ -168,7 +171,10 @@ def _merge(options: argparse.Namespace) -> int:
     baselines = read_baselines(options.compare or ())
     if options.max_drop and not baselines:
         raise UsageError("--max-drop without a run to compare with: name it with --compare=PATH")
-    whole = merge(parts, open_suites(options.suites(options)), baselines, tuple(options.max_drop or ()))
+    nodeids = [card.nodeid for part in parts.values() for card in part.cases]
+    drops = tuple(options.max_drop or ())
+    opened = open_suites(suite_paths(options, nodeids))
+    whole: Run = with_bodies(nodeids, opened, lambda _, suites: merge(parts, suites, baselines, drops))
     save_run(options.out, whole)
     return print_run(whole, as_json=options.json, saved=options.out)
 
@@ -204,13 +210,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "fail-under", "assert", "metrics", "compare", "allow-undecided")
     add_plugins(parser)
     add_options(parser, "save", save="write the regraded run file")
+    about = "play cases in Python that ask for fixtures, too; without it their labels are kept"
+    parser.add_argument("--with-fixtures", action="store_true", help=about)
     parser.add_argument("--json", action="store_true", help="print manifest, summary, groups and gate as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.formats import save_run
     from pytest_mapsat.judges import asks_model
     from pytest_mapsat.model import UsageError
+    from pytest_mapsat.pytest_plugin.regrading import with_bodies
     from pytest_mapsat.runs.regrade import changed_suites, open_suites, regrade
     from pytest_mapsat.runs.request import door_for
     from pytest_mapsat.runs.saved import read_baselines, read_saved
@@ -221,29 +229,43 @@ def _run(options: argparse.Namespace) -> int:
     by_batch = options.batch_in is not None or options.batch_out is not None
     if by_batch and not asks:
         raise UsageError("--batch-in and --batch-out go with --judge=llm:MODEL or llm-lean:MODEL")
-    paths = options.suites(options)
-    added = load_added(options.plugins, paths)
-    suites = open_suites(paths, added.sandboxes)
-    for warning in changed_suites(saved, suites, changes):
-        tell(f"warning: {warning}")
+    nodeids = [card.nodeid for card in saved.cases]
+    paths = suite_paths(options, nodeids)
+    added = load_added(options.plugins, paths or [Path.cwd()])
+    opened = open_suites(paths, added.sandboxes)
     baselines = read_baselines(options.compare or ())
 
-    def regraded(client: ModelClient | None) -> Run:
-        metric_sets = added.metric_sets
-        return regrade(
-            saved, suites, changes, root=Path.cwd(), metric_sets=metric_sets, baselines=baselines, client=client
-        )
+    def work(bodies: Regrading[Run | Batched] | None, suites: Sequence[Suite]) -> Run | Batched:
+        for suite in suites:
+            suite.sandboxes = added.sandboxes
+        for warning in changed_suites(saved, suites, changes):
+            tell(f"warning: {warning}")
 
-    if not asks:
-        result = regraded(None)
-    elif by_batch:
-        batched = _batched(regraded, options)
-        if options.batch_out is not None and batched.open:
-            return _told_what_to_ask(batched, options)
-        result = batched.run
-    else:
+        def regraded(client: ModelClient | None) -> Run:
+            sets, root = added.metric_sets, Path.cwd()
+            return regrade(
+                saved, suites, changes, root=root, metric_sets=sets, baselines=baselines, client=client, bodies=bodies
+            )
+
+        if by_batch:
+            return _batched(regraded, options)
+        if not asks:
+            return regraded(None)
         with closing(door_for(options.cache or "auto")) as client:
-            result = regraded(client)
+            return regraded(client)
+
+    return _told(with_bodies(nodeids, opened, work, fixtures=options.with_fixtures), options)
+
+
+def _told(result: Run | Batched, options: argparse.Namespace) -> int:
+    """Save and print what came of it; return the exit status."""
+    from pytest_mapsat.formats import save_run
+    from pytest_mapsat.model import Run
+
+    if not isinstance(result, Run):
+        if options.batch_out is not None and result.open:
+            return _told_what_to_ask(result, options)
+        result = result.run
     if options.save is not None:
         save_run(options.save, result)
     return print_run(result, as_json=options.json, saved=options.save)

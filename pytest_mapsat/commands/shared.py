@@ -120,6 +120,12 @@ def _suites_of(options: argparse.Namespace) -> list[Path]:
     return [Path(os.path.relpath(folder / line)) for line in lines] or [SUITE]
 
 
+def suite_paths(options: argparse.Namespace, nodeids: Iterable[str]) -> list[Path]:
+    """Return the suites that the options name; none for a run of cases in Python alone, unless one is named."""
+    in_python = {nodeid.partition("::")[0].endswith(".py") for nodeid in nodeids} == {True}
+    return [] if in_python and options.suite is None else list(options.suites(options))
+
+
 def add_plugins(parser: argparse.ArgumentParser) -> None:
     """Add the option that names modules with checks, metrics and sandboxes."""
     about = "a module or file that adds checks, metrics or sandboxes; repeatable (default: conftest.py of the project and the suite)"

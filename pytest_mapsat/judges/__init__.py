@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from pytest_mapsat.interpreter import fetched
 
+from .blocks import Blocks as Blocks
+from .blocks import Decided as Decided
 from .calibration import calibrate as calibrate
 from .calibration import colour as colour
 from .claims import Judged as Judged

@@ -57,9 +57,11 @@ from pytest_mapsat.sandbox import (
     tables_of,
 )
 
+from .blocks import Blocks, Decided
 from .calibration import shipped
 from .claims import Judged, weigh
 from .evidence import Evidence, evidence, remembered_in
+from .findings import Finding
 from .known_values import Explained, Returned, Value
 from .python_check import Episode
 from .things import (
@@ -100,6 +102,8 @@ class Context:
         case: the case that the dialogue is of; None where it is not known.
         suite: what its sandbox is made from; None: nothing can be told of the end state.
         calibration: which failures that rest on reading prose stand.
+        found: what the body of a case in Python says of its requirements, by id.
+        ask: has a judging model say whether a sentence holds, and counts in the blocks that ask what that spends; None where no model judges.
         late: those of its calls that came when no reply was under way, where they count: the dialogue is judged with and without them.
     """
 
@@ -114,6 +118,8 @@ class Context:
     case: Case | None = None
     suite: SandboxSuite | None = None
     calibration: Calibration = field(default_factory=shipped)
+    found: Mapping[str, Finding] = field(default_factory=dict)
+    ask: Callable[[str, Blocks | None], Finding] | None = None
     late: tuple[Step, ...] = ()
 
     @classmethod
@@ -142,6 +148,10 @@ class Context:
             suite=suite,
             calibration=calibration or shipped(),
         )
+
+    def decided_by(self, decided: Decided | None) -> Context:
+        """Return the context of a case in Python whose body has been played."""
+        return self if decided is None else replace(self, found=decided.findings)
 
     def knowing(self, checks: Iterable[Check]) -> Context:
         """Return the context with replies that are read with the names and words of these checks, too."""
@@ -470,7 +480,7 @@ class Context:
     @cached
     def episode(self) -> Episode:
         """The dialogue as checks in Python read it."""
-        return Episode(self.trajectory, self.visible, lambda: self.end, self.maybe_writing)
+        return Episode(self.trajectory, self.visible, lambda: self.end, self.maybe_writing, self)
 
     @cached
     def reference(self) -> ReferenceEnd | None:

@@ -34,6 +34,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Vocabulary
 from pytest_mapsat.sandbox import SandboxSuite
 
+from .blocks import Decided
 from .calibration import calibration_of, misread_by, shipped
 from .context import Context
 from .extra_labels import Beside, besides
@@ -67,8 +68,8 @@ class ChecksJudge:
     spec: str = "checks"
     linked: bool | None = field(default=None, init=False)
 
-    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return one label for each requirement of the case.
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
+        """Return one label for each requirement of the case; those that a body in Python has ``decided`` are labelled so.
 
         Requirements without a check are unevaluated. What an agent said before it broke is judged; the metrics make of such
         an episode what it has earned. An episode that somebody else broke is not judged, nor is one that is too long to read.
@@ -77,7 +78,7 @@ class ChecksJudge:
         broken = broken or too_long(case, trajectory, self.spec, "checks", self.longest)
         if broken is not None:
             return broken
-        context = self.context(case, trajectory)
+        context = self.context(case, trajectory).decided_by(decided)
         return self.verdict(case, context, besides(case, context, self.besides))
 
     def verdict(self, case: Case, context: Context, extra: Iterable[tuple[Beside, Label]]) -> Verdict:
@@ -126,8 +127,11 @@ class Judge(Protocol):
     def linked(self) -> bool | None:
         """Whether its verdicts are known to be about these trajectories; None: it judges them itself."""
 
-    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return the labels of all requirements of the case."""
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
+        """Return the labels of all requirements of the case; of a case in Python those that its body found."""
+
+    def context(self, case: Case, trajectory: Trajectory) -> Context:
+        """Return the dialogue as a body in Python reads it, with a way to the model that judges."""
 
 
 def make_judge(
@@ -295,9 +299,13 @@ class PeopleFirst:
         """Whether the judge's verdicts are known to be about these trajectories; None: it judges them itself."""
         return self.fallback.linked
 
-    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
+    def context(self, case: Case, trajectory: Trajectory) -> Context:
+        """Return the dialogue as the judge's own."""
+        return self.fallback.context(case, trajectory)
+
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return a label for each requirement: a decision that fits, else the judge's. LabelsOfPeople that fit no more are named in a warning."""
-        verdict = self.fallback.judge(case, trajectory)
+        verdict = self.fallback.judge(case, trajectory, decided)
         if case.id not in self.decisions.by_case or unjudgeable(case, trajectory, self.spec, BY_PEOPLE) is not None:
             return verdict
         dialogue = DialogueKey.of(trajectory)

@@ -117,7 +117,13 @@ def labels_of(case: Case, context: Context, *, seconds: float = inf) -> tuple[La
 
 
 def label_of(requirement: Requirement, context: Context) -> Label:
-    """Return the label that a requirement's own check, or its levels, give it."""
+    """Return the label that a requirement's own check, or its levels, give it; in a case in Python, its block."""
+    if (found := context.found.get(requirement.id)) is not None:
+        if found.passed and context.trajectory.after_end:
+            found = found._replace(
+                passed=None, why="calls came when no reply was under way, which the function did not see"
+            )
+        return label_valued(requirement, found, context)
     if requirement.levels:
         return _levelled(requirement, context)
     if requirement.check is None and requirement.kind == "fact":

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,11 @@ from pytest_mapsat.model import (
     total_usage,
 )
 
+from .blocks import Blocks, Decided
 from .context import Context
 from .extra_labels import besides
-from .findings import SHOWN_AT_MOST, cite
-from .labels import UNDECIDED, too_long, unjudgeable
+from .findings import SHOWN_AT_MOST, Finding, cite
+from .labels import UNDECIDED, too_long, unevaluated, unjudgeable
 from .llm_material import material_of
 from .llm_request import (
     CANNOT_SAY,
@@ -106,7 +107,12 @@ class ModelJudge:
     window: Window | None = None
     linked: bool | None = field(default=None, init=False)
 
-    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
+    def context(self, case: Case, trajectory: Trajectory) -> Context:
+        """Return the dialogue as the checks read it, with the way to the model."""
+        context = self.checks.context(case, trajectory)
+        return replace(context, ask=partial(self._said_of, case, context))
+
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
         """Return one label for each requirement of the case, with who gave it and the votes.
 
         An episode that something other than the agent broke is not judged; one without words of the agent is left to the checks.
@@ -115,11 +121,12 @@ class ModelJudge:
         broken = broken or too_long(case, trajectory, self.spec, "model", self.checks.longest)
         if broken is not None:
             return broken
-        context = self.checks.context(case, trajectory)
+        context = self.checks.context(case, trajectory).decided_by(decided)
         extra = besides(case, context, self.checks.besides)
         verdict = self.checks.verdict(case, context, extra)
         labels = {label.requirement: label for label in verdict.labels}
-        requirements = [*case.truth.by_kind, *(beside for beside, _ in extra)]
+        requirements = [each for each in case.truth.by_kind if each.id not in context.found]
+        requirements += (beside for beside, _ in extra)
         asked = self._asked(requirements, labels) if context.replies else {}
         votes = self._votes(case, trajectory, asked, context)
         for dimension, listed in asked.items():
@@ -127,6 +134,7 @@ class ModelJudge:
                 requirement.id: _label(requirement, votes[dimension], labels[requirement.id]) for requirement in listed
             }
         spent = [usage for of_dimension in votes.values() for vote in of_dimension for usage in vote.usage]
+        spent += [] if decided is None else decided.usage
         return verdict.model_copy(
             update={
                 "judge": self.spec,
@@ -134,6 +142,16 @@ class ModelJudge:
                 "usage": total_usage(spent) if spent else None,
             }
         )
+
+    def _said_of(self, case: Case, context: Context, text: str, blocks: Blocks | None) -> Finding:
+        """Return what the votes say of a sentence that a body in Python asks about."""
+        asked = Requirement(id="judged", kind="hard", text=text)
+        (votes,) = self._votes(case, context.trajectory, {dimension_of(asked): [asked]}, context).values()
+        if blocks is not None:
+            blocks.usage += [usage for vote in votes for usage in vote.usage]
+        label = _label(asked, votes, unevaluated(asked, "", None))
+        passed = None if label.value is None else bool(label.value)
+        return Finding(passed, label.why.removeprefix(UNDECIDED), broken=label.blame is not None)
 
     def _asked(self, requirements: Sequence[Requirement], labels: Mapping[str, Label]) -> dict[str, list[Requirement]]:
         """Return the requirements that the model is asked about, by dimension: none that a machine decides without reading, none with a blame."""

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import linecache
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pytest_mapsat.interpreter import cached, waiting
 from pytest_mapsat.model import (
+    Calls,
     Context,
     Ending,
     Json,
     JsonObject,
     NotRecordedError,
     PythonCheck,
+    RequirementKind,
     RowChange,
     Step,
     StepStatus,
     Trajectory,
+    UsageError,
     Visible,
+    hint_at,
     shown,
 )
 from pytest_mapsat.registry import AddedCheck, added_checks
-from pytest_mapsat.sandbox import End, Row, State, frozen
-from pytest_mapsat.secrets import known_secrets
-from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, plain, words_of
+from pytest_mapsat.sandbox import End, Row, State, fresh, frozen
+from pytest_mapsat.user_code import StrangerError, Surroundings, call_stranger, words_of
 
-from .findings import Finding, judges
+from .blocks import Block, Blocks, Holds, reason_of
+from .findings import FUNCTION_OF, Finding, judges
+from .untold import left_open
 
 if TYPE_CHECKING:
     from .context import Context as JudgedContext
@@ -127,6 +131,8 @@ class Episode:
     _visible: Visible | None
     _end: Callable[[], End]
     _maybe_writing: tuple[str, ...] = ()
+    _context: JudgedContext | None = None
+    _blocks: Blocks | None = None
 
     def __repr__(self) -> str:
         return f"<Episode of {self._trajectory.case}>"
@@ -186,7 +192,7 @@ class Episode:
         Raises:
             MapsatError: it cannot be told.
         """
-        return self._end().state
+        return self._ended().state
 
     @cached
     def changes(self) -> tuple[RowChange, ...]:
@@ -195,12 +201,124 @@ class Episode:
         Raises:
             MapsatError: it cannot be told.
         """
-        return _frozen_rows(self._end().changes)
+        return _frozen_rows(self._ended().changes)
+
+    @cached
+    def changed_rows(self) -> frozenset[tuple[str, Json]]:
+        """The table and the id of each row in ``changes``.
+
+        Raises:
+            MapsatError: it cannot be told.
+        """
+        sides = ((change, change.after or change.before or {}) for change in self.changes)
+        return frozenset((change.table, row.get(change.key, change.id)) for change, row in sides)
 
     @cached
     def ending(self) -> Ending:
         """Why it ended: ``done``, ``stalled``, ``max_turns``, ``timeout``, ``agent_error``, ``user_error`` or ``infrastructure_error``."""
         return self._trajectory.ending
+
+    # -- what checks know ----------------------------------------------------------------------
+
+    def called(self, tool: str, /, **arguments: object) -> Holds:
+        """Return whether the agent called a tool with these arguments, others may be anything.
+
+        Raises:
+            NotRecordedError: it cannot be known; the block is undecided, whatever becomes of this error.
+            UsageError: there is no such tool, or no such parameter.
+        """
+        return self._calls(tool, arguments, agreed=False)
+
+    def agreed(self, tool: str, /, **arguments: object) -> Holds:
+        """Return whether the agent called a tool with these arguments, and the user had agreed to each such call; raises as ``called``."""
+        return self._calls(tool, arguments, agreed=True)
+
+    def judged(self, text: str, /) -> Holds:
+        """Return whether a judging model says that a sentence holds of the agent's replies; raises NotRecordedError as ``called``."""
+        return self._known(self._asked(text))
+
+    def _calls(self, tool: str, arguments: dict[str, object], *, agreed: bool) -> Holds:
+        if self._context is None:
+            raise self._unknown("what was called is not judged here")
+        tools, made = self._context.tools, {step.tool for step in self._context.calls}
+        if tool not in {*tools, *made}:
+            if tools:
+                raise UsageError(f"there is no tool {shown(tool)}{hint_at(tool, tools)}")
+            raise self._unknown(f"the tools of this agent are not known, so {shown(tool)} may have been called unseen")
+        parameters: Any = tools[tool].parameters.get("properties") if tool in tools else None
+        for name in arguments:
+            if parameters and name not in parameters:
+                raise UsageError(f"{tool} has no parameter {shown(name)}{hint_at(name, parameters)}")
+        wanted = {name: {"op": "equal", "value": _as_json(value)} for name, value in arguments.items()}
+        check = Calls.model_validate({"kind": "calls", "tool": tool, "with": wanted, "agreed": agreed})
+        finding = left_open(check, FUNCTION_OF[Calls](check, self._context), self._context)
+        if finding.passed is None and agreed:  # a model decides what the question and the rows leave open
+            finding = self._asked(f"The user agreed to {_in_words(tool, arguments)} before it ({finding.why})", finding)
+        return self._known(finding)
+
+    def _asked(self, text: str, finding: Finding | None = None) -> Finding:
+        """Return what a judging model says; where none judges, the finding so far."""
+        ask = None if self._context is None else self._context.ask
+        if ask is None:
+            return finding or Finding(None, f"{shown(text)} needs --mapsat-judge=llm:MODEL")
+        return ask(text, self._blocks)
+
+    def _known(self, finding: Finding) -> Holds:
+        if finding.passed is None:
+            raise self._unknown(finding.why)
+        return Holds(finding)
+
+    def _ended(self) -> End:
+        try:
+            return self._end()
+        except NotRecordedError as error:
+            raise self._unknown(str(error)) from None
+
+    def _unknown(self, why: str) -> NotRecordedError:
+        """Return the error for what cannot be known, noted where it was asked."""
+        if self._blocks is not None:
+            self._blocks.note(why)
+        return NotRecordedError(why)
+
+    # -- blocks of a case in Python --------------------------------------------------------------
+
+    def asked(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002 (as in YAML)
+        """Begin a block of a case in Python: what the query states. ``id``: that of the requirement; empty: made of the text."""
+        return self._block("asked", text, id)
+
+    def hard(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+        """Begin a block: what the user wants without exception."""
+        return self._block("hard", text, id, weight)
+
+    def soft(self, text: str, /, *, id: str = "", weight: float | None = None) -> Block:  # noqa: A002
+        """Begin a block: what the user would like."""
+        return self._block("soft", text, id, weight)
+
+    def fact(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
+        """Begin a block: what must be true if the agent says it."""
+        return self._block("fact", text, id)
+
+    def policy(self, text: str, /, *, id: str = "") -> Block:  # noqa: A002
+        """Begin a block: a rule for the way the agent goes about it."""
+        return self._block("policy", text, id)
+
+    def _block(self, kind: RequirementKind, text: str, name: str, weight: float | None = None) -> Block:
+        del weight  # read from the source
+        if self._blocks is None:
+            raise UsageError(f"episode.{kind}({text!r}): blocks belong to the function of a case in Python: @case(...)")
+        return self._blocks.block(kind, text, name)
+
+
+def _as_json(value: object) -> Json:
+    """Return an argument as a call has it: what is no JSON value, such as a date, as its text."""
+    try:
+        return fresh(frozen(value))
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _in_words(tool: str, arguments: dict[str, object]) -> str:
+    return f"{tool}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
 def _frozen_rows(changes: tuple[RowChange, ...]) -> tuple[RowChange, ...]:
@@ -212,7 +330,6 @@ def _frozen_rows(changes: tuple[RowChange, ...]) -> tuple[RowChange, ...]:
 _PARTS = ("arguments", "result", "changed")
 #: How long a check may take, seconds.
 SECONDS = 10.0
-_LONGEST = 1000
 
 #: The functions that have not come back in their time. Each has a thread that computes on, and gets no second.
 _stuck: set[Callable[..., object]] = set()
@@ -234,12 +351,14 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
 
     def call() -> None:
         try:
-            results.append(call_stranger(added.function, context.episode, **check.arguments))
+            results.append(call_stranger(added.function, episode, **check.arguments))
         except StrangerError as broken:
             raised.append(broken.error)
         finally:
             done.set()
 
+    blocks = Blocks((), "")
+    episode = replace(context.episode, _blocks=blocks)
     surroundings = Surroundings()
     with waiting():
         Thread(target=call, name=f"mapsat-check-{check.name}", daemon=True).start()
@@ -248,12 +367,14 @@ def python_check(check: PythonCheck, context: JudgedContext) -> Finding:
     if not in_time:
         _stuck.add(added.function)
         return Finding(None, f"the check {check.name} did not return within {SECONDS:g} s", broken=True)
+    if blocks.noted:
+        return Finding(None, blocks.noted)
     return _raised(check.name, raised[0], added) if raised else _finding(added, results[0])
 
 
 def _raised(name: str, error: BaseException, added: AddedCheck) -> Finding:
     if isinstance(error, AssertionError):
-        return Finding(False, _reason(error))
+        return Finding(False, reason_of(error))
     if isinstance(error, NotRecordedError):
         return Finding(None, str(error))
     return Finding(None, f"the check {name} broke{_where(error, added)}: {words_of(error)}", broken=True)
@@ -274,18 +395,6 @@ def _finding(added: AddedCheck, result: object) -> Finding:
     told = f"a Finding with {type(result.passed).__name__} in passed" if type(result) is Finding else told
     why = f"the check {name} returned {told}, expected True, False or a Finding: write assert, or return bool(...)"
     return Finding(None, why, broken=True)
-
-
-def _reason(error: BaseException) -> str:
-    """Return what an assertion says; one that says nothing is shown as it is written."""
-    try:
-        words = plain(known_secrets().hidden(call_stranger(str, error))).strip()
-    except StrangerError:
-        words = ""
-    if not words:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        words = linecache.getline(frame.filename, frame.lineno or 0).strip() or "an assertion failed"
-    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
 
 
 def _where(error: BaseException, added: AddedCheck) -> str:

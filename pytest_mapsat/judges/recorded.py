@@ -24,10 +24,12 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import load_installed
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed, words_of
 
+from .context import Context
 from .extra_labels import besides
-from .labels import all_unevaluated, is_level, unevaluated, unjudgeable
+from .labels import all_unevaluated, is_level, label_of, unevaluated, unjudgeable
 
 if TYPE_CHECKING:
+    from .blocks import Decided
     from .judge import ChecksJudge
 
 BY = "recorded"
@@ -90,8 +92,21 @@ class RecordedJudge:
         entries = _entries(path, printable(name))
         return cls(spec, entries, all(_digest(entry) for entry in entries.values()), checks)
 
-    def judge(self, case: Case, trajectory: Trajectory) -> Verdict:
-        """Return the file's labels for the case's requirements; what the file does not say is unevaluated."""
+    def context(self, case: Case, trajectory: Trajectory) -> Context:
+        """Return the dialogue as the checks read it."""
+        return Context.of(case, trajectory, {}) if self.checks is None else self.checks.context(case, trajectory)
+
+    def judge(self, case: Case, trajectory: Trajectory, decided: Decided | None = None) -> Verdict:
+        """Return the file's labels for the case's requirements; what neither the file nor a body in Python says is unevaluated."""
+        verdict = self._recorded(case, trajectory)
+        if decided is None or unjudgeable(case, trajectory, self.spec, BY) is not None:
+            return verdict
+        context = self.context(case, trajectory).decided_by(decided)
+        by_id = {label.requirement: label for label in verdict.labels}
+        by_id |= {each.id: label_of(each, context) for each in case.truth.by_kind if each.id in context.found}
+        return verdict.model_copy(update={"labels": tuple(by_id.values())})
+
+    def _recorded(self, case: Case, trajectory: Trajectory) -> Verdict:
         broken = unjudgeable(case, trajectory, self.spec, BY)
         if broken is not None:
             return broken

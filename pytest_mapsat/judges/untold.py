@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from pytest_mapsat.model import (
     Check,
@@ -16,8 +17,10 @@ from pytest_mapsat.model import (
     Unchanged,
 )
 
-from .context import Context
 from .findings import Finding, first_few
+
+if TYPE_CHECKING:
+    from .context import Context
 
 
 def left_open(check: Check, finding: Finding, context: Context) -> Finding:

@@ -51,7 +51,7 @@ def sandbox_of(config: pytest.Config, case: Case, suite: Suite) -> SandboxFactor
         return None
     for implementation in implementations:
         file = getattr(implementation.plugin, "__file__", None)
-        if file and Path(file).is_relative_to(suite.root):
+        if file and suite.in_files and Path(file).is_relative_to(suite.root):
             raise HookError(
                 f"pytest_mapsat_sandbox of {Path(file).name} stands in the suite {suite.manifest.name!r}, whose folder is data: put the hook into "
                 "a conftest.py outside of it, or into a package"

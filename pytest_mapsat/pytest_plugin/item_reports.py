@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,20 @@ def text_of(
         short=config.option.tbstyle == "short",
         metrics=metrics,
     )
+
+
+def told_each(item: pytest.Item, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Show each exception of a group in a report as pytest shows a single one, with its source; a group it would show as Python does."""
+    if not isinstance(excinfo.value, BaseExceptionGroup):
+        return
+    shown: list[Any] = [
+        item.repr_failure(pytest.ExceptionInfo.from_exception(error)) for error in excinfo.value.exceptions
+    ]
+    with suppress(AttributeError, IndexError):  # somebody else shows exceptions in a way of their own
+        chain = [(*each.chain[-1][:2], None) for each in shown]
+        told = type(shown[0])(chain)
+        told.reprcrash = replace(chain[-1][1], message=str(excinfo.value.message))
+        report.longrepr = told
 
 
 @dataclass

@@ -27,16 +27,41 @@ _OURS = Path(__file__).resolve().parents[1]
 
 
 class CaseParam(NamedTuple):
-    """What a parametrised test carries until it runs: where the case is, not the case."""
+    """What a parametrised test carries until it runs: where the case is, not the case. ``nodeid``: of a case in Python, its test."""
 
     suite: Suite
     entry: CaseEntry
     trial: int
+    nodeid: str = ""
 
     @property
     def id(self) -> str:
         """The id between the brackets of the node id, without the trial."""
         return self.entry.id
+
+
+class PythonCase(NamedTuple):
+    """What a test that is a case carries.
+
+    Attributes:
+        param: its case and trial.
+        decided: the ids of the requirements that its body decides.
+        rest: the id of the one among them for what stands outside of blocks; empty where there is none.
+        digest: of the body.
+    """
+
+    param: CaseParam
+    decided: frozenset[str]
+    rest: str
+    digest: str
+
+
+PYTHON_CASE = pytest.StashKey[PythonCase]()
+
+
+def is_built_in(item: pytest.Item) -> bool:
+    """Say whether an item is a case itself, of a file of a suite or in Python, and none that only asks for cases."""
+    return isinstance(item.parent, CaseFile) or PYTHON_CASE in item.stash
 
 
 class CaseItem(LeanItem):
@@ -86,14 +111,16 @@ class CaseFile(LeanModule):
 def params(suite: Suite, entries: Iterable[CaseEntry], trials: int) -> Iterator[Any]:
     """Yield a pytest parameter for each case and trial, with its id and marks."""
     for entry in entries:
-        marks = _marks(entry)
+        marks = case_marks(entry)
         for trial in range(1, trials + 1):
             name = case_name(entry.id, trial, trials)
             yield pytest.param(CaseParam(suite, entry, trial), id=name, marks=marks)
 
 
 def param_or_none(item: pytest.Item) -> CaseParam | None:
-    """Return the parameter of ``mapsat_case`` of a test; None where it has none."""
+    """Return the parameter of ``mapsat_case`` of a test, and what stands for it in a case in Python; None where it has none."""
+    if PYTHON_CASE in item.stash:
+        return item.stash[PYTHON_CASE].param
     callspec = getattr(item, "callspec", None)
     return None if callspec is None else callspec.params.get("mapsat_case")
 
@@ -150,7 +177,8 @@ def place_of(path: Path, rootpath: Path, suite: Path) -> str:
     return path.relative_to(base).as_posix()
 
 
-def _marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
+def case_marks(entry: CaseEntry) -> list[pytest.MarkDecorator]:
+    """Return the marks by which a case is selected."""
     # One mapsat mark a domain: an -m expression matches any of them, but takes no lists. The first names the case, the
     # others are those of many cases: marks are what costs most of an item of ours.
     first = next(iter(entry.domains), "none")

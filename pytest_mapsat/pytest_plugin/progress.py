@@ -17,8 +17,6 @@ import pytest
 from pytest_mapsat.reports import Tally, UnderWay, live_line
 from pytest_mapsat.runs.episodes import Flights
 
-from .items import is_case
-
 #: Seconds before the line is first shown, and between two of its states.
 _FIRST, _EVERY = 0.5, 0.2
 #: The cursor stays where it is: make room for a line below, remember the place, write there, go back.
@@ -47,12 +45,21 @@ def is_wanted(config: pytest.Config, environment: Mapping[str, str]) -> bool:
 class Progress:
     """A plugin of the controller: tells what has ended of how many cases, and what is under way in this process."""
 
-    def __init__(self, config: pytest.Config, tally: Tally, flights: Flights, expected: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        tally: Tally,
+        flights: Flights,
+        expected: Callable[[], int],
+        case_of: Callable[[str], str],
+    ) -> None:
         self._terminal = os.dup(sys.stdout.fileno())  # past pytest's capturing
         self._writer = config.get_terminal_writer()
         self._tally = tally
         self._flights = flights
         self._expected = expected
+        #: Tells the case of a node id; empty for a test that is none.
+        self._case_of = case_of
         self._lock = RLock()
         self._over = Event()
         #: The line that stands there, empty where none does.
@@ -90,7 +97,7 @@ class Progress:
         """Note that an item has begun."""
         with self._room():
             self._running = True
-            if is_case(nodeid):
+            if self._case_of(nodeid):
                 self._begun[nodeid] = perf_counter()
             return (yield)
 
@@ -201,7 +208,4 @@ class Progress:
                 UnderWay(f"{flight.case}{f' trial {flight.trial}' * (flight.trial > 1)}", now - flight.since)
                 for flight in flights
             ]
-        return [
-            UnderWay(nodeid.partition("::case[")[2].removesuffix("]"), now - since)
-            for nodeid, since in self._begun.items()
-        ]
+        return [UnderWay(self._case_of(nodeid), now - since) for nodeid, since in self._begun.items()]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,6 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 from .exit_status import ExitStatus
 from .hooks import call_each
 from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls
-from .items import is_case
 from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
 from .run_files import Beginning, Reports, write_line
@@ -85,6 +85,8 @@ class Reporter:
         self._late: list[tuple[str, int, tuple[Step, ...]]] = []
         self._unasked_here = session.unasked
         self._nodes = 0
+        #: Where workers tell of their cases in Python, which node ids do not.
+        self._told_by_workers: Path | None = None
         self._run: Run | None = None
         #: What went wrong on our own side, told at the end.
         self._faults: list[str] = []
@@ -120,7 +122,8 @@ class Reporter:
             self.beginning.begin()
         if self._decides and is_wanted(self.config, os.environ):
             self._ledger.tally = Tally()
-            progress = Progress(self.config, self._ledger.tally, self.episodes.flights, self._to_run)
+            flights, case_of = self.episodes.flights, self.suites.case_of
+            progress = Progress(self.config, self._ledger.tally, flights, self._to_run, case_of)
             self.config.pluginmanager.register(progress, "mapsat-progress")
         return (yield)
 
@@ -131,6 +134,10 @@ class Reporter:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker where the journal stands, and what it needs of the start of the run."""
         self._nodes += 1
+        if self._told_by_workers is None:
+            folder = TemporaryDirectory(prefix="mapsat-")
+            self.config.add_cleanup(folder.cleanup)
+            self._told_by_workers = Path(folder.name)
         finished = self.episodes.finished
         node.workerinput["mapsat"] = {
             "journal": None if self.beginning.journal_path is None else str(self.beginning.journal_path),
@@ -138,6 +145,7 @@ class Reporter:
             "moved": self.beginning.moved,
             "run": self.run_name,
             "keeps_lines": self.beginning.needs_lines,
+            "in_python": str(self._told_by_workers),
         }
 
     @pytest.hookimpl(optionalhook=True)
@@ -161,8 +169,10 @@ class Reporter:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
         """Take over what a worker is to run."""
-        del node
-        cases = [nodeid for nodeid in ids if is_case(nodeid)]
+        if self._told_by_workers is not None:
+            told = self._told_by_workers / f"{node.gateway.id}.json"
+            self.suites.meet(told.read_bytes() if told.exists() else b"[]")
+        cases = [nodeid for nodeid in ids if self.suites.case_of(nodeid)]
         every = getattr(self.config.option, "dist", "") == "each"
         self._ledger.expect(cases, self._nodes if every else 1)
         self.suites.touch_items(cases)
@@ -224,9 +234,10 @@ class Reporter:
             return  # there is nothing to learn from it
         # A mark is the user's own word; what a hook makes of a report is not.
         expected, marked = was_expected(report), "xfail" in report.keywords
-        ours = is_case(report.nodeid) and not (expected and marked)
+        is_ours = bool(self.suites.case_of(report.nodeid))
+        ours = is_ours and not (expected and marked)
         (self._our_cases if ours else self._excused).update(episode.card.id for episode in ended)
-        if not is_case(report.nodeid):
+        if not is_ours:
             return
         if report.outcome not in ("passed", "skipped") or (expected and marked):
             self._heard.add(report.nodeid)
@@ -237,10 +248,23 @@ class Reporter:
                 episode.card.outcome == "failed" for episode in ended
             ):
                 self._failed[report.nodeid] = None
+        elif self._is_left_out(report):
+            self.suites.leave_out(report.nodeid)
         elif (reason := why_none(report)) is not None:
             self._ledger.lose(report.nodeid, reason)
         if worker:
             self._workers.add(worker)
+
+    def _is_left_out(self, report: pytest.TestReport) -> bool:
+        """Say whether its author has skipped a case in Python: by a mark or, where no agent was named, in any way."""
+        by_mark = not getattr(report, "mapsat_by", "") or self.settings.only_python
+        return (
+            report.skipped
+            and report.when == "setup"
+            and report.nodeid in self.suites.in_python
+            and by_mark
+            and not was_expected(report)
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
@@ -344,6 +368,8 @@ class Reporter:
             ]
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
+        if self.settings.only_python and not self._cards and not accounting.lost:
+            return  # nor here: no agent was named
         timing = RunTiming(
             started=self._started_at.isoformat(timespec="seconds"),
             seconds=round(perf_counter() - self._started, 3),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator
-from contextlib import ExitStack, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -17,9 +17,9 @@ from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
-from pytest_mapsat.judges import Episode, make_judge
+from pytest_mapsat.judges import Blocks, Episode, make_judge, unjudgeable
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
+from pytest_mapsat.model import ASSERTED_AS, Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
 from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
@@ -37,15 +37,16 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, maybe_writing, tables_of
+from pytest_mapsat.sandbox import Sandbox, SandboxHook, installed_sandboxes, make_sandbox
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
 from .exit_status import ExitStatus
+from .functions import Functions, blocks_for, call_body, listed_items, stamp_of
 from .hooks import HookError, call_hook, sandbox_of
-from .item_reports import Completion, packed, text_of
-from .items import CaseFile, CaseParam, agent_of, case_name, is_case, is_ours, param_of, place_of
+from .item_reports import Completion, packed, text_of, told_each
+from .items import PYTHON_CASE, CaseFile, CaseParam, agent_of, case_name, is_built_in, is_ours, param_of, place_of
 from .reporter import Reporter
 from .settings import IsolationSettings, Settings, read_settings
 from .suites import Suites
@@ -63,6 +64,8 @@ _LEAST_PATIENCE = 60.0
 ENDED = pytest.StashKey[list[Ended]]()
 _SKIPS = (pytest.skip.Exception, pytest.xfail.Exception)
 LOST = pytest.StashKey[Scorecard | None]()
+#: What is known of an episode of which the body in Python has failed.
+TEXT = pytest.StashKey[str]()
 
 
 class CaseRun(NamedTuple):
@@ -95,6 +98,7 @@ def start_session(config: pytest.Config) -> MapsatSession:
             session.reporter = Reporter(session, exit_status)
             config.pluginmanager.register(session.reporter, "mapsat-reporter")
         config.pluginmanager.register(session.suites, "mapsat-collecting")
+        config.pluginmanager.register(session.functions, "mapsat-functions")
         session.suites.add_defaults()  # on workers too: they read the command line for themselves
     except MapsatError as error:
         raise pytest.UsageError(str(error)) from None
@@ -114,7 +118,8 @@ class MapsatSession:
         self._files_moved: dict[str, str] = self._told.get("moved", {})
         self.settings = settings
         self.reporter: Reporter | None = None
-        self.episodes = Episodes(str(worker.get("workerid", "")))
+        self._worker = str(worker.get("workerid", ""))
+        self.episodes = Episodes(self._worker)
         self._completion = Completion(config, settings.request.options)
         request = settings.request
         #: Names the run in the store that its processes share.
@@ -126,6 +131,7 @@ class MapsatSession:
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
         self._memory = self._open_memory()
         self._runner: Runner | None = None
+        self._runners: dict[str, Runner] = {}
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
         # A metric set, a judge or a user that cannot be had is told before anything is collected.
         asked_for(request.options.metrics, self.metric_sets)
@@ -135,6 +141,9 @@ class MapsatSession:
         sandboxes: tuple[SandboxHook, ...] = (*installed_sandboxes(), partial(sandbox_of, config))
         self.suites = Suites(self, sandboxes)
         self.settings = self.suites.settings
+        self.functions = Functions(
+            self.suites.declare, settings.request.options.trials, agent_fixture=self.agent_fixture
+        )
         self._cluster = _connect(
             config,
             settings,
@@ -202,20 +211,28 @@ class MapsatSession:
         @cache
         def run() -> CaseRun:
             scorecard = self._episode(item, case, agent)
-            suite, trajectory = param_of(item).suite, scorecard.trajectory
-            untold = maybe_writing(trajectory, suite.tools)
-            episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
-            return CaseRun(scorecard, episode)
+            played = Played(case, scorecard.trajectory, None)
+            return CaseRun(scorecard, self.runner(agent).context(param_of(item).suite, played).episode)
 
         return run
 
     def runner(self, agent: object = None) -> Runner:
         """Return the runner; with ``--mapsat-agent=fixture`` it is made for the agent that the test's fixture gives."""
+        if self._source is None and isinstance(agent, str):
+            return self._runner_of(agent)
         if self._source is None:
             return self._make_runner(source_of(agent, "fixture"))
         if self._runner is None:
             self._runner = self._make_runner(self._source)
         return self._runner
+
+    def _runner_of(self, spec: str) -> Runner:
+        """Return the runner for an agent that a fixture names, made once. Raises UsageError, SuiteError."""
+        if spec not in self._runners:
+            form = self.settings.request.options.http
+            source = resolve_source(spec, root=self.root, client=self._client, http_form=form)
+            self._runners[spec] = self._make_runner(source)
+        return self._runners[spec]
 
     def unasked(self) -> int:
         """How many episodes were played for a later task of their user alone."""
@@ -246,21 +263,67 @@ class MapsatSession:
 
         def run() -> Scorecard:
             card = None if self._ahead is None else self._ahead.ask(wanted)
-            if card is not None:
+            if isinstance(card, Scorecard):
                 return card
             with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
                 return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
 
-        try:
+        with _as_outcomes():
             self._join_run()
-            ended = self.episodes.ended(item.nodeid, wanted, nodeid, run)
-        except CeilingReachedError as error:
-            raise pytest.skip.Exception(str(error)) from error
-        except MapsatError as error:  # a recording that cannot be read, a judge without its file
-            raise pytest.fail.Exception(printed(error), pytrace=False) from error
+            return self._keep(item, self.episodes.ended(item.nodeid, wanted, nodeid, run))
+
+    def _keep(self, item: pytest.Item, ended: Ended) -> Scorecard:
+        """Keep an episode for the next report of its item."""
         item.stash.setdefault(ENDED, []).append(ended)
         item.stash[LOST] = ended.card if ended.card.lost else None
         return ended.card
+
+    def _call(self, item: pytest.Function) -> Generator[None, object, object]:
+        """Play the dialogue of a case in Python, have pytest call its body, and keep the episode; raise what the body comes to."""
+        __tracebackhide__ = True
+        own, param, agent = item.stash[PYTHON_CASE], param_of(item), item.funcargs.get("mapsat_agent")
+        wanted = Wanted(param.suite.root, param.entry.id, param.trial, agent_of(item), agent)
+        with _as_outcomes():
+            self._join_run()
+            runner, before = self.runner(agent), self.episodes.before(wanted)
+            played = self._played(runner, param, wanted, before)
+            context = runner.context(param.suite, played)
+        asserted = self.settings.request.options.asserted_kinds
+        blocks: Blocks | None = None
+        broken: BaseException | None = None
+        if unjudgeable(played.case, played.trajectory, "", "") is None:
+            blocks = blocks_for(
+                own, context, stops=lambda kind: item.config.option.usepdb and ASSERTED_AS.get(kind) in asserted
+            )
+            broken = yield from call_body(item, context, blocks)
+        known: dict[str, Any] = {"nodeid": param.nodeid, "line": param.entry.line, "stamp": stamp_of(own, context)}
+        known |= {"timing": before.timing} if before is not None else {}
+        with _as_outcomes():
+            graded = runner.grade(param.suite, played, decided=blocks.decided if blocks else None, **known)
+            ended = self.episodes.ended(item.nodeid, wanted, param.nodeid, lambda: graded, again=True)
+        card = self._keep(item, ended)
+        text = self._text_of(item, played.case, card)
+        if broken is not None and not isinstance(broken, pytest.skip.Exception):
+            raise broken
+        failures = [error for kind, error in blocks.failures if ASSERTED_AS.get(kind) in asserted] if blocks else []
+        if card.outcome == "failed" and failures:
+            item.stash[TEXT] = text
+            raise failures[0] if len(failures) == 1 else BaseExceptionGroup(card.reason, failures)
+        self._conclude(card, text)
+        return True
+
+    def _played(self, runner: Runner, param: CaseParam, wanted: Wanted, before: Scorecard | None) -> Played:
+        """Return the episode of a case in Python: that of the run that is gone on from, one that has run ahead, or one that is played now."""
+        case = param.suite.load(param.entry)
+        call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
+        if before is not None:
+            return Played(case, before.trajectory, None)
+        played = None if self._ahead is None else self._ahead.ask(wanted)
+        if isinstance(played, Played):
+            return played
+        flights = self.episodes.flights
+        with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
+            return runner.play(param.suite, case, trial=param.trial)
 
     def _run_ahead(self) -> Upcoming | None:
         """Return what runs episodes ahead of their items, where more than one may be under way."""
@@ -295,7 +358,9 @@ class MapsatSession:
             with flights.counted(param.id, param.trial):
                 return runner.play(param.suite, case, trial=param.trial)
 
-        grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
+        grade = None  # of a case in Python, whose body is played when its item has come
+        if PYTHON_CASE not in item.stash:
+            grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
         return Planned(wanted.key, play, grade, printed.context(), UserTrial.of(param.suite, case, param.trial))
 
     def _join_run(self) -> None:
@@ -312,11 +377,14 @@ class MapsatSession:
 
     def _nodeid(self, param: CaseParam) -> str:
         """Return the built-in item's node id; for a suite outside the root, from the suite's own folder on."""
+        if param.nodeid:
+            return param.nodeid
         return f"{place_of(param.entry.path, self.config.rootpath, param.suite.root)}::case[{self._name(param)}]"
 
     def _place(self, param: CaseParam) -> str:
         """Return what to give pytest for a case, from where it was started."""
-        return f"{os.path.relpath(param.entry.path, self.root)}::case[{self._name(param)}]"
+        name = param.nodeid.partition("::")[2] or f"case[{self._name(param)}]"
+        return f"{os.path.relpath(param.entry.path, self.root)}::{name}"
 
     def _name(self, param: CaseParam) -> str:
         return case_name(param.entry.id, param.trial, self.settings.request.options.trials)
@@ -330,18 +398,31 @@ class MapsatSession:
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
         card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
-        others = [pair for pair in pyfuncitem.user_properties if not pair[0].startswith("mapsat.")]
-        pyfuncitem.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
-        text = f"{card.outcome}: {card.reason}"
-        if card.outcome == "failed" or card.lost:
-            param, request = param_of(pyfuncitem), self.settings.request
-            metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
-            text = text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
+        self._conclude(card, self._text_of(pyfuncitem, case, card))
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_pyfunc_call")
+    def pytest_call_body(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Play the dialogue of a case in Python before pytest calls its body, in whatever way others have it call functions."""
+        __tracebackhide__ = True
+        return (yield from self._call(pyfuncitem)) if PYTHON_CASE in pyfuncitem.stash else (yield)
+
+    def _text_of(self, item: pytest.Item, case: Case, card: Scorecard) -> str:
+        """Return what a built-in item says of its episode, which it now bears the properties of."""
+        others = [pair for pair in item.user_properties if not pair[0].startswith("mapsat.")]
+        item.user_properties[:] = [*others, *properties(card)]  # not those of an earlier attempt
+        if card.outcome != "failed" and not card.lost:
+            return f"{card.outcome}: {card.reason}"
+        param, request = param_of(item), self.settings.request
+        metrics = metrics_of([param.suite], self.metric_sets, request.options.metrics)
+        return text_of(self.config, request, card, case, place=self._place(param), metrics=metrics)
+
+    def _conclude(self, card: Scorecard, text: str) -> None:
+        """End a built-in item as its episode has ended."""
         if card.outcome == "failed":
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
             pytest.skip(text)
-        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -358,7 +439,11 @@ class MapsatSession:
             # We skip a test of others: its place is not in our code.
             report.longrepr = (str(item.path), (item.reportinfo()[1] or 0) + 1, report.longrepr[2])
         ended = item.stash.get(ENDED, None)
-        if isinstance(item.parent, CaseFile):
+        if call.excinfo is not None and call.when == "call" and (text := item.stash.get(TEXT, "")):
+            del item.stash[TEXT]
+            told_each(item, report, call.excinfo)
+            report.sections.append(("mapsat", text))
+        if is_built_in(item):
             card = ended[-1].card if ended else None
             reason = "" if card is None else lost_reason(card) if card.lost else card.reason
             self._completion.complete(report, item, call, reason)
@@ -380,7 +465,7 @@ class MapsatSession:
         if repeated:
             self._repeated.remove(attempt)
             report.when = "setup"
-        elif str(report.outcome) == "rerun" and (is_case(report.nodeid) or hasattr(report, "mapsat")):
+        elif str(report.outcome) == "rerun" and (self.suites.case_of(report.nodeid) or hasattr(report, "mapsat")):
             self._repeated.add(attempt)
         try:
             return (yield)
@@ -390,7 +475,7 @@ class MapsatSession:
 
     def _why_lost(self, item: pytest.Item, report: pytest.TestReport, call: pytest.CallInfo[None]) -> str:
         """Return why a test that has run tells nothing of the agent; empty where it does, or where its author skips it."""
-        built_in = isinstance(item.parent, CaseFile)
+        built_in = is_built_in(item)
         raised = None if call.excinfo is None else call.excinfo.value
         if report.when == "teardown":
             item.stash[LOST] = None
@@ -399,18 +484,20 @@ class MapsatSession:
         if isinstance(raised, pytest.fail.Exception) and isinstance(raised.__cause__, MapsatError):
             return str(raised)
         card = item.stash.get(LOST, None)
-        if card is None or (built_in and raised is not None):
+        if card is None or (built_in and isinstance(raised, (*_SKIPS, pytest.fail.Exception))):
             return "" if card is None else str(raised)
         return "\n\n".join(filter(None, (printable(lost_reason(card)), report.longreprtext)))
 
     @pytest.hookimpl(tryfirst=True)  # before a worker tells its items
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert."""
+        """Refuse checks and cases in Python that were met while items were collected, where Python leaves out what they assert. On a worker, tell of the latter."""
+        if place := self._told.get("in_python"):
+            Path(place, f"{self._worker}.json").write_bytes(listed_items(session.items))
         if registry.without_assertions():
             try:
                 added_checks()
                 if any(
-                    "mapsat_case" in getattr(item, "fixturenames", ())
+                    PYTHON_CASE in item.stash or "mapsat_case" in getattr(item, "fixturenames", ())
                     for item in session.items
                     if not isinstance(item.parent, CaseFile)
                 ):
@@ -552,6 +639,22 @@ class MapsatSession:
         moved: dict[str, str] = self._files_moved if self.reporter is None else self.reporter.beginning.moved
         new = moved.get(os.path.realpath(self.root / place)) if kind == "recorded" else None
         return spec if new is None else f"{kind}:{new}"
+
+
+@contextmanager
+def _as_outcomes() -> Iterator[None]:
+    """Have what keeps an episode from being played or judged end its item as pytest ends one.
+
+    Raises:
+        pytest.skip.Exception: it would have cost too much.
+        pytest.fail.Exception: of anything else.
+    """
+    try:
+        yield
+    except CeilingReachedError as error:
+        raise pytest.skip.Exception(str(error)) from error
+    except MapsatError as error:  # a recording that cannot be read, a judge without its file
+        raise pytest.fail.Exception(printed(error), pytrace=False) from error
 
 
 def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, carries: bool) -> Any | None:

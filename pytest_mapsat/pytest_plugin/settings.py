@@ -19,7 +19,7 @@ from pytest_mapsat.judges import default_votes
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import MOST_BUILD, Problem, RunOptions, RunRequest, SuiteError, UsageError
-from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, refuse_ini, typed
+from pytest_mapsat.options import OPTIONS, agent_spec, fields_of, only_python, refuse_ini, typed
 from pytest_mapsat.reports import ReportTarget, parse_reports
 from pytest_mapsat.runs.request import parse_asserted, parse_metric_sets
 from pytest_mapsat.suite import Suite
@@ -84,6 +84,7 @@ class Settings:
         rates: calls and tokens of models a minute, of all processes together; 0: any number.
         isolation: how agents are kept apart; None: they share our process.
         concurrency: episodes under way at once in this process; 0: as many as usual for the agent.
+        only_python: whether a fixture gives an agent to cases in Python alone, as none was named.
         executor: the address of the scheduler of dask that episodes are handed to; empty: they are played here.
     """
 
@@ -105,6 +106,7 @@ class Settings:
     rates: tuple[int, int]
     isolation: IsolationSettings | None
     concurrency: int
+    only_python: bool
     executor: str
 
     def with_options(self, **changes: object) -> Settings:
@@ -131,7 +133,7 @@ def read_settings(config: pytest.Config) -> Settings:
     request = _request(config, rates)
     return Settings(
         request=request,
-        cases=_cases(config),
+        cases=() if only_python(config) else _cases(config),
         cases_named=config.getoption("mapsat_cases") is not None,
         save=_path(config, "save"),
         resume=_path(config, "resume"),
@@ -148,6 +150,7 @@ def read_settings(config: pytest.Config) -> Settings:
         rates=(rates.get("rpm", 0), rates.get("tpm", 0)),
         isolation=_isolation(config),
         concurrency=_value(config, "concurrency") or 0,
+        only_python=only_python(config),
         executor=_executor(config),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mapsat.formats import printable, shown_path
+from pytest_mapsat.formats import Located, printable, shown_path
 from pytest_mapsat.model import Problem, SuiteError, did_you_mean, shown
 from pytest_mapsat.printed import on_one_line, printed
 from pytest_mapsat.runs.episodes import Ledger
@@ -18,9 +18,20 @@ from pytest_mapsat.runs.request import metric_sets_of
 from pytest_mapsat.runs.samples import cases_of_shard, entries_of
 from pytest_mapsat.runs.saved import looked_for
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
-from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite
+from pytest_mapsat.suite import CaseEntry, Suite, find_suite, open_suite, project_suite
 
-from .items import CASE_SUFFIXES, CaseFile, case_name, param_or_none, params, place_of
+from .functions import Listed
+from .items import (
+    CASE_SUFFIXES,
+    PYTHON_CASE,
+    CaseFile,
+    case_name,
+    is_built_in,
+    is_case,
+    param_or_none,
+    params,
+    place_of,
+)
 from .settings import refuse_other_defaults, with_suites
 
 if TYPE_CHECKING:
@@ -61,6 +72,8 @@ class Suites:
         self.opened: dict[Path, Suite] = {}
         self.samples: dict[Path, frozenset[str]] = {}
         self.touched: set[Path] = set()
+        #: The case and trial of each test that is a case in Python, by its node id.
+        self.in_python: dict[str, tuple[str, int]] = {}
         #: The file that has told of a suite that cannot be opened, by the folder of the suite.
         self._told_of: dict[Path, Path] = {}
         self._register_domains(DOMAINS)
@@ -88,6 +101,49 @@ class Suites:
             self._register_domains(suite.manifest.domains.items())
             self.opened[root] = suite
         return self.opened[root]
+
+    def declare(self, document: Located, path: Path) -> tuple[Suite, CaseEntry]:
+        """Add a case in Python to the suite of its module, and return both.
+
+        Raises:
+            SuiteError: it cannot be used, or another case of the run has its id.
+        """
+        suite = self._of_module(path)
+        entry = suite.declare(document, path)
+        self._register_domains(suite.manifest.domains.items())
+        self._refuse_taken(suite, [entry])
+        return suite, entry
+
+    def _of_module(self, path: Path) -> Suite:
+        """Return the suite of a module: the nearest at or above it, else the project, which has no tools; it is one of the run's from now on. Raises SuiteError."""
+        root = find_suite(path)
+        if root is None:
+            root = self.config.rootpath if path.is_relative_to(self.config.rootpath) else path.parent
+            if root not in self.opened:
+                project = self.opened[root] = project_suite(root)
+                project.sandboxes = self._sandboxes
+        suite = self.open(root)
+        self.touched.add(root)
+        return suite
+
+    def meet(self, told: bytes) -> None:
+        """Take over the cases in Python that a worker has collected, as ``listed_items`` tells them. Raises SuiteError."""
+        for nodeid, trial, entry in Listed.validate_json(told):
+            self._of_module(entry.path).declare_listed(entry)
+            self.in_python[nodeid] = entry.id, trial
+
+    def leave_out(self, nodeid: str) -> None:
+        """Take back a case in Python that its author has skipped: it is no case of the run."""
+        case, _ = self.in_python[nodeid]
+        self.ledger.deselect([nodeid])
+        for suite in self.used():
+            suite.withdraw(case)
+
+    def case_of(self, nodeid: str) -> str:
+        """Return how the case of a test that is one is called, with its trial; empty for any other test."""
+        if nodeid in self.in_python:
+            return case_name(*self.in_python[nodeid], self.settings.request.options.trials)
+        return nodeid.partition("::case[")[2].removesuffix("]") if is_case(nodeid) else ""
 
     def open_known(self, path: Path) -> None:
         """Open the suite at a place early, so that its domains are markers before ``-m`` is read."""
@@ -123,7 +179,9 @@ class Suites:
                     }
             return found
 
-        return lambda nodeid: _named(nodeid.partition("::case[")[2].removesuffix("]"), known())
+        return lambda nodeid: (
+            self.in_python.get(nodeid) or _named(nodeid.partition("::case[")[2].removesuffix("]"), known())
+        )
 
     def argument_paths(self) -> list[Path]:
         """Return the places that pytest was told to collect from."""
@@ -202,7 +260,7 @@ class Suites:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Take the files that hold cases of a suite."""
-        if not file_path.name.endswith(CASE_SUFFIXES):
+        if self.settings.only_python or not file_path.name.endswith(CASE_SUFFIXES):
             return None
         root = find_suite(file_path)
         if root is None:
@@ -259,13 +317,16 @@ class Suites:
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Note every built-in item, so that none can go missing."""
-        if isinstance(item.parent, CaseFile):
+        if is_built_in(item):
             self.ledger.expect([item.nodeid])
+        if PYTHON_CASE in item.stash:
+            param = item.stash[PYTHON_CASE].param
+            self.in_python[item.nodeid] = param.id, param.trial
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note what pytest was told to leave out."""
         self.ledger.any_deselected = self.ledger.any_deselected or bool(items)
-        self.ledger.deselect(item.nodeid for item in items if isinstance(item.parent, CaseFile))
+        self.ledger.deselect(item.nodeid for item in items if is_built_in(item))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -282,6 +343,10 @@ class Suites:
         items[:] = kept
         if self.settings.request.options.shard:
             self._keep_shard(items)
+        if self.in_python and self.settings.request.options.sample:
+            raise pytest.UsageError(
+                "--mapsat-sample draws from the files of suites: -k or -m chooses among cases in Python"
+            )
 
     def _keep_shard(self, items: list[pytest.Item]) -> None:
         """Deselect the cases of other shards; tests that are of no case stay in all of them."""
@@ -306,7 +371,13 @@ class Suites:
             self._sandboxes = tuple(installed_sandboxes())
             for suite in self.opened.values():
                 suite.sandboxes = self._sandboxes
-        self.ledger.select(item.nodeid for item in session.items if isinstance(item.parent, CaseFile))
+        for suite in self.used():
+            if any(entry.group for entry in suite.in_python):
+                try:
+                    suite.refuse_broken_sequences(suite.in_python)
+                except SuiteError as error:
+                    raise pytest.UsageError(printed(error)) from None
+        self.ledger.select(item.nodeid for item in session.items if is_built_in(item))
         if self._session.reporter is not None:
             self._session.reporter.collected()
 
@@ -315,7 +386,7 @@ class Suites:
     def _case_files(self) -> list[tuple[Suite, Path]]:
         places = [path for path in self.settings.cases if find_suite(path)]
         suites = [(self.open(root), path) for path in places if (root := find_suite(path))]
-        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items())]
+        suites = suites or [(suite, root) for root, suite in sorted(self.opened.items()) if suite.inventory.cases]
         return [
             (suite, file) for suite, place in suites for file in suite.files() if file == place or place in file.parents
         ]
@@ -330,14 +401,18 @@ class Suites:
         sample = self.samples.get(suite.root)
         self.ledger.drafts |= {entry.id: str(suite.root) for entry in entries if entry.draft}
         taken = tuple(entry for entry in entries if not entry.draft and (sample is None or entry.id in sample))
+        self._refuse_taken(suite, taken)
+        return taken
+
+    def _refuse_taken(self, suite: Suite, entries: Iterable[CaseEntry]) -> None:
+        """Raise SuiteError where another suite of this run has a case of the id of one of these."""
         for other in (self.opened[root] for root in sorted(self.touched - {suite.root}) if root in self.opened):
             theirs = self.samples.get(other.root)
-            for entry in taken:
+            for entry in entries:
                 entry_of_other = other.listed(entry.id)
                 if entry_of_other is not None and (theirs is None or entry_of_other.id in theirs):
                     message = f"the id {entry.id!r} is taken: {entry_of_other.path}:{entry_of_other.line} of another suite has it"
                     raise SuiteError(Problem(str(entry.path), entry.line, message, "ids are unique in a run"))
-        return taken
 
     def _draw(self, suite: Suite) -> None:
         """Draw the sample that was asked for, if any. Raises UsageError."""

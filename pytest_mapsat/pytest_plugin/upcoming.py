@@ -17,10 +17,11 @@ from pytest_mapsat.judges import asks_model
 from pytest_mapsat.model import Case, MapsatError, Run, Scorecard
 from pytest_mapsat.runs.ahead import HELD, Ahead
 from pytest_mapsat.runs.episodes import Key, Wanted
+from pytest_mapsat.runs.runner import Played
 from pytest_mapsat.user_code import Surroundings
 from pytest_mapsat.users import learn_to_read
 
-from .items import OWN_FIXTURES, CaseFile, CaseParam, agent_of, param_of
+from .items import OWN_FIXTURES, PYTHON_CASE, CaseParam, agent_of, is_built_in, param_of
 from .private import definitions, queue_of_worker
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class Upcoming:
         try:
             return (yield)
         finally:
-            if isinstance(item.parent, CaseFile):
+            if is_built_in(item):
                 self._forget(_key_of(item))
             if not self._asked:
                 self._as_it_was = Surroundings()
@@ -268,8 +269,8 @@ class Upcoming:
         """Return the case of an item whose episode was offered."""
         return self._cases.get((param.suite.root, param.id, param.trial, ""))
 
-    def ask(self, wanted: Wanted) -> Scorecard | None:
-        """Return the scorecard of an episode that has run ahead, or does now; None where it is to be run in its item's turn."""
+    def ask(self, wanted: Wanted) -> Scorecard | Played | None:
+        """Return the scorecard of an episode that has run ahead, or does now (of a case in Python the episode); None where it is to be run in its item's turn."""
         if wanted.source is not None or not self._ahead.knows(wanted.key):
             return None
         self._asked = True
@@ -311,11 +312,10 @@ class Upcoming:
                     return
 
     def _offered(self, item: pytest.Item) -> bool:
-        if not isinstance(item.parent, CaseFile) or _may_not_run(item):
+        if not is_built_in(item) or _may_not_run(item):
             return False
-        foreign = [
-            name for name in getattr(item, "fixturenames", ()) if name not in OWN_FIXTURES and not _is_aside(item, name)
-        ]
+        own = OWN_FIXTURES | (item.callspec.params.keys() if PYTHON_CASE in item.stash else frozenset())  # type: ignore[attr-defined]
+        foreign = [name for name in getattr(item, "fixturenames", ()) if name not in own and not _is_aside(item, name)]
         if foreign:
             self._in_turn[foreign[0]] += 1
             return False

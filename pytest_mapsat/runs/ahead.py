@@ -32,7 +32,7 @@ class Planned:
     Attributes:
         key: names it.
         play: plays it.
-        grade: judges and scores it.
+        grade: judges and scores it; None: the caller does.
         context: the context in which it is played.
         alone: names what no two episodes under way may share, such as a user; None: it goes with any other.
         outcome: what has come of it.
@@ -40,7 +40,7 @@ class Planned:
 
     key: Hashable
     play: Callable[[], Played]
-    grade: Callable[[Played], Scorecard]
+    grade: Callable[[Played], Scorecard] | None
     context: Context
     alone: Hashable = None
     outcome: Future[Scorecard | Played] = field(default_factory=Future)
@@ -94,8 +94,8 @@ class Ahead:
             self._queue.append(planned)
             self._begin()
 
-    def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | None:
-        """Return the scorecard of an episode, as soon as it has ended; None where it was cancelled before it began.
+    def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | Played | None:
+        """Return the scorecard of an episode, or the episode where its plan says nothing of grading, as soon as it has ended; None where it was cancelled before it began.
 
         Args:
             key: names it.
@@ -118,7 +118,7 @@ class Ahead:
             return None
         finally:
             self.drop(key)
-        if not isinstance(ended, Played):
+        if not isinstance(ended, Played) or planned.grade is None:
             return ended
         with computing():
             return planned.grade(ended)
@@ -188,7 +188,9 @@ class Ahead:
         try:
             played = planned.play()
             if self._wanted:
-                planned.outcome.set_result(planned.grade(played) if self._grades else played)
+                planned.outcome.set_result(
+                    planned.grade(played) if self._grades and planned.grade is not None else played
+                )
         except BaseException as error:  # noqa: BLE001  raised again where it is asked for
             planned.outcome.set_exception(error)
             if isinstance(error, CeilingReachedError):

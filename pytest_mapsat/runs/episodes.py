@@ -143,7 +143,14 @@ class Episodes:
         self._attempts: Counter[Key] = Counter()
         self._kept: dict[Key, list[tuple[object, Ended]]] = {}
 
-    def ended(self, asker: str, wanted: Wanted, nodeid: str, run: Callable[[], Scorecard]) -> Ended:
+    def before(self, wanted: Wanted) -> Scorecard | None:
+        """Return the scorecard that an earlier run has of the episode which is asked for next."""
+        attempt = self._attempts[wanted.key] + 1
+        return self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
+
+    def ended(
+        self, asker: str, wanted: Wanted, nodeid: str, run: Callable[[], Scorecard], *, again: bool = False
+    ) -> Ended:
         """Return the episode that an item asks for.
 
         Args:
@@ -151,6 +158,7 @@ class Episodes:
             wanted: which episode.
             nodeid: the node id of the case's built-in item, which the scorecard bears.
             run: runs it anew.
+            again: whether it is run although an earlier run has it: a body in Python is played over the dialogue that this has.
         """
         key = wanted.key
         if self.shared:
@@ -159,10 +167,10 @@ class Episodes:
             kept = [kept_card for source, kept_card in self._kept.get(key, ()) if source is wanted.source]
             if turn <= len(kept):
                 return kept[turn - 1]
+        before = self.before(wanted)
         self._attempts[key] += 1
         attempt = self._attempts[key]
-        before = self.finished.card(wanted.case, wanted.trial, wanted.agent, attempt) if self.finished else None
-        card = run() if before is None else before
+        card = run() if before is None or again else before
         if (card.agent, card.attempt, card.nodeid) != (wanted.agent, attempt, nodeid):
             card = card.model_copy(update={"agent": wanted.agent, "attempt": attempt, "nodeid": nodeid})
         kept_card = self._journalled(card, again=before is not None)

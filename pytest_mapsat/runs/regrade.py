@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_mapsat.formats import content_digest, require_file, shown_path
 from pytest_mapsat.gate import Side
-from pytest_mapsat.judges import Judge, default_votes
+from pytest_mapsat.judges import Context, Decided, Judge, default_votes
 from pytest_mapsat.llm import Answer, Cache, ModelClient, ModelError, Request, read_batch, write_batch
 from pytest_mapsat.metrics import MetricSet, gather_metric_sets
 from pytest_mapsat.model import (
@@ -38,6 +38,13 @@ from .samples import entries_of, parse_shard
 _SHOWN_AT_MOST = 5
 #: What a scorecard says of its episode that no judge can change.
 _KEPT = ("nodeid", "agent", "attempt", "timing")
+
+
+class Bodies(Protocol):
+    """The functions of cases in Python."""
+
+    def play(self, card: Scorecard, context: Context) -> tuple[Decided | None, str]:
+        """Play the function of an episode's case over it; return what it came to, and the digest of the case with its function."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,7 @@ def regrade(
     metric_sets: Mapping[str, MetricSet] | None = None,
     baselines: Sequence[Side] = (),
     client: ModelClient | None = None,
+    bodies: Bodies | None = None,
 ) -> Run:
     """Return the run judged and scored again, with the suites' cases as they are now.
 
@@ -149,6 +157,7 @@ def regrade(
         metric_sets: the metric sets, by name; None: ours and those of installed packages.
         baselines: earlier runs to compare with: the last green one, then an anchor.
         client: the way to models, for a judge that asks one.
+        bodies: play the functions of its cases in Python; None: it has none.
 
     Raises:
         UsageError: a case of the run is in none of the suites, or the judge or a threshold cannot be used.
@@ -170,7 +179,8 @@ def regrade(
 
     judges = {suite.root: judge(suite) for suite in suites}
     cards = [
-        _regraded(card, *places[card.id], judges, available=available, options=request.options) for card in run.cases
+        _regraded(card, *places[card.id], judges, available=available, options=request.options, bodies=bodies)
+        for card in run.cases
     ]
     unfinished = run.manifest.unfinished or _missing(run)
     outcome = Outcome(run.accounting, run.manifest.partial, run.manifest.broken, unfinished)
@@ -208,11 +218,11 @@ def places_in(suites: Sequence[Suite]) -> dict[str, tuple[Suite, CaseEntry]]:
     """
     places: dict[str, tuple[Suite, CaseEntry]] = {}
     for suite in suites:
-        for path in suite.files():
-            for entry in suite.entries(path):
-                if entry.id in places:
-                    raise UsageError(f"--suite: two of the suites have a case {entry.id!r}")
-                places[entry.id] = (suite, entry)
+        listed = (entry for path in suite.files() for entry in suite.entries(path))
+        for entry in (*listed, *suite.in_python):
+            if entry.id in places:
+                raise UsageError(f"--suite: two of the suites have a case {entry.id!r}")
+            places[entry.id] = (suite, entry)
     return places
 
 
@@ -231,18 +241,24 @@ def _regraded(
     *,
     available: Mapping[str, MetricSet],
     options: RunOptions,
+    bodies: Bodies | None,
 ) -> Scorecard:
     case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
+    judge, known = judges[suite.root], {name: getattr(card, name) for name in _KEPT}
+    decided = None
+    if bodies is not None and entry in suite.in_python:
+        decided, known["stamp"] = bodies.play(card, judge.context(case, card.trajectory))
     return grade(
         case,
         card.trajectory,
-        judges[suite.root],
+        judge,
         asserted=options.asserted_kinds,
         tools=suite.tools,
         metric_sets=metric_sets_of(suite, available, options.metrics),
         success=suite.manifest.success,
         line=entry.line,
-        **{name: getattr(card, name) for name in _KEPT},
+        decided=decided,
+        **known,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.episode import Limits, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
-from pytest_mapsat.judges import Judge, LabelsOfPeople, make_judge, people_first
+from pytest_mapsat.judges import Context, Decided, Judge, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
@@ -56,12 +56,12 @@ class Played:
     Attributes:
         case: the case as it was played: in the profile setting, where that was asked for.
         trajectory: what happened.
-        seconds: how long it took.
+        seconds: how long it took; None: an earlier run has played it.
     """
 
     case: Case
     trajectory: Trajectory
-    seconds: float
+    seconds: float | None
 
 
 @dataclass
@@ -212,8 +212,12 @@ class Runner:
             return suite.histories_before(case)
         return self.carried.histories(key, suite, case)
 
-    def grade(self, suite: Suite, played: Played, *, nodeid: str = "", line: int | None = None) -> Scorecard:
-        """Judge and score an episode that was played; arguments, result and errors as of ``run``."""
+    def context(self, suite: Suite, played: Played) -> Context:
+        """Return an episode that was played as checks and bodies in Python read it."""
+        return self._grader(suite)[0].context(played.case, played.trajectory)
+
+    def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
+        """Judge and score an episode that was played; ``decided``: what its body in Python came to. Result and errors as of ``run``, ``known`` as of ``grade``."""
         with within_ceilings():
             judge, metric_sets = self._grader(suite)
             return grade(
@@ -225,8 +229,8 @@ class Runner:
                 metric_sets=metric_sets,
                 success=suite.manifest.success,
                 seconds=played.seconds,
-                nodeid=nodeid,
-                line=line,
+                decided=decided,
+                **known,
             )
 
 
@@ -301,6 +305,7 @@ def grade(
     metric_sets: Sequence[MetricSet] = (MSB,),
     success: str | None = None,
     seconds: float | None = None,
+    decided: Decided | None = None,
     **known: Any,
 ) -> Scorecard:
     """Return the scorecard of an episode: judged, scored, and joined to the verdict it was judged by.
@@ -314,10 +319,11 @@ def grade(
         metric_sets: the metric sets that the suite declares.
         success: the metric that is 1 where the case is done.
         seconds: how long it took to play; None: it was not timed.
+        decided: what the body of a case in Python came to; None: the case has none.
         known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()
-    verdict = judge.judge(case, trajectory)
+    verdict = judge.judge(case, trajectory) if decided is None else judge.judge(case, trajectory, decided)
     if seconds is not None:
         known["timing"] = _timing(trajectory, seconds, perf_counter() - started)
     recorded = judge.spec.startswith("recorded:")
@@ -336,9 +342,8 @@ def grade(
         # Whether a recorded verdict is known to be about this trajectory.
         linked=verdict.trajectory == trajectory_digest(trajectory) if recorded else None,
         requirements=_of_card(case),
-        stamp=noun_digest(case),
         dialogue=dialogue,
-        **known,
+        **{"stamp": noun_digest(case), **known},
     )
 
 

@@ -50,11 +50,13 @@ from .satisfy import same_value as same_value
 from .satisfy import satisfies as satisfies
 from .spec import argument_problems as argument_problems
 from .spec import rule_of as rule_of
+from .state import NoSuchRowError as NoSuchRowError
 from .state import Row as Row
 from .state import Rows as Rows
 from .state import State as State
 from .state import Table as Table
 from .state import as_seen as as_seen
+from .state import fresh as fresh
 from .state import frozen as frozen
 from .state import net_changes as net_changes
 from .state import rows_meant as rows_meant

@@ -238,6 +238,7 @@ class NoSuchRowError(KeyError):
 
     def __init__(self, table: str, row_id: object) -> None:
         super().__init__(row_id)
+        self.table, self.row_id = table, row_id
         self.told = f"there is no row {shown(row_id)} in {table}"
 
     def __str__(self) -> str:

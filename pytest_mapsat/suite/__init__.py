@@ -16,6 +16,7 @@ from .opened import History as History
 from .opened import Suite as Suite
 from .opened import find_suite as find_suite
 from .opened import open_suite as open_suite
+from .opened import project_suite as project_suite
 from .opened import role_of as role_of
 from .people_labels import is_labels as is_labels
 from .people_labels import read_answers as read_answers

@@ -33,6 +33,7 @@ from pytest_mapsat.formats import (
     validate,
 )
 from pytest_mapsat.model import (
+    SUITE_SCHEMA,
     Calibration,
     Case,
     Context,
@@ -53,6 +54,7 @@ from pytest_mapsat.secrets import name_secrets
 
 from .common import (
     CaseEntry,
+    Common,
     case_of,
     documents_of_yaml,
     entry_of_yaml,
@@ -92,6 +94,12 @@ def open_suite(root: Path) -> Suite:
     return Suite(folder)
 
 
+def project_suite(root: Path) -> Suite:
+    """Return what stands for a suite of the cases in Python of a project that has none: it has the project's name, and no tools."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", root.name)[:80] or "project"
+    return Suite(root, SuiteManifest(name=name, version="0", schema_version=SUITE_SCHEMA))
+
+
 class Suite:
     """A folder of cases, tools, tables and recordings. Safe to be used from several threads.
 
@@ -100,6 +108,7 @@ class Suite:
 
     Attributes:
         root: the folder, absolute.
+        in_files: whether it stands in its folder; a project stands for a suite of cases in Python.
         manifest: what suite.yaml says.
         common: what its cases have in common.
         tools: the tools by name, sorted.
@@ -109,9 +118,10 @@ class Suite:
         sandboxes: what looks for sandboxes of its cases in Python; None: installed packages alone. The opener sets it, once it has loaded what is added in Python.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, manifest: SuiteManifest | None = None) -> None:
         self.root = root
-        self.inventory = inventory = take_inventory(root)
+        self.in_files = manifest is None
+        self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
         self.state = read_state(inventory.state, ranked_tables(tools))
         if problems := [*answer_problems(tools, self.state)]:
@@ -119,9 +129,11 @@ class Suite:
         tables = [read_calibration(path) for path in inventory.calibration]
         self.calibration: Calibration | None = tables[0] if tables else None
         self._manifest_path = root / MANIFEST
-        self.common = read_common(
-            root, self._manifest_path, *read_manifest(self._manifest_path), inventory.requirements
-        )
+        if manifest is None:
+            written = read_manifest(self._manifest_path)
+            self.common = read_common(root, self._manifest_path, *written, inventory.requirements)
+        else:
+            self.common = Common(manifest, root, {})
         self.manifest: SuiteManifest = self.common.manifest
         self.vocabulary = Vocabulary(self.manifest.vocabulary, self.manifest.currency)
         strict = {"strict": True} if self.manifest.arguments == "strict" else {}
@@ -138,6 +150,7 @@ class Suite:
         self._lock = threading.RLock()
         self._listed: dict[Path, tuple[CaseEntry, ...]] = {}
         self._by_id: dict[str, CaseEntry] = {}
+        self._in_python: dict[str, tuple[CaseEntry, Case | None]] = {}
         self._yaml: dict[Path, list[bytes]] = {}
         self._spans: dict[str, list[Span]] | None = None
         self._fingerprint = ""
@@ -161,7 +174,7 @@ class Suite:
             SuiteError: when there is none, or when something in the folder must not be read.
         """
         self.refuse_odd_files()
-        if not self.inventory.cases:
+        if not self.inventory.cases and not self._in_python:
             message = "the suite has no case files"
             raise SuiteError(Problem(shown_path(self.root), 0, message, "add a *.yaml or *.jsonl file with a case"))
         return self.inventory.cases
@@ -200,6 +213,44 @@ class Suite:
                 self._listed[path] = entries
             return self._listed[path]
 
+    def declare(self, document: Located, path: Path) -> CaseEntry:
+        """Add a case that a function in Python makes, written as one in YAML, and return its entry.
+
+        Raises:
+            SuiteError: with all its problems, among them that another case has its id.
+        """
+        problems: list[Problem] = []
+        written = self._spelt_out(document, path, problems)
+        case = None if written is None else case_of(written, path, problems)
+        if case is not None and not self.in_files:  # no manifest lists its domains
+            known = {**dict.fromkeys(case.domains, ""), **self.manifest.domains}
+            self.manifest = self.manifest.model_copy(update={"domains": known})
+        if written is not None and case is not None:
+            problems += [placed(remark, path, document.lines) for remark in self._errors_of(case)]
+        if written is None or case is None or problems:
+            raise SuiteError(*problems[: limits.PROBLEMS])
+        entry = entry_of_yaml(case, path, written, 0)
+        self.declare_listed(entry)
+        self._in_python[entry.id] = entry, case
+        return entry
+
+    def declare_listed(self, entry: CaseEntry) -> None:
+        """Add a case in Python of which another process has the rest. Raises SuiteError where another case has its id."""
+        with self._lock:
+            if self._in_python.get(entry.id, (None,))[0] != entry:
+                self._register((entry,))
+            self._in_python.setdefault(entry.id, (entry, None))
+            self.__dict__.pop("sequences", None)
+
+    @property
+    def in_python(self) -> tuple[CaseEntry, ...]:
+        """The cases in Python that have been added."""
+        return tuple(entry for entry, _ in self._in_python.values())
+
+    def withdraw(self, case_id: str) -> None:
+        """Take back a case in Python that its author has skipped."""
+        self._in_python.pop(case_id, None)
+
     def listed(self, case_id: str) -> CaseEntry | None:
         """Return the case of an id, where its file has been listed."""
         return self._by_id.get(case_id)
@@ -210,10 +261,11 @@ class Suite:
         return len(self._listed) == len(self.inventory.cases)
 
     def readable(self) -> Iterator[CaseEntry]:
-        """Yield the cases of all files; of one that cannot be read, which is told where it is collected, none."""
+        """Yield the cases of all files, then those in Python; of a file that cannot be read, which is told where it is collected, none."""
         for path in self.inventory.cases:
             with suppress(SuiteError):
                 yield from self.entries(path)
+        yield from self.in_python
 
     def accepted(self) -> Iterator[CaseEntry]:
         """Yield the cases of all files that runs count: those that are no drafts."""
@@ -267,6 +319,8 @@ class Suite:
     def dated(self, entry: CaseEntry) -> Dated:
         """Return what of a case has a date, without validating the rest of it. Raises SuiteError."""
         self._refuse_changed(entry.path)
+        if entry.id in self._in_python:
+            return Dated.model_validate(self.load(entry).model_dump(mode="json", by_alias=True))
         problems: list[Problem] = []
         document = self._document(entry, problems)
         dated = None if problems else validate(Dated, document, shown_path(entry.path), problems)
@@ -280,6 +334,8 @@ class Suite:
         Raises:
             SuiteError: with all problems of the case.
         """
+        if (known := self._in_python.get(entry.id)) is not None and known[1] is not None:
+            return known[1]
         self._refuse_changed(*self._shared_paths, entry.path)
         problems: list[Problem] = []
         document = self._document(entry, problems)
@@ -372,6 +428,8 @@ class Suite:
 
     def lines_of(self, entry: CaseEntry) -> Lines:
         """Return the lines of a case's parts. The file is read again: this is for error messages."""
+        if entry.id in self._in_python:
+            return Lines(entry.line)
         if not is_yaml(entry.path):
             return self._document(entry, []).lines
         documents = documents_of_yaml(entry.path)
