@@ -48,9 +48,9 @@ else:
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
-            "Blame CallPart Difference Ending Fault MOST_BUILD PROVENANCE_KINDS Provenance "
-            "ProvenanceKind ReferenceEnd Retrieval RowChange Step StepStatus Trajectory Turn "
-            "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
+            "Blame CallPart Difference Ending EnvironmentEnd Fault MOST_BUILD PROVENANCE_KINDS Provenance "
+            "ProvenanceKind ReferenceEnd Retrieval RowChange StartRows Step StepStatus Trajectory Turn "
+            "TurnTiming Usage WatchedTable calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "

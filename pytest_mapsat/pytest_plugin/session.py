@@ -37,7 +37,7 @@ from pytest_mapsat.runs.request import (
     source_digest,
 )
 from pytest_mapsat.runs.runner import Played, Runner
-from pytest_mapsat.sandbox import End, Sandbox, SandboxHook, installed_sandboxes, make_sandbox, maybe_writing, tables_of
+from pytest_mapsat.sandbox import Sandbox, SandboxHook, end_of, installed_sandboxes, make_sandbox, maybe_writing
 from pytest_mapsat.suite import find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
@@ -204,7 +204,7 @@ class MapsatSession:
             scorecard = self._episode(item, case, agent)
             suite, trajectory = param_of(item).suite, scorecard.trajectory
             untold = maybe_writing(trajectory, suite.tools)
-            episode = Episode(trajectory, case.visible, lambda: End(tables_of(case, suite), trajectory, untold), untold)
+            episode = Episode(trajectory, case.visible, lambda: end_of(trajectory, case, suite, untold), untold)
             return CaseRun(scorecard, episode)
 
         return run
