@@ -2,6 +2,7 @@
 
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
 ``sandboxed`` has the sandbox answer the tools of an agent of a framework that a function of the user's runs.
+``SqlEnvironment`` and ``HttpEnvironment`` are what episodes act on where that is no sandbox.
 ``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
@@ -11,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .environments import HttpEnvironment, SqlEnvironment
     from .guard import sandboxed
     from .judges import Episode, Finding
     from .registry import check
@@ -18,13 +20,26 @@ if TYPE_CHECKING:
     from .sandbox import Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "__version__", "check", "sandboxed"]
+__all__ = [
+    "Episode",
+    "Finding",
+    "HttpEnvironment",
+    "Refused",
+    "Reply",
+    "SqlEnvironment",
+    "Unavailable",
+    "__version__",
+    "check",
+    "sandboxed",
+]
 
 _HOMES = {
     "Episode": "judges",
     "Finding": "judges",
+    "HttpEnvironment": "environments",
     "Refused": "sandbox",
     "Reply": "reply",
+    "SqlEnvironment": "environments",
     "Unavailable": "reply",
     "check": "registry",
     "sandboxed": "guard",

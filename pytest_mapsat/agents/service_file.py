@@ -13,6 +13,7 @@ from pydantic import Field
 from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
 from pytest_mapsat.model import (
     Context,
+    EnvironmentTerms,
     Json,
     JsonObject,
     Location,
@@ -76,7 +77,7 @@ class BuildPlace(Noun):
 class ServiceFile(Noun):
     """What a YAML file says of a service.
 
-    ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``environment``: its endpoints for tests; null: it has none. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
     """
 
     url: str = ""
@@ -85,6 +86,7 @@ class ServiceFile(Noun):
     request: JsonObject | None = None
     response: ResponsePaths = ResponsePaths()
     build: BuildPlace = BuildPlace()
+    environment: EnvironmentTerms | None = None
 
 
 def placeholders(template: Json) -> Iterator[tuple[tuple[str | int, ...], str, bool]]:
@@ -157,7 +159,13 @@ def read_service_file(spec: Spec, form: str) -> ServiceFile:
 
 def _templates(file: ServiceFile) -> dict[str, Json]:
     """Return the parts of a service file that may hold placeholders."""
-    return {"request": file.request, "headers": dict(file.headers), "url": file.url}
+    terms = file.environment
+    tested = (
+        {}
+        if terms is None
+        else {"environment": {"state": terms.state, "reset": terms.reset, "headers": {**terms.headers}}}
+    )
+    return {"request": file.request, "headers": dict(file.headers), "url": file.url, **tested}
 
 
 def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ from .files import unreadable as unreadable
 from .journal import Journal as Journal
 from .journal import Place as Place
 from .journal import is_journal as is_journal
+from .journal import lock_file as lock_file
 from .journal import read_journal as read_journal
 from .located import DataPath as DataPath
 from .located import Lines as Lines
@@ -70,3 +71,7 @@ from .spans import SpanCall as SpanCall
 from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
 from .spans import read_spans as read_spans
+from .starts import MOST_PACKED as MOST_PACKED
+from .starts import KeptRows as KeptRows
+from .starts import begin_with as begin_with
+from .starts import starts_of as starts_of

@@ -7,21 +7,24 @@ journal. Each entry is written at once and begins a line of its own, so that one
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from pytest_mapsat.model import JsonObject, Problem, Scorecard, SuiteError, canonical_json
+from pytest_mapsat.model import JsonObject, Problem, Scorecard, StartRows, SuiteError, canonical_json
 
 from . import limits
 from .files import open_bytes, read_lines, shown_path
 from .located import Lines, Located, validate
 from .plain_data import parse_json_line
+from .starts import begin_with
 
 JOURNAL_SCHEMA = "mapsat-journal/1"
 _HEAD = 200
+#: How a line begins that keeps the rows which a table had at the start of episodes.
+_START = b'{"start":'
 
 
 class Place(NamedTuple):
@@ -32,7 +35,7 @@ class Place(NamedTuple):
     checksum: int
 
 
-def _lock(file: int) -> bool:
+def lock_file(file: int) -> bool:
     """Hold a file for this process as long as it is open, and say whether that could be done; where a system has no locks it could."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
@@ -58,6 +61,7 @@ class Journal:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
         self._process = os.getpid()
+        self._kept: set[str] = set()
 
     @classmethod
     def begin(cls, path: Path, request: JsonObject) -> Journal:
@@ -73,7 +77,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         journal = cls(path)
-        _lock(journal._file)
+        lock_file(journal._file)
         try:
             journal.note({"schema": JOURNAL_SCHEMA, "request": request})
         except OSError:
@@ -90,7 +94,7 @@ class Journal:
         except OSError:
             return False
         try:
-            return not _lock(file)
+            return not lock_file(file)
         finally:
             os.close(file)
 
@@ -120,6 +124,23 @@ class Journal:
         head = canonical_json({"worker": worker, **({"again": True} if again else {})})[:-1]
         end = self._append(f'{head},"episode":'.encode() + card + b"}")
         return Place(end - len(card) - len(b"}\n"), len(card), crc32(card))
+
+    def keep(self, starts: Mapping[str, StartRows]) -> None:
+        """Append the rows that tables had at the start of episodes, those that this process has not written yet.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        for name in starts.keys() - self._kept:
+            self._kept.add(name)
+            if packed := starts[name].packed:
+                self._append(_START + canonical_json({"name": name, "rows": packed}).encode() + b"}")
+
+    def starts(self) -> dict[str, str]:
+        """Return the rows that are kept of tables, packed, by digest. Raises SuiteError where the journal cannot be read."""
+        lines = (raw for raw in read_lines(self.path, limits.RUN_BYTES) if raw.data.startswith(_START))
+        kept = [parse_json_line(raw.data, str(self.path), raw.number)["start"] for raw in lines]
+        return {start["name"]: start["rows"] for start in kept}
 
     def read(self, place: Place) -> bytes:
         """Return the line of a scorecard.
@@ -205,6 +226,8 @@ def read_journal(path: Path) -> JournalContent:
             raise SuiteError(*problems[: limits.PROBLEMS])
         if card is not None:
             episodes.append(JournalEpisode(str(data.get("worker", "")), card))
+    kept = [note["start"] for note in notes if isinstance(note.get("start"), dict)]
+    begin_with((episode.card for episode in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
     return JournalContent(head[1]["request"], tuple(notes), tuple(episodes))
 
 

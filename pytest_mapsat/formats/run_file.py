@@ -17,6 +17,7 @@ from . import limits
 from .files import printable, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
 from .plain_data import located_json, parse_json, read_text
+from .starts import begin_with
 
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.
@@ -73,9 +74,8 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        rest = [
-            f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "comparison", "anchor", "gate", "timing")
-        ]
+        keys = ("summary", "groups", "comparison", "anchor", "gate", "timing", *(("starts",) if run.starts else ()))
+        rest = [f'"{key}": {_json(head[key])}' for key in keys]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 
 
@@ -118,8 +118,10 @@ def read_run(
     require_file(path, name)
     run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
     if run is not None and not any(_contradictions(run)):
+        begin_with(run.cases, run.starts)
         return run
     run = _read_whole(path, name)
+    begin_with(run.cases, run.starts)
     return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
 
 

@@ -64,6 +64,6 @@ else:
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "
             "RunManifest RunOptions RunRequest RunTiming SuiteInfo Unlike"
         ),
-        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
+        "suite": "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()}, rest="checks")

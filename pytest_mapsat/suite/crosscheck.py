@@ -108,7 +108,9 @@ def errors_of(
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
             case EndState() | Exempt() | SameEnd():
-                yield from _end_check(noun, place, case, tables)
+                # What an environment watches is known to the run alone.
+                elsewhere = not tables or manifest.environment is not None
+                yield from _end_check(noun, place, case, None if elsewhere else tables)
             case PythonCheck():
                 yield from _python_check(noun, place, all_checks_added=all_checks_added)
             case Output() | Matches():
@@ -287,9 +289,9 @@ def _tool_field(noun: Noun) -> Iterator[str]:
 
 
 def _end_check(
-    check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table]
+    check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table] | None
 ) -> Iterator[Remark]:
-    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
+    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with. ``tables``: None where they are not the suite's."""
     if isinstance(check, SameEnd):
         names: list[tuple[Place, str]]
         names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(check.ignore)]
@@ -299,7 +301,7 @@ def _end_check(
     else:
         names = [(("table",), check.table)]
     for where, name in names:
-        if name not in tables:
+        if tables is not None and name not in tables:
             yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
 
 
