@@ -8,17 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from ipaddress import ip_address
 from time import monotonic
-from typing import Any
 from urllib.parse import urlsplit
-
-from pydantic import ValidationError
 
 from pytest_mapsat.agents import filled, placeholders
 from pytest_mapsat.formats import limits, parse_json, redacted
-from pytest_mapsat.model import Case, EnvironmentTerms, InfrastructureError, UsageError, shown
+from pytest_mapsat.model import Case, InfrastructureError, UsageError, shown
 from pytest_mapsat.secrets import name_secrets
 
-from .world import EpisodeSession, Seen, seen
+from .world import EpisodeSession, Names, Seen, seen
 
 #: Bytes of one answer, unpacked, and how long it may take, seconds.
 _MOST_BYTES, _MOST_SECONDS = 64 * limits.MIB, 60.0
@@ -58,41 +55,25 @@ class HttpEnvironment:
         settle: float = 0.1,
         parallel: bool = False,
     ) -> None:
-        given: dict[str, Any] = {"state": state, "reset": reset, "headers": headers or {}, "keys": keys or {}}
-        given |= {"ignore": (*ignore,), "hide": (*hide,), "hosts": (*hosts,), "settle": settle, "parallel": parallel}
-        try:
-            self._terms = EnvironmentTerms.model_validate(given)
-        except ValidationError as error:
-            raise UsageError(f"HttpEnvironment: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
-        self._open()
-
-    @classmethod
-    def of(cls, terms: EnvironmentTerms) -> HttpEnvironment:
-        """Return the environment that a file describes. Raises UsageError."""
-        return cls(**{name: getattr(terms, name) for name in EnvironmentTerms.model_fields})
-
-    def _open(self) -> None:
-        terms = self._terms
-        for _, name, variable in placeholders([terms.state, terms.reset, {**terms.headers}]):
+        given = [state, reset, {**(headers or {})}]
+        for _, name, variable in placeholders(given):
             if not variable or name not in os.environ:
-                missing = (
+                why = (
                     f"the environment has no variable {name}" if variable else f"found ${name}, expected ${{VARIABLE}}"
                 )
-                raise UsageError(f"environment: {missing}")
+                raise UsageError(f"environment: {why}")
             name_secrets([name])
-        self._state, self._reset = self._request("state", terms.state), self._request("reset", terms.reset)
-        self._headers = {name: str(filled(value, {})).strip() for name, value in terms.headers.items()}
-        self.settle, self.parallel, self.same_start = terms.settle, terms.parallel, bool(terms.reset)
-        _, address = self._state
+        state, reset, self._headers = filled(given, {})
+        self._hosts, self._keys, self._ignore, self._hide = {*hosts}, keys or {}, Names(ignore), Names(hide)
+        self._state, self._reset = self._request("state", state), self._request("reset", reset) if reset else None
+        self.settle, self.parallel, self.same_start = settle, parallel, bool(reset)
         #: What no two runs may act on at once.
-        self.name = address.partition("?")[0]
+        self.name = self._state[1].partition("?")[0]
         self.shown = redacted(self.name)
 
     def _request(self, what: str, text: str) -> tuple[str, str]:
-        """Return the method and the address of a request; both empty where there is none. Raises UsageError."""
-        written = _REQUEST.fullmatch(str(filled(text, {})).strip())
-        if not text:
-            return "", ""
+        """Return the method and the address of a request. Raises UsageError."""
+        written = _REQUEST.fullmatch(text.strip())
         try:
             parts = urlsplit(written[2] if written else "")
             sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and parts.netloc.isascii()
@@ -103,7 +84,7 @@ class HttpEnvironment:
                 f"environment.{what}: found {shown(redacted(text))}, expected a method and an address without a password, as in GET http://127.0.0.1:8000/test/{what}"
             )
         host = str(parts.hostname)
-        if host not in self._terms.hosts and not _is_here(host):
+        if host not in self._hosts and not _is_here(host):
             raise UsageError(
                 f"environment.{what}: {host} is not this machine: a test run acts on no other, unless it is named: hosts: [{host}]"
             )
@@ -112,7 +93,7 @@ class HttpEnvironment:
     def start(self, case: Case, session: EpisodeSession) -> HttpWorld:
         """Reset the service for an episode, and return its world; see ``Environment``. Raises InfrastructureError."""
         del case, session
-        if self._reset[0]:
+        if self._reset is not None:
             self._asked("reset", *self._reset)
         return HttpWorld(self)
 
@@ -131,21 +112,12 @@ class HttpEnvironment:
             raise InfrastructureError(
                 f"environment.state: {self.shown} answered with {shown(data)}, expected tables by name: {{table: [rows]}}"
             )
-        return {name: self._seen(name, given) for name, given in data.items()}
-
-    def _seen(self, name: str, given: Any) -> Seen:
-        terms = self._terms
-        key = terms.keys.get(name, "id")
-        table = seen(name, given, (key,) if isinstance(key, str) else key)
-        columns = dict.fromkeys(column for row in table.rows.values() for column in row)
-        ignored, hidden = (
-            [column for column in columns if {column, f"{name}.{column}"} & {*names}]
-            for names in (terms.ignore, terms.hide)
-        )
-        rows = {
-            own: {column: row[column] for column in row if column not in ignored} for own, row in table.rows.items()
-        }
-        return Seen(rows if ignored else table.rows, table.key, table.unread, hidden=tuple(hidden))
+        tables = {}
+        for name, given in data.items():
+            key = self._keys.get(name, "id")
+            key = (key,) if isinstance(key, str) else tuple(key)
+            tables[name] = seen(name, given, key, ignore=self._ignore, hide=self._hide)
+        return tables
 
     def _asked(self, what: str, method: str, address: str) -> bytes:
         """Return the body of an answer. Raises InfrastructureError."""

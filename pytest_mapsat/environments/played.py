@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from time import monotonic, sleep
 from typing import Any, NamedTuple, cast
@@ -21,7 +22,7 @@ from .world import Environment, EpisodeSession, Starts, Tables, World, alone, di
 #: How long tables may go on changing after the last reply, seconds.
 _LONGEST = 10.0
 #: How often a reset is tried that leaves other rows than before.
-_RESETS = 3
+_RESETS = 4
 _SETTLE = 0.1
 
 
@@ -65,10 +66,11 @@ class Environments:
         acted: how many episodes have acted on each.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self.late: list[Late] = []
         self.acted: Counter[str] = Counter()
         self._told_by = tell
+        self._named: set[str] = set()
         self._places: dict[str, _Place] = {}
         self._objects: list[object] = []
         self._starts = Starts()
@@ -91,7 +93,8 @@ class Environments:
                 f"an environment is an object with start(case, session), found {shown(environment)}"
             )
         acted_on = cast("Environment", environment)
-        self._tell(acted_on)
+        self.tell(acted_on)
+        self.acted[_shown(acted_on)] += 1
         session = EpisodeSession(session_id(case, trial), trial)
         if not place_name(environment):
             world, start = _started(acted_on, case, session)
@@ -111,6 +114,13 @@ class Environments:
             place.lock.release()
         return trajectory
 
+    def tell(self, environment: object) -> None:
+        """Say what is acted on, before anything is asked of it for the first time."""
+        name = _shown(environment)
+        if name not in self._named:
+            self._named.add(name)
+            self._told_by(name)
+
     def close(self) -> None:
         """Look whether the last episodes wrote once more, and give everything back."""
         for place in self._places.values():
@@ -120,15 +130,6 @@ class Environments:
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _tell(self, environment: Environment) -> None:
-        """Say what is acted on, before anything is asked of it for the first time."""
-        name = _shown(environment)
-        with self._lock:
-            self.acted[name] += 1
-            first = self.acted[name] == 1
-        if first and self._told_by is not None:
-            self._told_by(name)
-
     def _place(self, environment: object) -> _Place:
         """Return the place of an environment, held for this process. Raises InfrastructureError where another one acts on it."""
         name = place_name(environment)
@@ -137,7 +138,8 @@ class Environments:
             place = self._places.setdefault(name, _Place())
         with place.lock:
             if not place.begun:
-                hold = getattr(environment, "hold", None) or (alone(name) if hasattr(environment, "name") else None)
+                own = partial(alone, name) if hasattr(environment, "name") else None
+                hold = getattr(environment, "hold", own)
                 if hold is not None and not place.held.enter_context(_asked("hold", hold)):
                     place.held.close()
                     raise InfrastructureError(
@@ -169,22 +171,26 @@ class Environments:
         """Return the world of an episode and its tables. Where a reset leads to other rows than before, the episode before has written in between."""
         before = self._look_back(place)
         rows: list[str] = []
+        last: Tables | None = None
         for _ in range(_RESETS):
             world, start = _started(environment, case, session)
+            known = place.resets.get(tuple(start))
             if not getattr(environment, "same_start", False):
                 return world, start
-            if tuple(start) not in place.resets:
-                _close(world)
+            # What two resets lead to one after the other is no write of somebody else.
+            if last is not None and not differing(last, start):
                 place.resets[tuple(start)] = start
-                world, start = _started(environment, case, session)
-            if not (rows := differing(place.resets.get(tuple(start), {}), start)):
                 return world, start
+            rows = differing(last or {}, start) if known is None else differing(known, start)
+            if known is not None and not rows:
+                if last is not None and before is not None:
+                    why = f"{listed(differing(start, last), 5)} changed after the next episode had begun"
+                    self.late.append(Late(*before, why))
+                return world, start
+            last = start
             _close(world)
-            if before is not None:
-                self.late.append(Late(*before, f"{listed(rows, 5)} changed after the next episode had begun"))
-                before = None
         raise InfrastructureError(
-            f"each reset leaves other rows, such as {listed(rows, 5)}: something else writes, or these columns belong under ignore"
+            f"each reset leaves other rows, such as {listed(rows)}: something else writes, or these columns belong under ignore"
         )
 
     def _played(

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -79,6 +79,10 @@ class Seen:
     decimals: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
+    def but(self, **known: Any) -> Seen:
+        """Return the table with other fields."""
+        return replace(self, **known)
+
     def shown(self, row: JsonObject, other: JsonObject | None = None, mark: str = _HIDDEN) -> JsonObject:
         """Return a row for files: of its hidden columns only those that differ from another row, with a mark for a value."""
         return {
@@ -88,13 +92,36 @@ class Seen:
         }
 
 
-def seen(name: str, given: Any, key: tuple[str, ...] = ("id",), **known: Any) -> Seen:
-    """Return a table that code or a service of others gives: a list of rows, or rows by their ids.
+class Names:
+    """Names of columns: ``table.column``, or ``column`` for all tables."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = {names} if isinstance(names, str) else {*names}
+
+    def has(self, table: str, column: str) -> bool:
+        """Return whether a column of a table is meant."""
+        return column in self._names or f"{table}.{column}" in self._names
+
+    def not_among(self, columns: Iterable[str]) -> str:
+        """Return a name that means none of some columns, ``table.column``; empty where there is none."""
+        known = {name for column in columns for name in (column, column.rpartition(".")[2])}
+        return min(self._names - known, default="")
+
+
+_NONE = Names(())
+
+
+def seen(
+    name: str, given: Any, key: tuple[str, ...] = ("id",), *, ignore: Names = _NONE, hide: Names = _NONE, **known: Any
+) -> Seen:
+    """Return a table that code, a service or a database gives: a list of rows, or rows by their ids.
 
     Args:
         name: the table.
         given: its rows.
         key: the columns that tell rows apart; where rows are given by their ids, the only one may be missing in them.
+        ignore: columns that do not count.
+        hide: columns that count and reach no file.
         known: other fields of the result.
 
     Raises:
@@ -107,21 +134,24 @@ def seen(name: str, given: Any, key: tuple[str, ...] = ("id",), **known: Any) ->
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InfrastructureError(f"the table {name} is {shown(given)}, expected a list of rows, or rows by their ids")
     rows: dict[str, JsonObject] = {}
+    ignored: dict[str, bool] = {}
     for row in given:
         if not isinstance(row, Mapping):
             raise InfrastructureError(f"a row of {name} is {shown(row)}, expected an object of columns")
         if missing := next((column for column in key if row.get(column) is None), ""):
-            raise InfrastructureError(f"a row of {name} has no {missing}, by which rows are told apart: {shown(row)}")
+            raise InfrastructureError(f"a row of {name} has no {missing}, by which rows are told apart")
         own = key_text(*(row[column] for column in key))
         if own in rows:
             raise InfrastructureError(f"two rows of {name} have the {', '.join(key)} {own}")
         if len(rows) == MOST_ROWS:
             return Seen({}, key, unread=f"{name} has more than {MOST_ROWS:,} rows, and no more are read", **known)
+        ignored |= {column: ignore.has(name, column) for column in row.keys() - ignored.keys()}
         try:
-            rows[own] = {str(column): cell_of(value) for column, value in row.items()}
+            rows[own] = {column: cell_of(value) for column, value in row.items() if not ignored[column]}
         except ValueError as error:
             raise InfrastructureError(f"{name} {own}: {error}") from None
-    return Seen(rows, key, **known)
+    hidden = tuple(sorted(column for column in ignored if hide.has(name, column)))
+    return Seen(rows, key, hidden=hidden, **known)
 
 
 #: The tables of one reading, by name, sorted.
@@ -135,12 +165,15 @@ def _pairs(first: Tables, other: Tables) -> Iterator[tuple[str, Seen, Seen]]:
 
 
 def differing(first: Tables, other: Tables) -> list[str]:
-    """Return what differs between two readings, as ``table id``; the table alone where it is not known which of its rows."""
+    """Return what differs between two readings: the table, the row and its columns; the table alone where it is not known which of its rows."""
     places = []
     for name, here, there in _pairs(first, other):
         ids = sorted(here.rows.keys() | there.rows.keys())
         rows = [own for own in ids if not same(here.rows.get(own), there.rows.get(own))]
-        places += [f"{name} {own}" for own in rows]
+        for own in rows:
+            change = RowChange(table=name, id=own, before=here.rows.get(own), after=there.rows.get(own))
+            columns = "" if None in (change.before, change.after) else f" ({', '.join(change.columns)})"
+            places.append(f"{name} {own}{columns}")
         places += [name] if not rows and (here.unread, here.rest) != (there.unread, there.rest) else []
     return places
 
@@ -208,17 +241,13 @@ def _change(name: str, own: str, table: Seen, before: JsonObject | None, after: 
     return RowChange(table=name, id=own, key=",".join(table.key), before=first, after=last)
 
 
-def alone(name: str) -> Callable[[], Any]:
-    """Return what holds a name for this process, on this machine."""
-
-    @contextmanager
-    def hold() -> Iterator[bool]:
-        user = os.getuid() if hasattr(os, "getuid") else ""
-        path = Path(tempfile.gettempdir()) / f"pytest-mapsat-{user}-{digest(name)}.lock"
-        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            yield lock_file(file)
-        finally:
-            os.close(file)
-
-    return hold
+@contextmanager
+def alone(name: str) -> Iterator[bool]:
+    """Hold a name for this process, on this machine, while the context is open; give whether that could be done."""
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    path = Path(tempfile.gettempdir()) / f"pytest-mapsat-{user}-{digest(name)}.lock"
+    file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        yield lock_file(file)
+    finally:
+        os.close(file)

@@ -272,7 +272,7 @@ class MapsatSession:
 
         key = suite.root if suite.manifest.environment else None
         if key not in self._declared:
-            self._declared[key] = HttpEnvironment.of(terms)
+            self._declared[key] = HttpEnvironment(**vars(terms))
         return self._declared[key]
 
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
@@ -340,6 +340,8 @@ class MapsatSession:
         if self.episodes.has(wanted):
             return None
         environment = self._environment_of(param.suite, case)
+        if environment is not None:
+            self.environments.tell(environment)  # here: what an episode's own thread prints waits for its item
         alone = (environment and place_name(environment)) or UserTrial.of(param.suite, case, param.trial)
 
         def play() -> Played:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from math import isfinite
 from typing import Any
 from uuid import UUID
@@ -111,11 +112,11 @@ class Written(str):
 
 def face(row: JsonObject, decimals: tuple[str, ...]) -> Row:
     """Return a row as code in Python reads it. ``decimals``: its columns of decimal numbers."""
-    return Row({
-        name: Amount(str(value))
-        if name in decimals and isinstance(value, (int, float, str))
-        else Written(value)
-        if isinstance(value, str)
-        else frozen(value)
-        for name, value in row.items()
-    })  # fmt: skip
+    return Row({name: _face(value, decimal=name in decimals) for name, value in row.items()})
+
+
+def _face(value: Json, *, decimal: bool) -> Any:
+    if decimal and value is not None:
+        with suppress(InvalidOperation):  # SQLite keeps what it is given, whatever the type
+            return Amount(str(value))
+    return Written(value) if isinstance(value, str) else frozen(value)
