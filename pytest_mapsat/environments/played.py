@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -102,10 +102,13 @@ class Environments:
                 return self._played(acted_on, case, world, play, start)[0]
             finally:
                 _close(world)
-        place = self._place(environment)
+        with self._lock:
+            self._objects.append(environment)  # as long as it is kept, no other object has its id
+            place = self._places.setdefault(place_name(environment), _Place())
         with waiting():
             place.lock.acquire()
         try:
+            self._hold(place, acted_on)
             world, start = self._begun(place, acted_on, case, session)
             place.last = _Last(case.id, trial, world, None)
             trajectory, end = self._played(acted_on, case, world, play, start)
@@ -127,27 +130,19 @@ class Environments:
             self._look_back(place)
             place.held.close()
         self._places.clear()
+        self._objects.clear()
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _place(self, environment: object) -> _Place:
-        """Return the place of an environment, held for this process. Raises InfrastructureError where another one acts on it."""
-        name = place_name(environment)
-        with self._lock:
-            self._objects.append(environment)  # as long as it is kept, no other object has its id
-            place = self._places.setdefault(name, _Place())
-        with place.lock:
-            if not place.begun:
-                own = partial(alone, name) if hasattr(environment, "name") else None
-                hold = getattr(environment, "hold", own)
-                if hold is not None and not place.held.enter_context(_asked("hold", hold)):
-                    place.held.close()
-                    raise InfrastructureError(
-                        f"another run, or another worker of this one, acts on {_shown(environment)}: give each worker one of its own "
-                        "(worker_id), or wait for the other run"
-                    )
-                place.begun = True
-        return place
+    def _hold(self, place: _Place, environment: Environment) -> None:
+        """Hold a place for this process as long as it is open. Raises InfrastructureError where another one acts on it."""
+        own = partial(alone, place_name(environment)) if hasattr(environment, "name") else nullcontext
+        hold = getattr(environment, "hold", own)
+        if not place.begun and _asked("hold", lambda: place.held.enter_context(hold())) is False:
+            place.held.close()
+            why = "give each worker one of its own (worker_id), or wait for the other run"
+            raise InfrastructureError(f"another run, or worker of this one, acts on {_shown(environment)}: {why}")
+        place.begun = True
 
     def _look_back(self, place: _Place) -> tuple[str, int] | None:
         """Note where the last episode wrote once its end had been read, and give its world back; return its case and trial."""

@@ -39,7 +39,7 @@ class EpisodeSession(NamedTuple):
 
 
 class World(Protocol):
-    """An environment in one episode. It may have ``calls()``, the calls that the agent has made so far, and ``unwatched``, the tables that nobody named."""
+    """An environment in one episode. It may have ``calls()``, the calls that the agent has made so far, and ``unwatched``, the names of its other tables."""
 
     def tables(self) -> Mapping[str, Any]:
         """Return the watched tables as they are now, by name: a list of rows that have an ``id``, the rows by their ids, or ``Seen``."""

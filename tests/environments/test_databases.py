@@ -316,7 +316,7 @@ def test_two_runs_do_not_act_on_one_database_at_once(hotel):
     first, second = Environments(), Environments()
     act(first, of(hotel))
     with pytest.raises(
-        InfrastructureError, match=r"another run, or another worker of this one, acts on the database .*worker_id"
+        InfrastructureError, match=r"another run, or worker of this one, acts on the database .*worker_id"
     ):
         act(second, of(hotel))
     act(second, of(hotel, parallel=True))
