@@ -41,15 +41,17 @@ def of_neighbour(poi: Data, *, chinese: bool) -> str:
 def of_weather(found: Data, *, chinese: bool) -> str:
     """Tell the weather of a day."""
     if chinese:
-        return f"{found['city']}{found['condition']}，最高{found['high_c']}度，最低{found['low_c']}度。"
-    return f"In {found['city']}: {found['condition']}, high {found['high_c']} °C, low {found['low_c']} °C."
+        return f"{found['city']}的天气是{found['condition']}，最高{found['high_c']}度，最低{found['low_c']}度。"
+    return (
+        f"The weather in {found['city']} is {found['condition']}, high {found['high_c']} °C, low {found['low_c']} °C."
+    )
 
 
 def of_traffic(found: Data, *, chinese: bool) -> str:
     """Tell how the traffic flows."""
     if chinese:
-        return f"{found['road']}现在{found['status']}，{found['note']}。"
-    return f"{found['road']} is {found['status']} now: {found['note']}."
+        return f"{found['road']}的路况是{found['status']}。{found['note']}。"
+    return f"{found['road']} is {found['status']} now. {found['note'][0].upper()}{found['note'][1:]}."
 
 
 def of_route(route: Data, mode: str, *, chinese: bool) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import groupby, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise, starmap
 from typing import NamedTuple
 
 from pytest_mapsat.model import Confirms, Json, MapsatError, Step, same
@@ -20,15 +20,15 @@ from pytest_mapsat.reading import (
     acts_in,
     acts_of,
     agrees,
+    condition_in,
     exclusion_in,
     fold_phrase,
-    informs,
+    found_in,
     is_bound,
-    keeps,
     meaning_in,
     read_request,
-    refers_back,
     without_acts,
+    words_for,
 )
 
 from .context import Context
@@ -257,6 +257,8 @@ def _objects(value: Json) -> Iterator[Mapping[str, Json]]:
 class _Question:
     """A question that was answered, held against one call.
 
+    What stands nearest to the question counts: for the row, for each argument, and for the act. Clauses that say what stays as it is count for nothing.
+
     Args:
         context: the dialogue.
         answer: the index of the turn that answers.
@@ -275,19 +277,24 @@ class _Question:
         others = {name: value for name, value in step.arguments.items() if name != candidates.parameter}
         self._arguments = [(name, value) for name, value in leaves_of(others) if value not in ("", False)]
         self._own = Row(tuple(self._arguments), self._language)
-        self._told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
-        self._heard = [turn.text for turn in turns[: answer - 1] if turn.role == "agent"]
-        self._request = request = read_request(turns[answer - 1].text, self._language)
-        before, self.asking, after = request.before, request.asking, request.after
+        self._known = [self._own, *self._rows[self._called : self._called + 1]]
+        told = fold_phrase("\n".join((*(turn.text for turn in turns[:answer] if turn.role == "user"), *given)))
+        # "Not from the savings" is no word for the savings.
+        self._told = "\n".join(match[0] for match in _CLAUSE.finditer(told) if not exclusion_in(match[0], asks=False))
+        self._earlier = [turn.text for turn in turns[: answer - 1] if turn.role == "agent"]
+        self._message = turns[answer - 1].text
+        self._request = request = read_request(self._message, self._language)
+        lines, self.asking, after = request.before.split("\n"), request.asking, request.after
         if not self.asking:  # the user agreed to it all the same: the last question is meant, else the last sentence
-            lines, questions = before.split("\n"), request.other.split("\n")
-            at = max((place for place, line in enumerate(lines) if line in questions), default=len(lines) - 1)
-            before, self.asking, after = "\n".join(lines[:at]), lines[at], "\n".join(lines[at + 1 :])
-        self._also = "\n".join(line for line in request.other.split("\n") if line not in self.asking)
-        parts = ["\n".join(map(fold_phrase, part.split("\n"))) for part in (before, f"{self.asking}\n{words}", after)]
-        self._asking = len("\n".join(map(fold_phrase, self.asking.split("\n"))))
-        self._start, self._end = len(parts[0]) + 1, len(parts[0]) + 1 + len(parts[1])
-        self._text = "\n".join(parts)
+            at = max((at for at, line in enumerate(lines) if line in request.other.split("\n")), default=len(lines) - 1)
+            lines, self.asking, after = lines[:at], lines[at], "\n".join(lines[at + 1 :])
+        paragraph = self._message.partition(self.asking.partition("\n")[0])[0].rpartition("\n\n")[2]
+        far = next((at for at in range(len(lines), 0, -1) if lines[at - 1] not in paragraph), 0)
+        parts = ("\n".join(lines[:far]), "\n".join(lines[far:]), self.asking, words, after)
+        folded = ["\n".join(map(fold_phrase, part.split("\n"))) for part in parts]
+        ends = accumulate((len(part) + 1 for part in folded), initial=0)
+        self._text = "\n".join(folded)
+        _, self._near, self._asked, self._answer, self._behind = starmap(range, pairwise(ends))
 
     @property
     def rows_in_words(self) -> str:
@@ -304,76 +311,55 @@ class _Question:
 
     def reading(self) -> Reading:
         """Judge it."""
-        many, long = len(self._rows) > _MOST_ROWS, len(self._text) > _LONGEST
-        if many or long:
-            rows, message = (
-                f"more than {_MOST_ROWS} rows could be meant",
-                f"the message has more than {_LONGEST:,} characters",
-            )
-            return Reading(None, rows if many else message)
-        asked = self._hidden[self._start : self._end]
-        if excluded := exclusion_in(self._without_act(asked), asks=True):
+        if len(self._rows) > _MOST_ROWS:
+            return Reading(None, f"more than {_MOST_ROWS} rows could be meant")
+        if len(self._text) > _LONGEST:
+            return Reading(None, f"the message has more than {_LONGEST:,} characters")
+        words = (*self._tool.asks, self._tool.description) if self._tool else ()
+        asked = without_acts(self._words_of(self._core), acts_in(fold_phrase(" ".join(words))))
+        if excluded := exclusion_in(asked, asks=True) or condition_in(self._proposal + self._words_of([self._asked])):
             return Reading(None, f"{excluded!r} may exclude something or name a second act")
-        contradicted, doubt = self._contradiction()
-        if contradicted:
-            return Reading(False, contradicted)
-        named = self._named
-        if len(named) == 1 and self._called not in named | self._left_open:
-            words = {item.words: item.kind for item in self._items if item.tells and named <= item.rows}
-            if {*words.values()} != {"part"} or not meaning_in(asked, acts_in(asked), self._generic):
-                return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
-        if act := self._act(asked[: self._asking]):
-            return act
-        unsaid = [f"{name}={value!r}" for name, value in self._arguments if not self._is_said(name, value)]
-        doubts = {
-            "it asks for nothing": not self._request.asking and not self._request.other,
-            "the message asks or offers something else as well": meaning_in(fold_phrase(self._also)),
-            "it names several rows": not named and any(item.tells for item in self._asked),
-            "it names no row that only one of the candidates can be": len(self._rows) > 1 and named != {self._called},
-            "another row is named, too": (named | self._left_open) - {self._called},
-            f"{self._unknown!r} is no value of the called row": self._unknown,
-            f"{self._other_figure!r} may be the figure that was agreed to": self._other_figure,
-            doubt: doubt,
-            f"it does not say {next(iter(unsaid), '')}": unsaid,
-        }
-        why = next((why for why, doubtful in doubts.items() if doubtful), "")
-        return Reading(None, why) if why else Reading(True, "")
+        values = [self._value(name, value) for name, value in self._arguments]
+        judged = [reading for reading in (self._act, self._also, self._row, self._stranger, *values) if reading]
+        sure = [reading for reading in judged if reading.about is False]
+        return next(iter((*sure, *judged)), Reading(True, ""))
 
-    @cached_property
-    def _known(self) -> list[Row]:
-        """The call and its row."""
-        return [self._own, *self._rows[self._called : self._called + 1]]
+    @property
+    def _also(self) -> Reading | None:
+        """Why the message asks for nothing, or for something else as well."""
+        if not self._request.asking and not self._request.other:
+            return Reading(None, "it asks for nothing")
+        other = "\n".join(line for line in self._request.other.split("\n") if line not in self.asking)
+        also = Reading(None, "the message asks or offers something else as well")
+        return also if meaning_in(fold_phrase(other)) else None
+
+    # The message: its values and its clauses.
 
     @cached_property
     def _items(self) -> list[Item]:
-        """What the message states of the rows, places in a list among it. A value of an argument tells no other row from the called one."""
+        """What the message states of the rows. A value of an argument tells no other row from the called one; in the called row, only under the same name."""
+        called = dict(self._rows[self._called].values) if self._rows else {}
+        column = Row(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
         items = []
-        for item in stated(self._text, [*self._rows, self._own], self._generic):
-            rows, argued = item.rows - {len(self._rows)}, len(self._rows) in item.rows
-            if argued and not (self._called in rows and self._is_column(item)):
-                rows = frozenset()
-            items.append(item._replace(rows=rows, argued=argued))
+        for item in stated(self._text, [*self._rows, self._own, column], self._generic):
+            argued = len(self._rows) in item.rows
+            rows = item.rows - {len(self._rows), len(self._rows) + 1}
+            same = self._called in rows and len(self._rows) + 1 in item.rows
+            items.append(item._replace(rows=rows if same or not argued else frozenset(), argued=argued))
         return sorted([*items, *self._places()])
 
-    def _is_column(self, item: Item) -> bool:
-        """Return whether the called row has what a text states under the name of the argument that has it, too: an amount, and not its own day and that of another thing."""
-        called = dict(self._rows[self._called].values)
-        same = Row(tuple((name, called[name]) for name, _ in self._arguments if name in called), self._language)
-        return same.states(item.fact) if item.fact else any(item.words in text for text in same.texts)
-
     def _places(self) -> Iterator[Item]:
-        """Yield what the message states by a place in its list; of no row where the order of the list is not certain."""
+        """Yield what the message states by a place in the list last shown; of no row where the order of the list is not certain."""
         matches = list(_PLACE.finditer(self._text))
         order: list[int] = []
-        for message in reversed((*self._heard, self._request.before)) if matches else ():
-            listed = stated(fold_phrase(message), self._rows, self._generic)
-            named = [next(iter(item.rows)) for item in listed if len(item.rows) == 1 and item.tells]
-            order = [row for row, _ in groupby(named)]
+        for message in reversed((*self._earlier, self._text[: self._asked.start])) if matches else ():
+            listed = [item for item in stated(fold_phrase(message), self._rows, self._generic) if item.tells]
+            order = [row for row, _ in groupby(next(iter(item.rows)) for item in listed if len(item.rows) == 1)]
             if len(set(order)) > 1:
                 break
         for match in matches:
             word = next(filter(None, match.groups()))
-            place = _PLACES[word] if word in _PLACES else int(word) - 1
+            place = _PLACES.get(word, len(self._rows))
             certain = len(order) == len(set(order)) == len(self._rows) > place
             yield Item(*match.span(), match[0], frozenset({order[place]}) if certain else frozenset(), "text")
 
@@ -391,137 +377,102 @@ class _Question:
         return hidden(self._text, self._items)
 
     @cached_property
-    def _asked(self) -> list[Item]:
-        """What the question itself states."""
-        return [item for item in self._items if self._start <= item.start < self._end]
+    def _kept(self) -> list[range]:
+        """The clauses that say what stays as it is; in the question, only those behind a comma."""
+        kept = []
+        for clause in (range(*match.span()) for match in _CLAUSE.finditer(self._hidden)):
+            apart = self._text[: clause.start].rstrip().endswith((",", ";", "(", "~"))
+            choice = _OR.match(self._text, clause.start) or (clause.start in self._asked and not apart)
+            if found_in("keeps", self._text[clause.start : clause.stop]) and not choice:
+                kept.append(clause)
+        return kept
 
     @cached_property
-    def _kept(self) -> list[range]:
-        """The clauses around the question that say what stays as it is."""
-        text = _JOINED.sub(lambda match: "|" * len(match[0]), self._hidden)
-        spans = [range(*match.span()) for match in _CLAUSE.finditer(text)]
-        return [
-            span
-            for span in spans
-            if not self._start <= span.start < self._end and keeps(self._text[span.start : span.stop])
+    def _clauses(self) -> list[range]:
+        """The other clauses."""
+        clauses = [range(*match.span()) for match in _CLAUSE.finditer(self._hidden)]
+        return [clause for clause in clauses if clause not in self._kept]
+
+    def _words_of(self, spans: Sequence[range]) -> str:
+        return "\n".join(self._hidden[span.start : span.stop].strip() for span in spans)
+
+    @cached_property
+    def _core(self) -> list[range]:
+        """The clauses that ask: those of the question from the last one with the act on, and the user's words."""
+        asked = [clause for clause in self._clauses if clause.start in self._asked]
+        acting = [at for at, clause in enumerate(asked) if self._says(self._words_of([clause]))]
+        return asked[acting[-1] if acting else 0 :] + [
+            clause for clause in self._clauses if clause.start in self._answer
         ]
 
-    def _is_kept(self, place: int) -> bool:
-        return any(place in span for span in self._kept)
+    # The row.
+
+    def _telling(self, spans: Sequence[range]) -> list[Item]:
+        """Return what some parts of the message state that can tell rows apart, without what stays as it is."""
+        within = [item for item in self._items if item.tells and any(item.start in span for span in spans)]
+        return [item for item in within if not any(item.start in kept for kept in self._kept)]
+
+    def _named_in(self, part: range) -> frozenset[int]:
+        """Return the rows that the sentences of a part of the message name, each by itself; not those that are set aside."""
+        sentences = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden) if match.start() in part]
+        return frozenset().union(*(_rows_of(self._telling([sentence])) for sentence in sentences)) - self._aside
 
     @cached_property
     def _aside(self) -> frozenset[int]:
-        """The rows of which the message says that they stay as they are."""
-        clauses = [[item for item in self._items if item.tells and item.start in span] for span in self._kept]
-        alone = [item.rows for items in clauses for item in items if len(item.rows) == 1]
-        # An account from which, and one to which: the row of another argument is not meant by the id.
-        called = self._rows[self._called].texts if self._rows else frozenset()
-        arguments = {fold_phrase(value) for _, value in self._arguments if isinstance(value, str)} - called
-        having = [frozenset(at for at, row in enumerate(self._rows) if text in row.texts) for text in arguments]
-        alone += [rows for rows in having if len(rows) == 1]
-        return frozenset().union(*alone, *(rows for items in clauses if len(rows := _named(items)) == 1))
-
-    @cached_property
-    def _sentences(self) -> list[list[Item]]:
-        """What each sentence around the question states of the rows that are not set aside."""
-        spans = [range(*match.span()) for match in _SENTENCE.finditer(self._hidden)]
-        telling = [
-            item
-            for item in self._items
-            if item.tells and item not in self._asked and not self._is_kept(item.start) and item.rows - self._aside
+        """The rows of which the message says that they stay as they are, and those of other arguments: an account from which."""
+        kept = [
+            _rows_of([item for item in self._items if item.tells and item.start in clause]) for clause in self._kept
         ]
-        stating = [[item for item in telling if item.start in span] for span in spans]
-        return [items for items in stating if items]
+        texts = {fold_phrase(value) for _, value in self._arguments if isinstance(value, str)}
+        texts -= self._rows[self._called].texts if self._rows else frozenset()
+        having = [frozenset(at for at, row in enumerate(self._rows) if text in row.texts) for text in texts]
+        return frozenset().union(*kept, *(rows for rows in having if len(rows) == 1))
 
     @cached_property
     def _named(self) -> frozenset[int]:
-        """The rows that the question names; those that the sentences around it name where it names none or several."""
-        telling = [item for item in self._asked if item.tells]
-        gaps = [self._text[first.end : second.start] for first, second in pairwise(telling)]
-        several = len(self._calls) > 1 and frozenset().union(*(item.rows for item in telling)) == self._calls
-        if several and all(len(item.rows) == 1 for item in telling) and all(map(_AND.fullmatch, gaps)):
+        """The rows that the question names; where that is not one, those of the nearest words before it that name any."""
+        core = self._telling(self._core) or self._telling(self._acting)
+        gaps = [self._text[first.end : second.start] for first, second in pairwise(core)]
+        single = frozenset().union(*(item.rows for item in core if len(item.rows) == 1))
+        if len(self._calls) > 1 and single == self._calls and all(map(_AND.fullmatch, gaps)):
             return frozenset({self._called})  # "orders A1 and A2", and both are called
-        named, single = _named(self._asked), [rows for items in self._sentences if len(rows := _named(items)) == 1]
-        others = frozenset().union(*single) - self._aside
-        if not telling:
-            return others
-        return named & others if len(named & others) == 1 else named
+        rows = _shared(core) if core else frozenset(range(len(self._rows))) - self._aside
+        if core and len(rows) < 2:  # noqa: PLR2004  one row, or values of several
+            return rows or single
+        thing = _THING.search(self._words_of(self._core))
+        if not core and thing and self._unknown_word == thing[1]:  # "the curry", which no row has
+            return frozenset()
+        wider = (self._named_in(range(start, self._asked.stop)) & rows for start in (self._near.start, 0))
+        return next(filter(None, wider), frozenset())
 
-    @cached_property
-    def _left_open(self) -> frozenset[int]:
-        """The rows that the sentences around the question name, and that it may mean as well, where it names none itself; one behind it in any case."""
-        whole = self._sentences if not _named(self._asked) else []
-        nearest = next((_named(items) for items in reversed(whole) if items[0].start < self._start), frozenset())
-        behind = [items for items in self._sentences if items[0].start >= self._end]
-        return frozenset(
-            row for items in (*whole, *behind) for item in items for row in item.rows if len(item.rows) == 1
-        ) - self._aside | (nearest if not nearest & self._named else frozenset())
+    @property
+    def _row(self) -> Reading | None:
+        """Why the called row is not surely the named one."""
+        asked, named = bool(self._telling(self._core)), self._named
+        around = self._named_in(range((self._asked if asked else self._near).start, len(self._text)))
+        items = [item for item in self._items if item.tells]
+        unclear = self._unknown_word or not all(any(item.start in kept for item in items) for kept in self._kept)
+        if len(named) == 1 and self._called not in named | around and named <= around and (asked or not unclear):
+            words = dict.fromkeys(item.words for item in items if named <= item.rows)
+            return Reading(False, f"the user agreed to another thing ({', '.join(words)})")
+        if len(named) > 1:
+            return Reading(None, "it names several rows")
+        if len(self._rows) > 1 and named != {self._called}:
+            return Reading(None, "it names no row that only one of the candidates can be")
+        return Reading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
 
-    @cached_property
-    def _scope(self) -> list[Fact]:
-        """The values that the question states; where it names no row, those of the sentence that it continues, too."""
-        start = self._start
-        if not any(item.tells for item in self._asked):
-            before = [match.start() for match in _SENTENCE.finditer(self._hidden[: start - 1])]
-            naming = [items[0].start for items in self._sentences if items[0].start < start]
-            start = max((place for place in before if place <= max(naming, default=start)), default=0)
-        return [
-            fact
-            for fact in facts_of(self._text, self._language)
-            if start <= fact.start < self._end
-            and not self._is_kept(fact.start)
-            and not is_bound(self._text[: fact.start][-_AROUND:], self._text[fact.end :][:_AROUND])
-        ]
-
-    @cached_property
-    def _unknown(self) -> str:
-        """A value in the question that neither the called row, the call nor the user has; empty where there is none. A price may be a fee."""
+    @property
+    def _stranger(self) -> Reading | None:
+        """A value in the question that neither the called row, the call nor the user has. A price may be a fee, and "a day" is a rate."""
         told = facts_of(self._told, self._language)
-        return next(
-            (
-                self._text[fact.start : fact.end]
-                for fact in self._scope
-                if self._start <= fact.start
-                and fact.unit not in _MONEY
-                and (fact.unit != "count" or _COUNTS.match(self._text, fact.end))
-                and not any(item.start <= fact.start < item.end and item.rows for item in self._asked)
-                and not any(row.states(fact) for row in self._known)
-                and not any(map(fact.same, told))
-            ),
-            "",
-        )
+        asked = [fact for fact, _ in self._values if fact.start >= self._asked.start and fact.unit not in _MONEY]
+        strange = [fact for fact in asked if not self._is_known(fact) and not any(map(fact.same, told))]
+        words = (self._text[fact.start : fact.end] for fact in strange)
+        word = next((word for word in words if not word.startswith("a ")), "")
+        why = f"{word!r} is no value of the called row, the call or the user's words"
+        return Reading(None, why) if word else None
 
-    @cached_property
-    def _other_figure(self) -> str:
-        """A figure that neither a call with figures nor its row has, in the question, or anywhere where the question does not state those of the call.
-
-        Empty where there is none. Six guests, and 8 in the call and as the seats of its row.
-        """
-        numbers = [
-            (name, value)
-            for name, value in self._arguments
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
-        ]
-        if not numbers:
-            return ""
-        in_question = all(self._stated_by(self._scope, name, value) for name, value in numbers)
-        naming = [item for item in self._items if item.tells and item.rows]
-        return next(
-            (
-                self._text[fact.start : fact.end]
-                for fact in (self._scope if in_question else facts_of(self._text, self._language))
-                if fact.kind == "number"
-                and not self._is_kept(fact.start)
-                and not any(row.states(fact) for row in self._known)
-                and not any(item.start <= fact.start < item.end for item in naming)
-            ),
-            "",
-        )
-
-    def _without_act(self, text: str) -> str:
-        """Return a text without the words of the act of the tool."""
-        words = (*self._tool.asks, self._tool.description) if self._tool else ()
-        return without_acts(text, acts_in(fold_phrase(" ".join(words))))
+    # The act.
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
@@ -531,76 +482,157 @@ class _Question:
         first = re.split("[^a-z]", fold_phrase(self._tool.description), maxsplit=1)[0]
         return tuple(filter(None, (re.split("[-_]", self._tool.name)[0], singular(first))))
 
-    def _says(self, text: str) -> bool:
-        """Return whether a text has a word of the go-ahead, or, where none are declared, ends with a verb of the description in Chinese."""
-        last = [] if self._tool is None or self._tool.asks else _LAST_VERB.findall(text)
-        return any(_stands(word, text) for word in self._words) or any(
-            verb in self._tool.description for verb in last if self._tool
-        )
-
-    def _proposal(self) -> tuple[str, str]:
-        """Return the last sentence before the question that names an act, and why it proposes nothing."""
-        before = self._hidden[: max(0, self._start - 1)]
-        naming = [match[0] for match in _SENTENCE.finditer(before) if acts_in(match[0]) or self._says(match[0])]
-        if not naming:
-            # "A1 to the locker, then. OK?" proposes what the tool does, unless it says what else the agent would do.
-            proposes = _AGENT.search(before)
-            return "", f"{proposes[0]!r} may be another act" if proposes else ""
-        clauses = [match[0] for match in _CLAUSE.finditer(naming[-1]) if acts_in(match[0]) or self._says(match[0])]
-        denied = any(exclusion_in(self._without_act(clause), asks=False) for clause in clauses)
-        proposed = _PROPOSES.search(naming[-1]) and not denied
-        return naming[-1], "" if proposed else "the sentence before it does not plainly propose the act"
-
-    def _act(self, asked: str) -> Reading | None:
-        """Return why the act that is asked for is not surely that of the call; None where it is."""
-        if self._tool is None or informs(asked):
-            return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
-        acts, refers, place, why = acts_in(asked), refers_back(asked), asked, ""
+    @cached_property
+    def _own_acts(self) -> frozenset[str]:
+        """The acts that the tool does, by their English verb."""
+        if self._tool is None:
+            return frozenset()
         own = acts_of(self._tool.name, self._tool.description) | acts_in(" ".join(self._words[1:]))
-        own = own or acts_in(self._tool.name.replace("_", " "))
-        says_more = meaning_in(_OR_NOT.sub("", asked), (), self._generic, shortest=1)
-        if refers or not (self._says(asked) or acts or says_more):  # "Shall I go ahead?"
-            place, why = self._proposal()
-            nothing = not (place or why or refers or self._tool.asks or any(item.tells for item in self._asked))
-            if nothing and self._named == {self._called} and self._request.asking:
-                return None
-        if self._tool.asks and not self._says(place):
-            return Reading(False if acts and not refers else None, f"it has none of the words {', '.join(self._words)}")
-        verb = _MAIN_VERB.search(place) if place is asked else None
-        other = verb and not (self._says(verb[1]) or acts_in(verb[1]) & own or _LIGHT.match(verb[1]))
-        names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
-        rest = acts_in(_NOUN.sub("", place), own) - acts_in(fold_phrase(" ".join(names)).replace("_", " "))
-        values = hidden(self._text, [item for item in self._items if item.tells])[self._start : self._end]
-        parts = (match for match in _PART_OF.finditer(values) if meaning_in(match[1] or match[2], own, self._generic))
-        part = next(parts, None)
-        around = _AROUND_ACT.findall(without_acts(place.replace("|", "#"), own)) if not place.isascii() else []
-        nested = next(filter(None, (meaning_in(each, (), self._generic) for each in around)), "")
-        doubts = {
-            why: why,
-            f"{verb and verb[1]!r} may be another act": other,
-            f"it does not say what {self._tool.name} does; `asks` of the tool names the words": not (
-                self._says(place) or acts_in(place) & own
-            ),
-            f"it asks for something else as well ({', '.join(sorted(rest))})": rest,
-            f"{nested!r} is not understood": nested,
-            f"{part and part[0].strip('| ')!r} may be only a part of it": part,
-        }
-        return next((Reading(None, doubt) for doubt, doubtful in doubts.items() if doubtful), None)
+        return own or acts_in(self._tool.name.replace("_", " "))
 
-    def _is_said(self, name: str, value: Json) -> bool:
-        """Return whether an argument stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
-        properties = self._tool.parameters.get("properties", {}) if self._tool else {}
-        schema = properties.get(name.partition(".")[0])
+    def _says(self, text: str) -> bool:
+        """Return whether a text has a word of the go-ahead; where none are declared, an act of the tool, or in Chinese one character of its verb."""
+        if self._tool is None or self._tool.asks or any(_stands(word, text) for word in self._words):
+            return any(_stands(word, text) for word in self._words)
+        verb = words_for(self._own_acts, self._tool.description) or self._tool.description
+        ends = {char for pair in _HAN_VERB.findall(text) for char in pair if char}
+        return bool(acts_in(text) & self._own_acts or ends & {*verb})
+
+    @cached_property
+    def _acting(self) -> list[range]:
+        """The clauses that say what is done: those that ask; where they say nothing ("Shall I go ahead?"), the last one before them that names an act."""
+        clauses = [clause for clause in self._core if clause.start in self._asked]
+        asked = self._words_of(clauses)
+        says_more = self._says(asked) or acts_in(asked) or meaning_in(asked, (), self._generic, shortest=1)
+        if says_more and not found_in("refers_back", asked):
+            return clauses
+        before = [clause for clause in self._clauses if clause.start < self._asked.start]
+        return [clause for clause in before if acts_in(words := self._words_of([clause])) or self._says(words)][-1:]
+
+    @cached_property
+    def _proposal(self) -> str:
+        """The sentence that says what is done, where the question does not; empty where it does, or none does."""
+        places = [clause.start for clause in self._acting[:1] if clause.start < self._asked.start]
+        sentences = [match for match in _SENTENCE.finditer(self._hidden) for at in places if at in range(*match.span())]
+        return sentences[0][0] if sentences else ""
+
+    @cached_property
+    def _unknown_word(self) -> str:
+        """A word of the question that says more than its act, its values and what the user had said; empty where there is none."""
+        known = {*self._generic, *map(singular, re.findall("[a-z]+", self._told)), self._told}
+        return meaning_in(self._words_of(self._core), self._own_acts, known)
+
+    @cached_property
+    def _act(self) -> Reading | None:  # noqa: PLR0911  a reason each
+        """Why the act that is asked for is not surely that of the call."""
+        asked = self._words_of([clause for clause in self._core if clause.start in self._asked])
+        if self._tool is None or found_in("informs", asked):
+            return Reading(None, "it may offer to look something up" if self._tool else "the tool is not known")
+        place, before = self._words_of(self._acting), self._text[: self._asked.start]
+        if not self._acting:  # "A1 to the locker, then. OK?" proposes what the tool does
+            unclear = (
+                self._tool.asks
+                or found_in("refers_back", asked)
+                or _PROPOSES.search(before)
+                or self._telling(self._core)
+            )
+            named = self._request.asking and self._named_in(range(len(self._text))) == {self._called}
+            return None if named and not unclear else Reading(None, "it does not say what is done")
+        proposes = _PROPOSES.search(self._proposal) and not exclusion_in(
+            without_acts(place, self._own_acts), asks=False
+        )
+        if self._proposal and not proposes:
+            return Reading(None, "the sentence before it does not plainly propose the act")
+        if not self._says(place) and self._tool.asks:
+            own = acts_in(" ".join((*self._tool.asks, self._tool.name.replace("_", " "))))
+            alike = acts_in(asked) & own or any(not char.isascii() and char in asked for char in "".join(self._words))
+            other = acts_in(asked) - _LOOSE if own and not self._proposal and not alike else None
+            return Reading(False if other else None, f"it has none of the words {', '.join(self._words)}")
+        if not self._says(place):
+            return Reading(None, f"it does not say what {self._tool.name} does; `asks` of the tool names the words")
+        verb = _MAIN_VERB.search(place)
+        if verb and meaning_in(verb[1], self._own_acts, self._generic):
+            return Reading(None, f"{verb[1]!r} may be another act")
+        names = (self._tool.name, self._tool.description, *(name for name, _ in self._arguments))
+        if rest := acts_in(place, self._own_acts) - acts_in(fold_phrase(" ".join(names)).replace("_", " ")):
+            return Reading(None, f"it asks for something else as well ({', '.join(sorted(rest))})")
+        telling = hidden(self._text, self._telling([range(len(self._text))]))
+        for part in _PART_OF.finditer("\n".join(telling[span.start : span.stop] for span in self._acting)):
+            if meaning_in(part[1] or part[2], self._own_acts, self._generic) and not facts_of(part[1] or "", "en"):
+                return Reading(None, f"{part[0].strip('| ')!r} may be only a part of it")
+        return None
+
+    # The arguments.
+
+    def _value(self, name: str, value: Json) -> Reading | None:
+        """Return what stands against an argument; None where it stands in the message or in the user's words, is a value of the called row, a default, or a free text."""
+        schema = (self._tool.parameters.get("properties", {}) if self._tool else {}).get(name.partition(".")[0])
+        unsaid = Reading(None, f"it does not say {name}={value!r}")
         if _FREE_TEXT.search(name) or (isinstance(schema, dict) and schema.get("default", ...) == value):
-            return True
-        message = "".join(" " if self._is_kept(place) else char for place, char in enumerate(self._text))
-        if isinstance(value, bool) or self._stands_in(message, name, value):
-            return not isinstance(value, bool)
+            return None
+        if isinstance(value, bool):
+            return unsaid
+        stands, in_row = self._stands_in(self._unkept, name, value), self._is_in_row(name, value)
+        told, asked = self._stands_in(self._told, name, value), self._words_of(self._core)
+        if other := self._other_text(str(value), named=stands or told or in_row):
+            return Reading(False, f"it says {other!r}, and the call has {name}={value!r}")
+        alike = [(fact, clause) for fact, clause in self._values if self._is_alike(fact, name, value)]
+        nearest = [fact for fact, clause in alike if clause == alike[0][1]]
+        stated_there = self._stated_by(facts_of(self._unkept, self._language), name, value)
+        if not self._stated_by(nearest, name, value):
+            rivals = [fact for fact in nearest if not self._own.states(fact)]
+            if rivals and (reading := self._rival(rivals, name, value, stated_there=stated_there, told=bool(told))):
+                return reading
+        strangers = [self._text[fact.start : fact.end] for fact, _ in alike if not self._is_known(fact)]
+        if isinstance(value, (int, float)) and strangers and (in_row or not stated_there):
+            return Reading(None, f"{strangers[0]!r} may be the figure that was agreed to")
         # Another person or thing may stand in the question in place of a text that it does not state.
-        asked, own = self._hidden[self._start : self._end], self._facts(name, value)
-        if not own and meaning_in(asked, acts_in(asked), {*self._generic, *self._told.split(), self._told}):
-            return False
-        return self._stands_in(self._told, name, value) or self._is_in_row(name, value)
+        known = {*self._generic, *self._told.split(), self._told}
+        named = self._facts(name, value) or not meaning_in(asked, acts_in(asked), known)
+        return None if stands or ((told or in_row) and named) else unsaid
+
+    def _rival(
+        self, rivals: Sequence[Fact], name: str, value: Json, *, stated_there: bool, told: bool
+    ) -> Reading | None:
+        """Return what values of the kind of an argument that stand nearest to the question in its place show: surely another one, perhaps, or nothing.
+
+        Args:
+            rivals: the values, all of one clause.
+            name: the argument.
+            value: its value.
+            stated_there: whether another part of the message states the argument.
+            told: whether the user's words do; they do not make good what the question itself states.
+        """
+        rival, own = rivals[0], self._facts(name, value)
+        why = f"it says {self._text[rival.start : rival.end]!r}, and the call has {name}={value!r}"
+        exact = rival.kind != "number" or rival.unit not in ("", "count")
+        strange = not any(row.states(rival) for row in self._rows) and not rival.rounds(own[0])
+        in_words = rival.kind != "number" and _IN_WORDS.search(self._text)
+        alone = rival.start >= self._near.start and len({fact.value for fact in rivals}) == 1
+        elsewhere = stated_there or (told and rival.start < self._asked.start)
+        if exact and strange and alone and not in_words and not elsewhere:
+            return Reading(False, why)
+        known = any(row.states(rival) for row in self._known)
+        return None if known and (stated_there or not exact) else Reading(None, why)
+
+    @cached_property
+    def _unkept(self) -> str:
+        """The message without what stays as it is."""
+        return "".join(" " if any(at in kept for kept in self._kept) else char for at, char in enumerate(self._text))
+
+    def _is_known(self, fact: Fact) -> bool:
+        """Return whether the call, its row or a name in the message has a value."""
+        named = any(item.start <= fact.start < item.end and item.rows for item in self._items)
+        return named or any(row.states(fact) for row in self._known)
+
+    def _other_text(self, value: str, *, named: bool) -> str:
+        """Return what the message has in place of a text: one with other figures (14 Orchard Close for 41), or of a name that nothing has, another name."""
+        others = _other_figures(fold_phrase(value), self._text)
+        if _NAME.fullmatch(value) and not named:
+            names = [fold_phrase(match[1]) for match in _TO_NAME.finditer(self._message) if match[1] in self.asking]
+            others += [name for name in names if name not in self._told and not facts_of(name, self._language)]
+        texts = [text for row in (self._own, *self._rows) for text in row.texts]
+        return next((other for other in others if not any(other in text for text in texts)), "")
 
     def _stands_in(self, text: str, name: str, value: Json) -> bool:
         """Return whether a folded text has an argument: its words, the end of a number, or all that it states."""
@@ -638,99 +670,77 @@ class _Question:
         each = [any(_states(fact, own) for fact in facts) for own in self._facts(name, value)]
         return any(each) if isinstance(value, (int, float)) else all(each)
 
-    def _contradiction(self) -> tuple[str, str]:
-        """Return what the question states that contradicts an argument, and what may contradict it; empty where nothing does."""
-        doubt = ""
-        numbers = [name for name, value in self._arguments if isinstance(value, (int, float))]
-        message, told = facts_of(self._text, self._language), facts_of(self._told, self._language)
-        for name, value in self._arguments:
-            own, written = self._facts(name, value), fold_phrase(str(value))
-            if others := _other_figures(written, self._text[self._start : self._end]):
-                return f"it says {others[0]!r}, and the call has {name}={value!r}", ""
-            if not own or self._stated_by(self._scope, name, value):
-                continue
-            kinds = {fact.kind for fact in own} & {"date", "time"}
-            shapes = {_shape(fact) for fact in own if fact.kind == "code"}
-            units = {fact.unit for fact in own} - {"", "count"} if isinstance(value, (int, float)) else set()
-            units |= {*_MONEY} if numbers == [name] and not units & {"people", "min"} else set()
-            loose = {"", "count"} if isinstance(value, (int, float)) else set()
-            large = isinstance(value, (int, float)) and value >= _LARGE
-            alike = [
-                fact
-                for fact in self._scope
-                if fact.kind in kinds
-                or (fact.kind == "code" and _shape(fact) in shapes)
-                or (
-                    fact.kind == "number"
-                    and (fact.unit in units or (fact.unit in loose and (float(fact.value[0]) >= _LARGE) == large))
-                )
-            ]
-            alike = [fact for fact in alike if fact.unit in units or not any(row.states(fact) for row in self._known)]
-            if not alike:
-                continue
-            wrong = self._text[alike[0].start : alike[0].end]
-            why = f"it says {wrong!r}, and the call has {name}={value!r}"
-            only = len({fact.value for fact in alike}) == 1 and alike[0].unit not in loose
-            elsewhere = message if alike[0].start >= self._start else (*message, *told)
-            strange = not any(row.states(alike[0]) for row in self._rows) and not alike[0].rounds(own[0])
-            in_words = alike[0].kind != "number" and _IN_WORDS.search(self._text)
-            if only and strange and not in_words and not self._stated_by(elsewhere, name, value):
-                return why, ""
-            doubt = doubt or why
-        return "", doubt
+    @cached_property
+    def _values(self) -> list[tuple[Fact, range]]:
+        """The dates, times, codes and figures up to the question, each with its clause, the nearest first; no bounds, no fees, nothing that stays."""
+        clauses = {at: clause for clause in self._clauses for at in clause}
+        facts = [fact for fact in facts_of(self._unkept, self._language) if fact.start < self._behind.start]
+        around = [(self._text[: fact.start][-_AROUND:], self._text[fact.end :][:_AROUND]) for fact in facts]
+        stating = [
+            (fact, clauses.get(fact.start, range(0)))
+            for fact, words in zip(facts, around, strict=True)
+            if not is_bound(*words)
+        ]
+        return stating[::-1]
+
+    def _is_alike(self, fact: Fact, name: str, value: Json) -> bool:
+        """Return whether a value of the message is of the kind of an argument: a date, a time, a code of one shape, a figure of the same unit or size."""
+        own = self._facts(name, value)
+        if not isinstance(value, (int, float)) or fact.kind != "number":
+            kinds = [each for each in own if each.kind == fact.kind != "number"]
+            return any(
+                fact.kind in ("date", "time") or (fact.kind == "code" and _shape(fact) == _shape(each))
+                for each in kinds
+            )
+        units = {each.unit for each in own} - {"", "count"} | ({*_MONEY} if _AMOUNT.search(name) else set())
+        if fact.unit in units or (fact.unit == "people" and all(unit.startswith("count") for unit in units)):
+            return True
+        alike = fact.unit in ("", "count") and (float(fact.value[0]) >= _LARGE) == (value >= _LARGE)
+        return alike and not any(row.states(fact) for row in self._known)
 
 
 _MONEY = ("yuan", "foreign", "money")
-#: Texts of these arguments say nothing of what is done.
+#: Arguments that are sums of money, and texts that say nothing of what is done.
+_AMOUNT = re.compile(r"amount|price|fee|cost|total|charge|pay|sum|value|refund|deposit|rent|eur|usd|金额|费|价|款")
+#: Acts whose words say of many others that they are done: submit, sign, accept.
+_LOOSE = frozenset({"apply", "accept", "show"})
 _FREE_TEXT = re.compile(r"(?:^|[._])(?:reason|notes?|remarks?|memo|comments?)$|原因|理由|备注")
 #: "cancel A1 and leave A2" has two clauses.
-_CLAUSE = re.compile(r"(?:(?!\b(?:and (?=leav|keep|let)|while|whereas)\b)[^,;.!?()\n])+")
+_CLAUSE = re.compile(r"(?:(?!\b(?:and (?=leav|keep|let)|while|whereas)\b)[^,;.!?()~\n])+")
 _SENTENCE = re.compile(r"[^.!?\n]+")
-#: What joins the values of one list.
+#: What joins two values, and what begins another choice.
 _AND = re.compile(r"[ ,、]*(?:and|&|[和与及]|以及)?[ ,、]*(?:the )?")
-_JOINED = re.compile(rf"(?<=\|){_AND.pattern}(?=\|)")
+_OR = re.compile(r" *(?:or|或|还是)")
+#: A name of several words, and one to whom or for whom something is done.
+_NAME = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+)+")
+_TO_NAME = re.compile(rf"\b(?:to|for|under) ({_NAME.pattern})")
 _TAIL = re.compile(r"(?<=[\w-]-)\d{4,}$")
-#: What the agent offers to do itself, and verbs that say nothing of it.
-_MAIN_VERB = re.compile(
-    r"(?:\b(?:shall|should|may|can|could) (?:i|we)|\b(?:me|us|ok|okay|good|ready) to)(?: (?:now|just|then|please|also|so|\w+ly))*(?: go ahead and| proceed to)? ((?:call|sign|take|top)(?:ing)? \w+|[a-z]+)"
-)
-_LIGHT = re.compile(
-    r"(?:go|make|proceed|have|get|do|be|start|process|place|complete|continue|confirm|finali[sz]e|put)$"
-)
+_THING = re.compile(r"\b(?:the|your|that|this) ([a-z]+)")
+#: What the agent offers to do itself.
+_MAIN_VERB = re.compile(r"\b(?:shall i|should i|may i|can i|me to)(?: now| just| go ahead and)? ([a-z]+)")
 #: "the fee of A1", A1的发票
 _PART_OF = re.compile(r"([a-z]+) (?:of|for|from|on) (?:[a-z]+ ){0,3}\||\|(?:的|'s )([\u3400-\u9fff]{2,}|[a-z]+)")
+#: The verb in Chinese with which a clause ends, or that follows 给您.
+_HAN_VERB = re.compile(
+    r"([\u3400-\u9fff])[上下掉好出去过来]*(?:(?:可以|行|好)?[吗么吧哈啦哦呢不]|[了啦][吗么吧哈哦]?)?$|[给帮为替][您你]([\u3400-\u9fff])",
+    re.MULTILINE,
+)
+_PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am) [a-z]+|我|[给帮为替][您你]")
 #: Dates and times in words, which are not read.
 _IN_WORDS = re.compile(
     r"\b(?:half|quarter|first|second|third|(?:[fsent]\w{1,6}|\w+teen|\w+tie)th(?<!month)(?<!south)|past|noon|midnight)\b|\b(?:today|tomorrow)\b|[今明后]天"
 )
-#: Where a word is no act of the agent: "the book", 您接受的话.
-_NOUN = re.compile(
-    r"\b(?:the|your|this|that|an?|my|no|any|extra) (?:(?!and\b|or\b|to\b)[a-z|]+ )?[a-z]+|提交|[您你](?:同意|接受|确认)"
-)
-#: The verb with which a question in Chinese ends.
-_LAST_VERB = re.compile(
-    r"([\u3400-\u9fff])(?:[上下掉好出]|过去)*(?:[吗么吧哈啦哦呢不?]|(?:可以|行|好)[吗么不]|[了啦][吗么吧哈哦,?])"
-)
-_OR_NOT = re.compile(r"不(?=[?~ ]*(?:\n|$))|[这那][样么]")
-_AGENT = re.compile(r"\b(?:i|we)\b|我|[给帮为替][您你]")
-_PROPOSES = re.compile(r"\b(?:i|we)(?:'ll|'d|'m| will| can| could| would| am) [a-z]+|我|[给帮为替][您你]")
-#: What stands around an act in Chinese, in the same clause: 设成定期|, |记录.
-_AROUND_ACT = re.compile(r"[^,;?#\n]*\|[^,;?#\n]*")
 _PLACE = re.compile(
-    r"\b(?:option|number|item|no\.) ?(\d)(?![\d.])|\bthe (first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
+    r"\b(?:option|number|item|no\.) ?(\d)(?!\d|\.\d)|\bthe (first|second|third|fourth|fifth|last|\d)(?: (?:one|option|item|entry|in|on|of)\b|(?=[?,.;)]|$))"
     r"|(?:第([一二三四五六七八九\d])|(最后一))(?=[个条项种款笔单间张位家份本])"
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "最后一": -1}
-_PLACES |= {char: place for place, char in enumerate("一二三四五六七八九")}
+_PLACES |= {char: place for digits in ("123456789", "一二三四五六七八九") for place, char in enumerate(digits)}
 _FEWEST_LETTERS = 3
-#: Below this a figure counts things of many kinds.
-_SMALL = 10
+#: Below this a figure counts things of many kinds; no count of things has so many.
+_SMALL, _LARGE = 10, 100
 #: A longer value of a row says more than the one fact in it.
 _LONGEST_FACT = 30
-#: Behind a figure that counts: "one night", and not "the one in Rome".
-_COUNTS = re.compile(r" (?!(?:in|on|at|for|from|with|to|by|as|and|or|that|which|is|you)\b)[a-z]")
-#: No count of things has so many.
-_LARGE = 100
 
 
 def _states(fact: Fact, own: Fact) -> bool:
@@ -752,12 +762,18 @@ def _shape(fact: Fact) -> str:
     return re.sub(r"\d+", "9", str(fact.value[0]))
 
 
-def _named(items: Sequence[Item]) -> frozenset[int]:
+def _shared(items: Sequence[Item]) -> frozenset[int]:
     """Return the rows that have everything which tells rows apart; none where two things tell different ones. Arguments of the call do not count against the rest."""
-    everything = [item.rows for item in items if item.tells]
-    rest = [item.rows for item in items if item.tells and not item.argued]
-    named = frozenset.intersection(*everything) if everything else frozenset()
-    return named or (frozenset.intersection(*rest) if rest else frozenset())
+    everything, rest = [item.rows for item in items], [item.rows for item in items if not item.argued]
+    shared = frozenset.intersection(*everything) if everything else frozenset()
+    return shared or (frozenset.intersection(*rest) if rest else frozenset())
+
+
+def _rows_of(items: Sequence[Item]) -> frozenset[int]:
+    """Return the row that some values name together; where they do not name one, those that single values name."""
+    shared = _shared(items)
+    single = [item.rows for item in items if len(item.rows) == 1]
+    return shared if len(shared) == 1 else frozenset().union(*single)
 
 
 def _other_figures(value: str, text: str) -> list[str]:

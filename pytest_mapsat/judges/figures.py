@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple, get_args
 
 from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
-from pytest_mapsat.reading import CLOCK, FOREIGN, MONEY, Amount, Document, Quantity, Vocabulary, pack_of
+from pytest_mapsat.reading import CLOCK, FOREIGN, MONEY, TIMES, Amount, Document, Quantity, Vocabulary, pack_of
 from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
@@ -196,7 +196,7 @@ def _unread(check: Number | ClockTime, unit: str, context: Context) -> Iterator[
     for document in context.read(check.turn):
         for amount in document.unread:
             units = amount.units
-            fits = any(is_unit(other, unit) or (long and other in ("d", "year")) for other in units)
+            fits = any(is_unit(other, unit) or other == TIMES or (long and other in ("d", "year")) for other in units)
             if fits or not units:
                 yield document, amount
 
@@ -324,11 +324,13 @@ def _doubtful(
 ) -> list[Quote]:
     """Return what may be the figure that no reply surely says: amounts that are not read, figures of what a question proposes, or of its role in another unit.
 
-    A bare number leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
+    A bare number, or a mere multiple, leaves nothing open where nothing must be claimed, or where values are known, none of which it has.
     """
     known = check.if_absent != "fail" or (bool(check.bounds) and isinstance(check, Number))
     quotes = [
-        document.quote(amount.span) for document, amount in _unread(check, unit, context) if not (amount.bare and known)
+        document.quote(amount.span)
+        for document, amount in _unread(check, unit, context)
+        if not (known and (amount.bare or TIMES in amount.units))
     ]
     words = pack_of(context.language, context.vocabulary).groups
     proposing = {*words.get("choose", ()), *words.get("suggest", ())}

@@ -20,7 +20,7 @@ _DAY = r"(?P<d>\d{1,2}(?!\d))(?:st|nd|rd|th)?"
 _WEEKDAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
 #: Notations of a date, the fullest first: year, month and day, or a day of the week.
 _DATES = tuple(
-    re.compile(rf"(?<![\d.])(?:{pattern})", re.ASCII)
+    re.compile(rf"(?<![a-z\d.])(?:{pattern})", re.ASCII)
     for pattern in (
         r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2}(?!\d))(?:t(?=\d\d:))?",
         r"(?P<d>\d{1,2}(?!\d))[-/.](?P<m>\d{1,2})[-/.](?P<y>\d{4}(?!\d))",
@@ -28,7 +28,7 @@ _DATES = tuple(
         rf"{_DAY} ?(?:-|to|until|till|and) ?(?=\d{{1,2}}(?:st|nd|rd|th)? {_MONTH})",
         rf"{_DAY}(?: of)? {_MONTH}(?:,? (?P<y>\d{{4}}(?!\d)))?",
         rf"{_MONTH} (?:the )?{_DAY}(?:,? (?P<y>\d{{4}}(?!\d)))?",
-        r"(?P<d>\d{1,2}(?!\d))(?:st|nd|rd|th)\b|(?P<only>\d{1,2})日",
+        r"(?P<d>\d{1,2}(?!\d))(?:st|nd|rd|th)\b|(?P<only>\d{1,2})(?:日|(?<![路街道巷弄村]\d)(?<![路街道巷弄村]\d\d)号(?![楼院店线厅馆桌位口码房机]))",
         r"\b(?P<w>mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)(?P<zh>[一二三四五六日天])",
     )
 )
@@ -39,7 +39,7 @@ _CODE = re.compile(
 #: A figure with its unit, and a place in a row, are no code.
 _MEASURE = re.compile(r"\d+(?:[a-z]{1,2}|min|eur|usd|gbp|cny|rmb|-[a-z]+)|[\d-]+", re.ASCII)
 _FIGURE = re.compile(
-    r"(?<![\d.:])(?<!\d,)(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
+    r"(?<![\d.])(?<!\d[,:])(?:\d{1,3}(?:[,. ]\d{3})+(?!\d)(?:[.,]\d{1,2})?|\d{1,12}(?:[.,]\d{1,2})?)(?![\d:])", re.ASCII
 )
 #: A figure that goes on in words is not read.
 _SCALED = re.compile(r" ?(?:[万亿千百]|k\b|thousand|million|hundred)")
@@ -52,6 +52,8 @@ _ONE_OF = re.compile(
 )
 _NOUN = re.compile(r" +([a-z]+)")
 _WORD = re.compile(r"[a-z][a-z'-]*[a-z]")
+#: Parts of names in a script without blanks are told by two characters.
+_HAN_PAIR = re.compile(r"(?=([\u3400-\u9fff]{2}))")
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _NEAR = 1e-6
 #: Whole figures below this tell no row from others: they count guests, nights and days.
@@ -59,8 +61,6 @@ _SMALL = 10
 _LONGEST_VALUE, _LONGEST_NAME, _MOST_WORDS = 200, 40, 5
 #: So many values of a row are read.
 _MOST_VALUES = 200
-#: A shortened name in a script without blanks has so many characters at least.
-_SHORTEST = 2
 
 
 class Fact(NamedTuple):
@@ -270,7 +270,7 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
         phrase
         for row in rows
         for phrase in row.texts
-        if not phrase.isdigit() and not is_plain_word(phrase) and phrase not in generic
+        if not phrase.isdigit() and (phrase.count(".") > 1 or not is_plain_word(phrase)) and phrase not in generic
     }
     for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):
         for match in re.finditer(_bounded(phrase), text) if phrase in text else ():
@@ -291,7 +291,11 @@ def stated(text: str, rows: Sequence[Row], generic: Collection[str]) -> list[Ite
         having = frozenset(number for number, row in enumerate(rows) if word in row.words)
         if having and not is_plain_word(word) and word not in generic:
             items.append(Item(*match.span(), word, having, "part"))
-    items += _han_parts(rest, rows, generic)
+    for match in _HAN_PAIR.finditer(rest):
+        pair = match[1]
+        having = frozenset(number for number, row in enumerate(rows) if pair in row.han)
+        if having and not is_plain_word(pair) and not any(pair in word for word in generic):
+            items.append(Item(match.start(), match.start() + 2, pair, having, "part"))
     return sorted(items)
 
 
@@ -308,21 +312,3 @@ def _bounded(phrase: str) -> str:
     start = r"(?<!\d)" if phrase[:1].isdigit() else start
     end = r"(?![a-z0-9])" if phrase[-1:].isascii() else ""
     return f"{start}{re.escape(phrase)}{end}"
-
-
-def _han_parts(text: str, rows: Sequence[Row], generic: Collection[str]) -> Iterator[Item]:
-    """Yield the longest parts of names in a script without blanks."""
-    for run in _HAN_RUN.finditer(text):
-        place = run.start()
-        while place < run.end() - 1:
-            end = place
-            while end < run.end() and any(text[place : end + 1] in row.han for row in rows):
-                end += 1
-            part = text[place:end]
-            if len(part) >= _SHORTEST and not is_plain_word(part) and not any(part in word for word in generic):
-                yield Item(
-                    place, end, part, frozenset(number for number, row in enumerate(rows) if part in row.han), "part"
-                )
-                place = end
-            else:
-                place += 1

@@ -22,16 +22,16 @@ from .goahead import acts_in as acts_in
 from .goahead import acts_of as acts_of
 from .goahead import agrees as agrees
 from .goahead import asks_go_ahead as asks_go_ahead
+from .goahead import condition_in as condition_in
 from .goahead import exclusion_in as exclusion_in
+from .goahead import found_in as found_in
 from .goahead import go_ahead_requests as go_ahead_requests
-from .goahead import informs as informs
 from .goahead import is_bound as is_bound
 from .goahead import is_plain_word as is_plain_word
-from .goahead import keeps as keeps
 from .goahead import meaning_in as meaning_in
 from .goahead import read_request as read_request
-from .goahead import refers_back as refers_back
 from .goahead import without_acts as without_acts
+from .goahead import words_for as words_for
 from .goahead import words_of as words_of
 from .names import Lexicon as Lexicon
 from .names import Thing as Thing
@@ -48,3 +48,4 @@ from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
 from .unread import CLOCK as CLOCK
+from .unread import TIMES as TIMES

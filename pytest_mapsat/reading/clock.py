@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .document import Approx
@@ -14,6 +14,9 @@ _FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 _MOST_DIGITS = 15
 _MOST_WORDS = 12
 _TEN = 10
+_POINTS = ("点", "點")
+#: The unit of 分, which counts minutes behind an hour: 二点五分.
+_OF_TIMES = ("min", 1.0)
 
 
 class Number(NamedTuple):
@@ -25,6 +28,7 @@ class Number(NamedTuple):
         decimals: how many decimals it is written with.
         spelled: whether it is written in words.
         article: whether it is only an article ("an hour").
+        pointed: whether its decimals are words, too (二点五公里).
     """
 
     start: int
@@ -34,6 +38,7 @@ class Number(NamedTuple):
     decimals: int = 0
     spelled: bool = False
     article: bool = False
+    pointed: bool = False
 
 
 def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
@@ -54,7 +59,29 @@ def find_numbers(text: str, cues: Sequence[Cue]) -> list[Number]:
         else:
             place += 1
     numbers.sort(key=lambda number: number.start)
-    return _scaled(text, numbers)
+    return _scaled(text, _pointed(text, numbers, {cue.start: cue for cue in cues}))
+
+
+def _pointed(text: str, numbers: Sequence[Number], starts: Mapping[int, Cue]) -> list[Number]:
+    """Join Chinese numerals with the decimals behind a point (二点五公里): they have a unit that no time of day has."""
+    result: list[Number] = []
+    for number in numbers:
+        whole, unit = result[-1] if result else None, starts.get(number.end)
+        if (
+            whole
+            and whole.spelled
+            and number.spelled
+            and whole.high == whole.value < _HOURS
+            and 0 < number.value == number.high < _TEN
+            and text[whole.end : number.start] in _POINTS
+            and unit
+            and unit.tags.get("unit", _OF_TIMES) != _OF_TIMES
+        ):
+            value = whole.value + number.value / _TEN
+            result[-1] = Number(whole.start, number.end, value, value, 1, spelled=True, pointed=True)
+        else:
+            result.append(number)
+    return result
 
 
 def _in_digits(match: re.Match[str]) -> Number | None:

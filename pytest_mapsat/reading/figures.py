@@ -19,9 +19,14 @@ _LEAST_SHARE = 0.67
 _MOST_SHARE = 1.5
 _NEXT: dict[str, str] = {"min": "min", "m": "m"}
 _SIXTY = 60
+#: Chinese units behind which a bare figure counts tenths.
+_WITH_TENTHS = ("块", "米", "公里")
+_LONGEST_SIGN = 9
 _TEN = 10
 #: Roles of a sum of money that a number without a unit may have.
 _OF_MONEY = frozenset({"price", "total", "per_head", "fee"})
+#: What makes a temperature one below zero.
+_SIGN = re.compile(r"(?:(?<![0-9a-z%℃°度.~+-])(?<![0-9],)-|零下|负|\b(?:minus|negative) )$")
 #: What rounding to halves and quarters may hide, as a share of the unit.
 _FRACTION = 1 / 6
 #: Groups of the pack whose words may be what is counted.
@@ -78,7 +83,7 @@ class _Reader(Around):
         joined = self._joined(figures)
         rates = {place for place in range(len(joined)) if self._is_rate(joined, place)}
         kept = {place for place, figure in enumerate(joined) if place not in rates and self._kept(figure)}
-        figures = [self._hedged(figure) for place, figure in enumerate(joined) if place in kept]
+        figures = [self._signed(self._hedged(figure)) for place, figure in enumerate(joined) if place in kept]
         return figures, [figure for place, figure in enumerate(joined) if place not in kept and not figure.bare]
 
     def _is_rate(self, figures: Sequence[ReadFigure], place: int) -> bool:
@@ -113,6 +118,10 @@ class _Reader(Around):
             low, high, stop, step = low + extra, high + extra, tail.end, _FRACTION
         if step == 1 and scale > _SIXTY - 1:
             step = 0.5
+        tenths = self.by_start.get(stop)
+        if tenths and self._are_tenths(self.text[amount.end : stop], tenths):
+            extra = tenths.value / _TEN
+            low, high, stop, step = low + extra, high + extra, tenths.end, 1 / _TEN
         name = "star" if name == "min" and self._rates(number, stop) else name
         middle = (low + high) / 2 * scale
         figure = ReadFigure(
@@ -123,7 +132,7 @@ class _Reader(Around):
     def _amount(self, number: Number) -> tuple[ReadFigure, Cue | None]:
         """Return a number with its decimals and halves, without a unit, and the word inside it that loosens it (九十多分钟)."""
         value, high, end = number.value, number.high, number.end
-        step = _FRACTION if number.spelled and number.decimals else 10.0**-number.decimals
+        step = _FRACTION if number.spelled and number.decimals and not number.pointed else 10.0**-number.decimals
         more = self.starts.get(end)
         loose = more is not None and more.has("over_after", "about_after") and not self.text[more.start].isascii()
         if loose and more and self._unit(more.end):
@@ -135,6 +144,12 @@ class _Reader(Around):
         approx: Approx = "range" if high > value else "exact"
         amount = ReadFigure(number.start, end, (value + high) / 2, value, high, approx, "count", step, bare=True)
         return amount, more if loose else None
+
+    def _are_tenths(self, unit: str, number: Number) -> bool:
+        """Return whether a figure that ends a clause is one of tenths of the unit before it: 三块五, 两公里二."""
+        following = self.text[number.end : number.end + 1]
+        ends = (not following.isalnum() or following == "的") and number.end - number.start == 1
+        return unit in _WITH_TENTHS and ends and not number.article
 
     def _rates(self, number: Number, stop: int) -> bool:
         """Return whether a unit that is short for minutes and for points is that of a rating."""
@@ -241,6 +256,14 @@ class _Reader(Around):
                 if cue and group + suffix in cue.tags:
                     return hedge(figure._replace(end=max(figure.end, cue.end)) if suffix else figure)
         return figure
+
+    def _signed(self, figure: ReadFigure) -> ReadFigure:
+        """Return a temperature with the sign before it, unless words say that it is not exact."""
+        sign = _SIGN.search(self.text, max(figure.start - _LONGEST_SIGN, 0), figure.start)
+        if sign is None or figure.unit != "celsius" or figure.approx != "exact":
+            return figure
+        below = figure._replace(start=sign.start(), value=-figure.value, low=-figure.high, high=-figure.low)
+        return below if self._hedged(below).approx == "exact" else figure
 
     def _kept(self, figure: ReadFigure) -> bool:
         """Return whether a bare number counts something."""

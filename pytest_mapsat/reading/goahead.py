@@ -104,19 +104,21 @@ def exclusion_in(text: str, *, asks: bool) -> str:
     return match[0] if match else ""
 
 
-def keeps(text: str) -> bool:
-    """Return whether a folded clause says that something stays as it is."""
-    return bool(_pattern("keeps").search(text))
+def condition_in(text: str) -> str:
+    """Return the word by which a folded text makes an act depend on something else than the user's yes ("if", "unless"); empty where there is none."""
+    return found_in("conditional", _pattern("whether_or_not").sub("", text))
 
 
-def informs(text: str) -> bool:
-    """Return whether a folded question offers to look something up or to tell something."""
-    return bool(_pattern("informs").search(text))
+def found_in(name: str, text: str) -> str:
+    """Return the first words of a folded text that fit a pattern of ``go_ahead.yaml``; empty where none do.
 
-
-def refers_back(text: str) -> bool:
-    """Return whether a folded question leaves its act to the sentence before: "shall I do that?"."""
-    return bool(_pattern("refers_back").search(text))
+    Args:
+        name: ``keeps`` (says that something stays as it is), ``informs`` (offers to look something up or to tell something), ``refers_back`` (leaves its act to
+            the sentence before: "shall I do that?").
+        text: the text.
+    """
+    match = _pattern(name).search(text)
+    return match[0] if match else ""
 
 
 def is_bound(before: str, behind: str) -> bool:
@@ -163,6 +165,11 @@ def without_acts(text: str, acts: Iterable[str]) -> str:
     for act in sorted(acts):
         text = _pattern(f"act_{act}").sub("|", text)
     return text
+
+
+def words_for(acts: Iterable[str], text: str) -> str:
+    """Return the words in a folded text that name some acts, joined."""
+    return "".join(match[0] for act in sorted(acts) for match in _pattern(f"act_{act}").finditer(text))
 
 
 def acts_in(text: str, without: Iterable[str] = ()) -> frozenset[str]:

@@ -307,6 +307,7 @@ _DEEPEST = 6
 #: Longest sentence in characters.
 _LONGEST = 600
 _NAME_BEFORE = 24
+_MOST_CELLS = 40
 #: Words that begin a clause of their own.
 LINKS = frozenset({"but", "although", "because", "so", "if", "whereas", "then"})
 #: What behind "and" shows that a clause of its own begins.
@@ -394,6 +395,12 @@ class Scan:
     def clause_at(self, position: int) -> int:
         """Return the index of the clause that a folded character stands in."""
         return max(bisect_right(self.starts, position) - 1, 0)
+
+    def cell_at(self, position: int) -> Cell | None:
+        """Return the table cell that a folded character stands in."""
+        origin = self.folded.origin(position)
+        cells = self.blocks[self.sentences[self.clauses[self.clause_at(position)].sentence].block].cells[:_MOST_CELLS]
+        return next((cell for cell in cells if cell.span.start <= origin < cell.span.end), None)
 
     def cues_between(self, start: int, end: int) -> list[Cue]:
         """Return the words that lie between two places."""
@@ -498,7 +505,8 @@ def _in_a_name(folded: Folded, pack: Pack, cue: Cue) -> bool:
     return folded.original[folded.origin(cue.start - 1 - len(word))].isupper() and word not in pack.words
 
 
-def _inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
+def inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a place lies in one of some spans, which are ascending and do not overlap."""
     at = bisect_right(names, (position, position)) - 1
     return any(start <= position < end for start, end in names[max(at, 0) : at + 2])
 
@@ -506,7 +514,7 @@ def _inside(position: int, names: Sequence[tuple[int, int]]) -> bool:
 def _sentences(text: str, start: int, end: int, names: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
     first = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if _inside(match.start(), names) or (match.group()[0] == "." and _abbreviated(text, match.start())):
+        if inside(match.start(), names) or (match.group()[0] == "." and _abbreviated(text, match.start())):
             continue
         if match.end() > first and text[first : match.start()].strip():
             yield first, match.end(), "?" in match.group()
@@ -546,7 +554,7 @@ def _add_clauses(result: Scan, sentence: Sentence, cues: list[Cue], names: Seque
     cuts = {
         match.end(): match.group().strip()
         for match in _BREAK.finditer(text, sentence.start, sentence.end)
-        if not _inside(match.start(), names)
+        if not inside(match.start(), names)
     }
     for place, cue in enumerate(cues):
         following = cues[place + 1] if place + 1 < len(cues) else None

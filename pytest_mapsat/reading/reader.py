@@ -17,7 +17,6 @@ from .clock import Number, Spoken, find_numbers, find_times, resolve
 from .document import (
     Amount,
     BareNumber,
-    Cell,
     ClockTime,
     Document,
     Identifier,
@@ -30,9 +29,9 @@ from .document import (
 from .figures import FoundIdentifier, ReadFigure, find_figures
 from .names import Hit, Lexicon, find_names, tell_apart
 from .pack import MONEY, Vocabulary
-from .page import KEPT, Clause, Page, Scan, Sentence, open_page, outside, scan
+from .page import KEPT, Clause, Page, Scan, Sentence, inside, open_page, outside, scan
 from .plain import plainly
-from .roles import Roles, Subjects, TimeRoles
+from .roles import Roles, Subjects, TimeRoles, Told
 from .sides import Name
 from .stance import read_stances, reasons
 from .unread import Unread, left_unread
@@ -48,13 +47,14 @@ def take_back(document: Document, cut: Scan) -> Document:
         return document
     return replace(
         document,
-        mentions=tuple(_denied(reading, inside=_inside(reading.span, spans)) for reading in document.mentions),
+        mentions=tuple(_denied(reading, inside=inside(reading.span.start, spans)) for reading in document.mentions),
         quantities=tuple(
-            reading._replace(stance="denied") if _inside(reading.span, spans) else reading
+            reading._replace(stance="denied") if inside(reading.span.start, spans) else reading
             for reading in document.quantities
         ),
         times=tuple(
-            reading._replace(stance="denied") if _inside(reading.span, spans) else reading for reading in document.times
+            reading._replace(stance="denied") if inside(reading.span.start, spans) else reading
+            for reading in document.times
         ),
     )
 
@@ -110,19 +110,12 @@ def _begins_with_not(cut: Scan, clause: Clause) -> bool:
     return clause.cues[0].has("not") and not contrast and "而是" not in cut.text[clause.start : sentence.end]
 
 
-def _inside(span: Span, spans: Sequence[Span]) -> bool:
-    place = bisect_right(spans, (span.start, span.start)) - 1
-    around = spans[max(place, 0) : place + 2]
-    return any(outer.start <= span.start < outer.end for outer in around)
-
-
 def _denied(mention: Mention, *, inside: bool) -> Mention:
     return mention._replace(stance="denied", why="") if inside and mention.stance != "asked" else mention
 
 
 _ISO_TIME = re.compile(r"[T ]([0-2][0-9]):([0-5][0-9])")
 _CLOCK = re.compile(r"([0-2]?[0-9]):([0-5][0-9])")
-_MOST_CELLS = 40
 #: What a word that denies that there is something says with the next one: "no toll", "no queue".
 _DENIED = ("fee", "wait")
 #: 不收费的路 tells one road from others and says nothing of those named before.
@@ -314,54 +307,17 @@ class _Cut:
             words,
             name.sentence,
             name.clause,
-            self._cell(name.block, span),
+            self.cut.cell_at(name.hit.start),
             plainly(self.cut, name) if phrases else "",
         )
 
-    def _cell(self, block: int, span: Span) -> Cell | None:
-        return next(
-            (
-                cell
-                for cell in self.cut.blocks[block].cells[:_MOST_CELLS]
-                if cell.span.start <= span.start <= cell.span.end
-            ),
-            None,
-        )
-
-    def _place(self, start: int) -> tuple[int, int, int]:
+    def _place(self, start: int) -> tuple[int, int]:
         clause = self.cut.clause_at(start)
-        sentence = self.cut.clauses[clause].sentence
-        return clause, sentence, self.cut.sentences[sentence].block
+        return clause, self.cut.clauses[clause].sentence
 
     def _quantities(self) -> list[Quantity]:
-        quantities = []
         roles = Roles(self.cut, self.subjects)
-        for figure in self.figures[0]:
-            told = roles.of_figure(figure)
-            clause, sentence, block = self._place(figure.start)
-            span = self.span(figure.start, figure.end)
-            travel = told.role in ("travel_time", "travel_distance")
-            subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
-            quantities.append(
-                Quantity(
-                    span=span,
-                    value=figure.value,
-                    low=figure.low,
-                    high=figure.high,
-                    approx=figure.approx,
-                    unit=told.unit,
-                    role=told.role,
-                    subject=() if told.role in ("budget", "total") else subject,
-                    mode=told.mode,
-                    stance=self.subjects.stance(figure.start, clause),
-                    sentence=sentence,
-                    clause=clause,
-                    step=figure.step,
-                    cell=self._cell(block, span),
-                    cued=told.cued,
-                    unread=self._is_unread(figure.start, figure.end),
-                )
-            )
+        quantities = [self._quantity(figure, roles.of_figure(figure)) for figure in self.figures[0]]
         nothing = list(self._nothing())
         return sorted([*quantities, *nothing], key=lambda quantity: quantity.span) if nothing else quantities
 
@@ -376,24 +332,31 @@ class _Cut:
                 yield self._zero(role, cue.start, end)
 
     def _zero(self, role: FigureRole, start: int, end: int) -> Quantity:
-        clause, sentence, block = self._place(start)
-        span = self.span(start, end)
-        stance = self.subjects.stance(start, clause)
+        unit = "min" if role == "wait" else MONEY
+        zero = self._quantity(ReadFigure(start, end, 0, 0, 0, "exact", unit, 1), Told(unit, role))
+        return zero._replace(stance="asked" if zero.stance == "asked" else "unclear")
+
+    def _quantity(self, figure: ReadFigure, told: Told) -> Quantity:
+        clause, sentence = self._place(figure.start)
+        travel = told.role in ("travel_time", "travel_distance")
+        subject = self.subjects.subject(figure.start, figure.end, clause, travel=travel)
         return Quantity(
-            span=span,
-            value=0,
-            low=0,
-            high=0,
-            approx="exact",
-            unit="min" if role == "wait" else MONEY,
-            role=role,
-            subject=self.subjects.subject(start, end, clause, travel=False),
-            mode="",
-            stance="asked" if stance == "asked" else "unclear",
+            span=self.span(figure.start, figure.end),
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            approx=figure.approx,
+            unit=told.unit,
+            role=told.role,
+            subject=() if told.role in ("budget", "total") else subject,
+            mode=told.mode,
+            stance=self.subjects.stance(figure.start, clause),
             sentence=sentence,
             clause=clause,
-            step=1,
-            cell=self._cell(block, span),
+            step=figure.step,
+            cell=self.cut.cell_at(figure.start),
+            cued=told.cued,
+            unread=self._is_unread(figure.start, figure.end),
         )
 
     def _times(self, now: str) -> list[ClockTime]:
@@ -416,7 +379,7 @@ class _Cut:
         return kept
 
     def _time(self, spoken: Spoken, role: TimeRole | None) -> ClockTime:
-        clause, sentence, block = self._place(spoken.start)
+        clause, sentence = self._place(spoken.start)
         span = self.span(spoken.start, spoken.end)
         subject = self.subjects.subject(spoken.start, spoken.end, clause, travel=role in ("arrival", None))
         return ClockTime(
@@ -429,18 +392,16 @@ class _Cut:
             sentence=sentence,
             clause=clause,
             stance=self.subjects.stance(spoken.start, clause),
-            cell=self._cell(block, span),
+            cell=self.cut.cell_at(spoken.start),
             unread=self._is_unread(spoken.start, spoken.end),
         )
 
     def _bare(self, taken: Sequence[Span]) -> Iterator[BareNumber]:
         """Yield the numbers outside figures and times."""
-        inside = sorted(taken)
-        starts = [span.start for span in inside]
+        spans = sorted(taken)
         for number in self.numbers:
             span = self.span(number.start, number.end)
-            place = bisect_right(starts, span.start) - 1
-            if not number.article and (place < 0 or inside[place].end <= span.start):
+            if not number.article and not inside(span.start, spans):
                 yield BareNumber(span, number.value)
 
     def _identifiers(self) -> list[Identifier]:

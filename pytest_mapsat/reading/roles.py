@@ -90,32 +90,28 @@ class Subjects:
         return list(self.names[bisect_left(self.starts, start) : bisect_left(self.starts, end)])
 
     def _of_row(self, block: int, start: int) -> tuple[str, ...]:
-        row = self.scan.blocks[block]
         named = self.by_block.get(block, [])
-        origin = self.scan.folded.origin(start)
-        for cell in row.cells[:_FAR]:
-            if cell.span.start <= origin < cell.span.end:
-                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
-                own = [name for name in named if low <= name.hit.start < high]
-                if own:
-                    return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
+        cell = self.scan.cell_at(start)
+        if cell is not None and (own := self._inside(cell, named)):
+            return own[-1].hit.keys if own[-1].hit.start < start else own[0].hit.keys
         usable = [name for name in named if name.sign != "landmark"]
         if usable:
             return usable[0].hit.keys
-        return self._of_column(block, origin) or (() if self._table_names(block) else self.over(block))
+        of_column = self._of_column(block, cell.column) if cell else ()
+        return of_column or (() if self._table_names(block) else self.over(block))
 
-    def _of_column(self, block: int, origin: int) -> tuple[str, ...]:
+    def _of_column(self, block: int, column: int) -> tuple[str, ...]:
         """Return the thing that the head of a table cell's column names."""
-        column = next(
-            (cell.column for cell in self.scan.blocks[block].cells if cell.span.start <= origin < cell.span.end), 0
-        )
         head = block - self.scan.blocks[block].level
         for cell in self.scan.blocks[head].cells if head in self.by_block and column else ():
             if cell.column == column:
-                low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
-                named = [name.hit.keys for name in self.by_block[head] if low <= name.hit.start < high]
+                named = [name.hit.keys for name in self._inside(cell, self.by_block[head])]
                 return named[0] if len(set(named)) == 1 else ()
         return ()
+
+    def _inside(self, cell: Cell, named: Sequence[Name]) -> list[Name]:
+        low, high = self.scan.folded.at(cell.span.start), self.scan.folded.at(cell.span.end)
+        return [name for name in named if low <= name.hit.start < high]
 
     def _table_names(self, block: int) -> bool:
         """Return whether another row of the same table names a thing, so that one that does not is about none."""
@@ -193,24 +189,19 @@ class Subjects:
     def _block_at(self, position: int) -> int:
         return self.scan.sentences[self.scan.clauses[self.scan.clause_at(position)].sentence].block
 
-    def _cell_at(self, position: int) -> Cell | None:
-        origin = self.scan.folded.origin(position)
-        cells = self.scan.blocks[self._block_at(position)].cells[:_FAR]
-        return next((cell for cell in cells if cell.span.start <= origin < cell.span.end), None)
-
     def head_cues(self, position: int) -> list[Cue]:
         """Return the words over the column and at the head of the row of a table cell."""
         number = self._block_at(position)
         block = self.scan.blocks[number]
-        cell = self._cell_at(position)
+        cell = self.scan.cell_at(position)
         if cell is None:
             return []
         if cell.header not in self._headers:
             self._headers[cell.header] = list(self.scan.pack.find(cell.header))
-        first = block.cells[0].span
-        low, high = self.scan.folded.at(first.start), self.scan.folded.at(first.end)
-        named = any(low <= name.hit.start < high for name in self.by_block.get(number, ()))
-        label = [] if named or cell.column == 0 else self.scan.cues_between(low, high)
+        first = block.cells[0]
+        label: list[Cue] = []
+        if cell.column and not self._inside(first, self.by_block.get(number, ())):
+            label = self.scan.cues_between(*map(self.scan.folded.at, first.span))
         return [*self._headers[cell.header], *label]
 
     def stance(self, start: int, place: int) -> Stance:

@@ -6,6 +6,7 @@ are written plainly and readings (figures, times of day, identifiers) account fo
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -22,9 +23,13 @@ from .page import Scan
 
 #: The pseudo-unit of times of day.
 CLOCK = "clock"
+#: That of what multiplies something else: 两倍, × 2.
+TIMES = "times"
 #: Signs of amounts, currencies aside.
 _SIGNS = frozenset("%‰°℃℉½¼¾×÷±^′″")
 _DIGITS = re.compile(r"[0-9]+")
+#: What divides a table cell as its header is divided.
+_DIVIDING = (" + ", " / ")
 #: What may stand between two parts of one amount.
 _GAP = re.compile(r"(?: ?[-/+×x*@⁄] ?| |点| of | by | to |[ -](?:and|&)(?:[ -]an?)?[ -])?")
 #: What is read in two ways: three digits behind a full stop (thousandths in one country, thousands in the next), 0715, 0:45, 5k, 1h20, 2.30 hours,
@@ -42,12 +47,19 @@ _FRACTION = re.compile(
 _HALF_HOUR = re.compile(r"half (?:[1-9]|1[0-2]|[a-z]+)")
 #: Chinese characters that make a number a vague one: 十来, 十几, 百余.
 _VAGUE = frozenset("来几")
+#: Numerals of old that are words today: 什么, 参观.
+_NO_NUMERALS = frozenset("什参參")
 _ROMAN = re.compile(r"\b[IVXLC]{2,}\b")
 _HOURS = re.compile(r"[0-9] ?h ?[0-9]")
 _THOUSANDS = re.compile(r"[0-9]k")
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)\b")
-#: A letter or two and a number: a line, an exit, a model.
-_CODE = re.compile(r"(?<![0-9A-Za-z])[A-Z]{1,2}[0-9]+(?![0-9A-Za-z])")
+#: A letter or two and a number, or a few letters and a short one: a line, an exit, a plug.
+_CODE = re.compile(r"(?<![0-9A-Za-z])(?:[A-Z]{1,2}[0-9]+|([A-Z]{3,4})[0-9]{1,2})(?![0-9A-Za-z]|[.,][0-9])")
+#: A product that is worked out, behind a sign of equality or before a bracket: 58 yuan × 2 = 116 yuan, 57元（19元×3）.
+_PRODUCT = re.compile(
+    r"(?:(?<![0-9.,])([0-9.]+) ?[^0-9()=]{0,6}\()?(?<![0-9.])(?<![0-9],)([0-9.]+) ?[^0-9 ()×*=+/-]{0,6} ?[×*] ?([0-9]{1,3})(?![0-9.,])"
+    r"(?: ?= ?[^0-9 ]?([0-9.]+))?"
+)
 #: What tells behind or before a time of day that it is one of another zone.
 _ZONE_BEHIND = re.compile(
     r" ?[(（]?(?:(?!AM\b|PM\b)[A-Z]{2,5}\b|Z\b|\+[0-9]|(?:(?:[A-Z][A-Za-z.]*|local|your|their|my|our) ){1,3}[Tt]ime\b|(?<=[(（])[\u4e00-\u9fff]{2,4}时间)"
@@ -62,6 +74,9 @@ _ALSO_OTHER = frozenset(
 )
 _OFFSET = re.compile(r"\b(?:utc|gmt)\b|[+][01][0-9]:?[0-9]{2}|(?<=:[0-9]{2}:[0-9]{2})-[01][0-9]:[0-9]{2}")
 _NOT_ZONES = frozenset({"ETA", "ETD"})
+_NO_CODES = _NOT_ZONES | {"UTC", "GMT", "MAX", "MIN"}
+#: Sorts of words that are an amount by themselves: "half a dozen", "a fiver".
+_WHOLE = ("any", "yuan")
 #: What makes an amount of the word beside it, or a part of one.
 _PARTS = ("fraction", "couple", "hour_quarter")
 #: Units whose words tell of an amount even without a number: "a matter of minutes".
@@ -75,7 +90,7 @@ class Unread(NamedTuple):
     """An amount that is not read, or a number of which nothing tells what it counts; in folded characters.
 
     Attributes:
-        units: the units that stand in it, ``clock`` for a time of day; none where it could be any.
+        units: the units that stand in it, ``clock`` for a time of day, ``times`` for what only multiplies; none where it could be any.
         bare: whether it is a plain number whose unit alone is missing.
     """
 
@@ -142,11 +157,14 @@ class _Finder:
         amounts = [Cue(match.start(), match.end(), {"amount": sort}) for match, sort in words]
         self.amounts = [cue for cue in amounts if not self._within_word(cue)]
         self.strange = {cue.end for cue in self.amounts}
-        self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] != "any"}
+        self.behind = {cue.start for cue in self.amounts if cue.tags["amount"] not in _WHOLE}
         read = [Reading(*self._whole(figure), figure.unit) for figure in figures[0] if self._tells(figure)]
         read += [Reading(figure.start, figure.end) for figure in figures[1] if self._tells(figure)]
         read += [Reading(time.start, time.end, CLOCK) for time in times]
-        self.read = sorted(read)
+        products = [
+            Reading(match.start(2), match.end(3)) for match in _PRODUCT.finditer(scan.text) if _is_worked_out(match)
+        ]
+        self.read = sorted([*(reading for reading in read if not self._inside(reading, products)), *products])
         self.taken = sorted([*(Reading(start, end) for start, end in taken), *self._named()])
         self.numbers = numbers
         self.short = [number.start for number in numbers if self._is_short(number)]
@@ -178,7 +196,11 @@ class _Finder:
             yield Reading(*match.span())
         original = self.scan.folded.original
         for match in _CODE.finditer(original):
-            yield Reading(self.scan.folded.at(match.start()), self.scan.folded.at(match.end() - 1) + 1)
+            code = Reading(self.scan.folded.at(match.start()), self.scan.folded.at(match.end() - 1) + 1)
+            following = self.starts.get(code.end) or self.starts.get(code.end + 1)
+            measured = following is not None and "unit" in following.tags  # MAX50 yuan
+            if not match[1] or not (measured or match[1] in _NO_CODES or match[1].lower() in self.scan.pack.words):
+                yield code
         for cue in self.scan.cues:
             if cue.has("ordinal") and (number := _DIGITS.match(self.text, cue.end)):
                 yield Reading(cue.start, number.end())
@@ -194,6 +216,10 @@ class _Finder:
 
     def _joined(self, end: int, start: int) -> bool:
         gap = self.text[end:start]
+        if gap in _DIVIDING and (cell := self.scan.cell_at(start)) and gap.strip() in cell.header:
+            return False  # "5 + 24 min" under "Wait + drive"
+        if gap == " and " and self.text[end - 1].isdigit() and self.text[start].isdigit():
+            return False  # "40 and 45 yuan"
         if gap in _POINTS and start > end:
             return self.text[end - 1].isdigit() and self.text[start].isdigit()
         return start <= end or _GAP.fullmatch(gap) is not None
@@ -214,11 +240,12 @@ class _Finder:
             if char in _SIGNS or (not char.isascii() and unicodedata.category(char) == "Sc") or char in "$£"
         ]
         parts += [
-            _Part(cue.start, cue.end, weak=self._is_weak(cue))
+            _Part(cue.start, cue.start + len(self._words(cue).removesuffix("'s")), weak=self._is_weak(cue))
             for cue in chain(self.scan.cues, self.amounts)
             if not self.text[cue.start].isdigit() and (cue.has("amount", *_PARTS) or self._measures(cue))
         ]
         parts += [_Part(cue.start, cue.end) for cue in self._foreign()]
+        parts += [_Part(place, place + 1) for place, char in enumerate(self.text) if self._is_strange(char)]
         places = (map(self.scan.folded.at, match.span()) for match in _ROMAN.finditer(self.scan.folded.original))
         parts += [_Part(start, end) for start, end in places]
         parts.sort(key=lambda part: (part.start, -part.end))
@@ -241,6 +268,11 @@ class _Finder:
     def _decimal(self, start: int) -> bool:
         """Return whether a digit was written as one, and not as ② or ²."""
         return self.scan.folded.original[self.scan.folded.origin(start)].isdecimal()
+
+    def _is_strange(self, char: str) -> bool:
+        """Return whether a character is a numeral of a script, or of a way of writing, that is not read: 萬, 〨."""
+        numeral = unicodedata.category(char) in ("Lo", "Nl") and unicodedata.numeric(char, None) is not None
+        return numeral and char not in _NO_NUMERALS and char not in pack_of("zh").words
 
     def _is_short(self, number: Number) -> bool:
         """Return whether a Chinese number leaves out what its last figure counts (两百五, 三万五), or its first (百十)."""
@@ -268,11 +300,14 @@ class _Finder:
         rate = bool(before) and before[-1].has("per") and not self.text[before[-1].end : cue.start].strip()
         return not rate and not self.text[cue.start - 1 : cue.start].endswith("/")
 
+    def _words(self, cue: Cue) -> str:
+        return self.text[cue.start : cue.end]
+
     def _is_weak(self, cue: Cue) -> bool:
         """Return whether a word is a part of an amount only beside another one."""
-        words = self.text[cue.start : cue.end]
+        words = self._words(cue)
         if "amount" in cue.tags:
-            return cue.tags["amount"] != "any" or (is_han(words[0]) and len(words) == 1)
+            return cue.tags["amount"] not in _WHOLE or (is_han(words[0]) and len(words) == 1)
         if "unit" in cue.tags and not cue.has(*_PARTS):
             return cue.tags["unit"][0] not in _MEASURED or words in _ALSO_OTHER
         return len(words) == 1 and is_han(words)
@@ -294,7 +329,7 @@ class _Finder:
                 )
 
     @staticmethod
-    def _inside(part: _Part, spans: Sequence[Reading]) -> bool:
+    def _inside(part: _Part | Reading, spans: Sequence[Reading]) -> bool:
         place = bisect_right(spans, (part.end,)) - 1
         return any(span.start <= part.start and part.end <= span.end for span in spans[max(place - 1, 0) : place + 1])
 
@@ -314,21 +349,24 @@ class _Finder:
         units = frozenset(reading.unit for reading in held if reading.unit and reading.unit != "count")
         units |= said - {"any", "after"}
         units |= {cue.tags["unit"][0] for cue in self.scan.cues_between(start, end) if "unit" in cue.tags}
-        units = frozenset() if said == {"any"} and len(cluster) == 1 else units - {"other"}
+        units = frozenset() if said == {"any"} and len(cluster) == 1 and not held else units - {"other"}
         if _HALF_HOUR.fullmatch(self.text, start, end):
             units |= {CLOCK}
         if _THOUSANDS.search(self.text, start, end) or any(self.text[part.start] in "$£€¥" for part in cluster):
             units = frozenset()  # 2.3k of anything
         if _HOURS.search(self.text, start, end) or (CLOCK in units and not plain):
             units |= {"min", CLOCK}  # 2h15
+        if self.text[start] == "×" or self.text[end - 1] == "倍":
+            units = frozenset({TIMES})
         bare = plain and not held and all(part.number for part in cluster) and all(map(self._listed, pairwise(cluster)))
         if bare and len(cluster) > 1 and all(self._is_digit(part) for part in cluster):
             return  # a telephone number in words
         yield Unread(start, end, units, bare)
 
     def _listed(self, parts: tuple[_Part, _Part]) -> bool:
-        """Return whether a word joins two numbers: "6 and 8"."""
-        return any(map(str.isalpha, self.text[parts[0].end : parts[1].start])) or all(map(self._is_digit, parts))
+        """Return whether a word, or a plus, joins two numbers: "6 and 8"."""
+        gap = self.text[parts[0].end : parts[1].start]
+        return any(map(str.isalpha, gap)) or gap.strip() == "+" or all(map(self._is_digit, parts))
 
     def _is_digit(self, part: _Part) -> bool:
         """Return whether a part is a figure from zero to nine in words."""
@@ -408,6 +446,14 @@ class _Finder:
 
 #: What stands right before or behind an amount and makes it another one.
 _BEFORE, _BEHIND, _POINTS = frozenset("+±×^#_\\"), frozenset("+'\"^′″"), frozenset(".,:'’·\"")
+
+
+def _is_worked_out(match: re.Match[str]) -> bool:
+    """Return whether a product is what the number beside it says."""
+    factor, product = match[2], match[4] or match[1] or ""
+    return all(number.replace(".", "", 1).isdigit() for number in (factor, product)) and math.isclose(
+        float(factor) * int(match[3]), float(product)
+    )
 
 
 def _is_latin(char: str) -> bool:

@@ -112,6 +112,8 @@ def test_a_call_of_one_of_two_orders_is_agreed_to_where_the_question_surely_name
         ("Shall I book room 103?", "undecided"),  # for how many?
         ("Shall I book room 103 at the Ritz for 3 guests?", "met"),  # nothing contradicts the call
         ("Shall I book room 103 for 3 guests and 5 nights?", "undecided"),
+        ("Three of you in room 103. Shall I book it?", "met"),
+        ("Six of you in room 103. Shall I book it?", "failed"),
     ],
 )
 def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_known_decides_nothing(question, outcome):
@@ -132,7 +134,7 @@ def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_k
         ("email", "Shall I email jo@example.org?", {"to": "joe@example.org", "text": "Hello"}, "undecided"),
         ("transfer", "Shall I transfer 200 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer 250 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "met"),
-        ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "undecided"),
+        ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer it for a fee of 2 EUR?", {"to": "Jo Lind", "amount": 250}, "undecided"),
         ("transfer", "Shall I transfer €1,250.00 to Jo Lind?", {"to": "Jo Lind", "amount": 1250}, "met"),
         ("transfer", "Shall I transfer 1.250,00 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 1250.0}, "met"),
@@ -153,7 +155,8 @@ LOANS = [{"id": "L1", "bank": "Northbank"}, {"id": "L2", "bank": "Harbour Credit
         ("Shall I accept the Northbank loan?", ("accept",), "met"),
         ("Shall I take the Northbank loan?", ("accept",), "undecided"),
         ("Would you mind me accepting the Northbank loan?", ("accept",), "met"),
-        ("Shall I accept the Northbank loan?", ("sign",), "failed"),
+        ("Shall I cancel the Northbank loan?", ("accept", "sign"), "failed"),
+        ("Shall I accept the Northbank loan?", ("sign",), "undecided"),
     ],
 )
 def test_the_words_that_a_tool_declares_must_stand_in_the_question(question, asks, outcome):
@@ -174,10 +177,12 @@ ZH = [
         ("要我取消牛肉面吗？", "D2", "failed"),
         ("要我取消三十八元的那一单吗？", "D1", "met"),
         ("要我取消10月11日的那一单吗？", "D1", "failed"),
-        ("需要我取消牛肉面，春卷照旧吗？", "D2", "undecided"),
+        ("需要我取消牛肉面，春卷照旧吗？", "D1", "met"),
+        ("需要我取消牛肉面，春卷照旧吗？", "D2", "failed"),
         ("要我取消的是牛肉面，不是春卷，对吗？", "D2", "undecided"),
         ("除了牛肉面，其他的都帮您取消，可以吗？", "D1", "undecided"),
-        ("要我取消牛肉面，春卷别动，可以吗？", "D2", "undecided"),
+        ("要我取消牛肉面，春卷别动，可以吗？", "D1", "met"),
+        ("要我取消牛肉面，春卷别动，可以吗？", "D2", "failed"),
         ("1. 牛肉面\n2. 春卷\n要我取消第二个吗？", "D2", "met"),
         ("1. 牛肉面\n2. 春卷\n要我取消第一个吗？", "D2", "failed"),
         ("要我取消牛肉面的发票吗？", "D1", "undecided"),
@@ -203,6 +208,13 @@ def test_the_same_holds_in_chinese(question, call, outcome):
         ("A1 can be cancelled until 5 pm. OK?", A1, "undecided"),
         ("A1 can be cancelled until 5 pm. Do you want to think about it?", A1, "undecided"),
         ("I can't cancel A1. OK?", A1, "undecided"),
+        ("I could cancel A1, or keep it. Shall I?", A1, "undecided"),
+        ("If the shop agrees, I'll cancel A1. OK?", A1, "undecided"),
+        ("Order A1 is on its way. Shall I cancel the curry?", A1, "undecided"),
+        ("Shall I flag A1 for cancellation?", A1, "undecided"),
+        ("A2 was delivered.\n\nThat leaves A1. Cancel it?", A1, "met"),
+        ("如果商家同意，我就取消A1，可以吗？", A1, "undecided"),
+        ("A1可以取消。A2不动，我给您取消A1，行不？", A1, "met"),
         ("I recommend not to cancel A1. OK?", A1, "undecided"),
         ("I'd rather wait before cancelling A1. Shall I do so?", A1, "undecided"),
         ("I can ask for a quote. Should I do that for the cancellation of A1?", A1, "undecided"),

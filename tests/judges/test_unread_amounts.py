@@ -28,7 +28,7 @@ def judged(reply, kind, *, steps=(), currency="EUR", **fields):
         ("The walk takes 1 h 20.", {"unit": "min", "role": "travel_time", "value": 80, "other": 60}),
         ("The place has 2.3k reviews.", {"unit": "count", "value": 2300, "other": 2.3}),
         ("It is -3,5 °C.", {"unit": "celsius", "value": -3.5, "other": 5}),
-        ("限高2米6。", {"unit": "m", "role": "headroom", "value": 2.6, "other": 2}),
+        ("限高2米6左右。", {"unit": "m", "role": "headroom", "value": 2.6, "other": 2}),
         ("住两个礼拜。", {"unit": "d", "role": "stay", "value": 14, "other": 2}),
         ("It is a tenner.", {"unit": "money", "role": "price", "value": 10, "other": 5}),
         ("The wait is 10-15 min.", {"unit": "min", "role": "wait", "value": 10, "other": 15}),
@@ -159,6 +159,6 @@ def test_single_sentences_are_judged_by_class():
     finally:
         sys.path.remove(str(NATURAL))
     lines = said(json.loads((NATURAL / "said_example.json").read_text("utf-8")), every=False).splitlines()
-    assert lines[0] == "figure, right check, with role: passed 2, failed 0, open 7"
+    assert lines[0] == "figure, right check, with role: passed 3, failed 0, open 6"
     assert lines[-1] == "sure and wrong: 0 of 55 = 0.000"
     assert judge_reply("", "says", any=["lift"]).passed is False

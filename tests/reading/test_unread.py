@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_mapsat.reading import CLOCK, Vocabulary, lexicon_of, read
+from pytest_mapsat.reading import CLOCK, TIMES, Vocabulary, lexicon_of, read
 
 EURO = Vocabulary(currency="EUR")
 
@@ -46,15 +46,25 @@ def figures_of(document):
         ("It costs XII euros.", "XII"),
         ("这趟要价1.2万元。", "1.2万元"),
         ("这套茶具两百五。", "两百五"),
-        ("限高2米6。", "2米6"),
-        ("限高两米一。", "两米一"),
-        ("山上零下五度。", "零下五度"),
-        ("气温是-3℃。", "3℃"),
+        ("限高2米6左右。", "2米6"),
+        ("来两块三明治。", "两块"),
+        ("气温-5~3℃。", "5"),
+        ("气温约-3℃。", "3℃"),
+        ("两辆车58元×2，共117元。", "58元×2"),
+        ("58元×2＝117元。", "58元×2"),
+        ("The walk takes 8 + 49 min.", "8 + 49 min"),
         ("车差五分七点到。", "差五分七点"),
         ("今天打七五折。", "七五折"),
-        ("人均三块五。", "三块五"),
+        ("It costs a fiver.", "fiver"),
         ("走路要十来分钟。", "十来分钟"),
-        ("全程二点三公里。", "二点三公里"),
+        ("差二点五分。", "二点五分"),
+        ("这份猪扒包〢〨元。", "〢〨"),
+        ("座位1.8萬個。", "1.8萬"),
+        ("图书馆九点缺一刻开门。", "九点缺一刻"),
+        ("尾班船七点搭八开。", "七点搭八"),
+        ("今夜冰点以下八度。", "冰点以下八度"),
+        ("这家店开了两个甲子。", "甲子"),
+        ("A mug saves you a toonie.", "toonie"),
         ("伦敦时间18:30到。", "18:30"),
         ("总价壹佰贰拾元。", "佰贰拾"),
         ("路上要twenty minutes。", "twenty"),
@@ -77,6 +87,14 @@ def test_no_part_of_an_amount_that_is_not_read_is_a_figure(text, amount):
         ("步行12分钟800米，人均68元一位，晚上八点三刻关门。", ["12分钟", "800米", "68元", "晚上八点三刻"]),
         ("１８：３０到，要等一个半小时，门票1,280元。", None),
         ("预计18:30到，走7分钟 18:37回家，24小时营业，限高2.6米。", None),
+        ("全程二点三公里，气温零下五度，夜里-12℃。", ["二点三公里", "零下五度", "-12℃"]),
+        ("走两公里二的样子，限高2米6、两米一，人均三块五。", ["两公里二的样子", "2米6", "两米一", "三块五"]),
+        ("58元×2＝116元，也就是116元（58元×2）。", ["58元", "116元", "116元", "58元"]),
+        ("| Ride | Wait + drive |\n|---|---|\n| Eco | 8 + 49 min |", ["8", "49 min"]),
+        ("| 车型 | 等车 / 路上 |\n|---|---|\n| 快车 | 4 / 18分钟 |", ["4", "18分钟"]),
+        ("Entry is 40 and 45 EUR, a quarter of an hour's drive away.", ["40", "45 EUR", "a quarter of an hour"]),
+        ("It has a Type 2 and a CCS2 plug.", None),
+        ("It is -4 °C at night, or minus 3 degrees C.", ["-4 °C", "minus 3 degrees C"]),
     ],
 )
 def test_plain_notations_are_read_in_full(text, figures):
@@ -98,6 +116,17 @@ def test_an_amount_tells_what_units_stand_in_it():
     (number,) = document_of("The price is 25 so far.").unread
     assert (hour.units, time.units, rated.units) == ({"min", CLOCK}, {CLOCK, "min"}, frozenset())
     assert (number.bare, hour.bare, rated.bare) == (True, False, False)
+    (vague,), (multiple,) = document_of("十几分钟。").unread, document_of("贵三倍。").unread
+    assert (vague.units, multiple.units) == ({"min"}, {TIMES})
+
+
+def test_a_temperature_has_the_sign_before_it():
+    def celsius(text):
+        return [one.value for one in document_of(text).quantities if not one.unread]
+
+    assert celsius("山上零下五度，夜里-12℃，白天3℃。") == [-5, -12, 3]
+    assert celsius("It is -4 °C, then 12 °C.") == [-4, 12]
+    assert celsius("12-20℃。") == [16]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ def test_the_oracle_scores_everything_and_misses_nothing(name):
     card = cards(ORACLE)[name]
     assert card.outcome == "passed", failed(card)
     assert failed(card) == set()
-    assert card.ar in (1, None)  # what a rule cannot read leaves a soft requirement open
-    assert (card.metric("ifs"), card.metric("ts"), card.sandbox["miss"]) == (1, 1, 0)
+    assert (card.ar, card.metric("ifs"), card.metric("ts"), card.sandbox["miss"]) == (1, 1, 1, 0)
 
 
 @every_case
@@ -42,7 +41,7 @@ def test_the_considerate_agent_keeps_every_hard_constraint_and_fact(name):
 
 
 def test_the_considerate_agent_leaves_preferences_to_win():
-    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.98  # undecided labels count as passed here
+    assert 0.8 < mean_ar(cards(CONSIDERATE)) < 0.975  # undecided labels count as passed here
     assert sum(card.metrics["iisr"] != 1 for card in cards(CONSIDERATE).values()) >= len(CASES) / 2
 
 

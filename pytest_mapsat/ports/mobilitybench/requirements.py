@@ -54,7 +54,6 @@ _NOT_KNOWN = [
 ]  # fmt: skip
 _DEGREES = re.compile(r"(?<!\d)(-?\d{1,2}(?:\.\d)?)(?:[℃度]?\s*[~～到至-]\s*(-?\d{1,2}(?:\.\d)?))?\s*[℃度]")
 _CODE = re.compile(r"^[A-Z]\d{1,5}")
-_HAN_DIGITS = "零一二三四五六七八九十"
 _PART = 3
 
 
@@ -214,22 +213,19 @@ def _weather(row: Row) -> Made:
     ranges = [(float(match[1]), float(match[2] or match[1])) for match in _DEGREES.finditer(text)]
     given = list(dict.fromkeys(degree for pair in ranges for degree in pair))
     if told or given:
-        some = _any({**degrees, "min": -90, "max": 70}, _said(every))
+        some = _any({**degrees, "min": -90, "max": 70}, _said([*every, *_clauses(text, every)], every))
         explicit = [_requirement("deliver", "说出天气状况或气温", some)]
     else:
         explicit = [_requirement("deliver", "说明查不到该地的天气数据", _said(_NOT_KNOWN), _unsaid(every))]
     if told:
-        own = _said([word for state in told for word in WEATHER[state]], dict.fromkeys(every))
+        words = [word for state in told for word in WEATHER[state]]
+        own = _said([*words, *_clauses(text, words)], dict.fromkeys(every))
         others = other_words(WEATHER, told)
         check = _all(own, *([_unsaid(others)] if others else []))
         explicit.append(_requirement("condition", f"天气状况：{'、'.join(told)}", check))
     if given:
-        each = [
-            _all({**degrees, "min": abs(degree), "max": abs(degree)}, _signed(degree, below=degree < 0))
-            for degree in given
-        ]
-        between = [sorted((abs(low), abs(high))) for low, high in ranges if low != high]
-        each += [{**degrees, "min": low, "max": high} for low, high in between]
+        between = [sorted(pair) for pair in [*((degree, degree) for degree in given), *ranges]]
+        each = [{**degrees, "min": low, "max": high} for low, high in dict.fromkeys(map(tuple, between))]
         listed = "、".join(f"{degree:g}℃" for degree in given)
         explicit.append(_requirement("temperature", f"气温：{listed}", _any(*each)))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
@@ -240,14 +236,10 @@ def _weather(row: Row) -> Made:
     ]
 
 
-def _signed(degree: float, *, below: bool) -> JsonObject:
-    """Return the check that a temperature is told above or below zero: figures are read without their sign."""
-    size = f"{abs(degree):g}"
-    words = [f"{minus}{size}" for minus in ("-", "−", "零下", "负", "零下约", "-约")]
-    if size.isdigit() and int(size) < len(_HAN_DIGITS):
-        words += [f"{minus}{_HAN_DIGITS[int(size)]}" for minus in ("零下", "负")]
-    words += ["零下两", "负两"] if size == "2" else []
-    return _said(words) if below else _unsaid(words)
+def _clauses(text: str, words: Iterable[str]) -> list[str]:
+    """Return a tool's first sentence, and its clauses, that have one of the words: a reply that repeats them surely says the word."""
+    sentence, words = text.partition("。")[0], list(words)
+    return [part for part in dict.fromkeys((sentence, *sentence.split("，"))) if any(word in part for word in words)]
 
 
 def _traffic(row: Row) -> Made:
@@ -258,10 +250,12 @@ def _traffic(row: Row) -> Made:
     # Where the two tell different states either may be told.
     meant = [state for state in states_in(overall, TRAFFIC) if state in states_in(described, TRAFFIC)] or told
     heard = [*(word for words in TRAFFIC.values() for word in words), "拥堵", "堵", "缓慢", "拥挤"]
-    explicit = [_requirement("deliver", "说出道路是否畅通", _said([*heard, *([] if told else _NOT_KNOWN)]))]
+    heard += [] if told else _NOT_KNOWN
+    explicit = [_requirement("deliver", "说出道路是否畅通", _said([*heard, *_clauses(described, heard)], heard))]
     if meant:
         own = [word for state in meant for word in (state, *TRAFFIC[state])]
-        checks = [_said(own, [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))])]
+        about = [*own, *(NEGATORS if "畅通" in meant else ("堵", "慢", "挤"))]
+        checks = [_said([*own, *_clauses(described, own)], about)]
         if len(told) < len(TRAFFIC):
             checks.append(_unsaid(word for word in other_words(TRAFFIC, told) if word not in described))
         explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _all(*checks)))
@@ -398,7 +392,8 @@ def _named(names: Iterable[str]) -> JsonObject:
     """Return the check that a place is named; where no two characters of its names stand together it surely is not."""
     words = [name for name in dict.fromkeys(names) if name]
     pairs = {name[start : start + 2] for name in words for start in range(len(name) - 1)}
-    return _said(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]), sorted(pairs) or words)
+    words = list(dict.fromkeys([*words, *filter(None, map(without_brackets, words))]))
+    return _any({"kind": "addressed", "names": words, "endings": words}, _said(words, sorted(pairs) or words))
 
 
 def _called_with(row: Row, name: str) -> Checks:

@@ -163,6 +163,18 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
     assert status("weather", "weather_query", city="云水市", need_forecast=True) == "miss"
 
 
+#: Right answers whose states of the weather or the traffic no sentence plainly affirms: they stay undecided.
+IN_NO_CLOSED_SENTENCE = {
+    "云水市现在多云，零下4度，湿度39%。",
+    "多云，-4℃，注意保暖。",
+    "环山路目前不堵，双向畅通。",
+    "环山路双向畅通，拥堵和缓行的比例都是0。",
+    "湖滨路轻度拥堵，由东向西方向堵得厉害，其余路段畅通。",
+    "明天白天多云，夜间有小雨，12到20度。",
+    "明天多云转小雨，最高20℃。",
+}
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -193,8 +205,9 @@ def test_near_calls_of_a_sensible_agent_are_answered_and_others_are_not(imported
         ("fare", "打车去月湖大约88元，60公里。"),
     ],
 )  # fmt: skip
-def test_right_answers_never_fail(imported, name, text):
-    assert imported.earned(name, text) != "red", imported.answered(name, text)
+def test_right_answers_pass(imported, name, text):
+    expected = "open" if text in IN_NO_CLOSED_SENTENCE else "green"
+    assert imported.earned(name, text) == expected, imported.answered(name, text)
 
 
 @pytest.mark.parametrize(
@@ -300,11 +313,9 @@ def test_the_strategy_must_stand_in_the_call(imported):
     assert outcomes == ["passed", "failed"]
 
 
-def test_the_oracle_of_no_sound_row_fails(imported):
+def test_the_oracle_of_every_sound_row_passes(imported):
     earned = {name: imported.earned(name, case.truth.oracle[0].say) for name, case in imported.cases.items()}
-    assert "red" not in earned.values()
-    assert earned["cut"] != "green"
-    assert list(earned.values()).count("green") >= len(earned) / 2
+    assert {name for name, colour in earned.items() if colour != "green"} == {"cut"}
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,9 @@ def test_expected_calls_are_answered_exactly_or_their_miss_is_explained(dialogue
     assert notes == {True: 5, False: 7}
 
 
-def test_the_oracle_fails_nowhere(suite, dialogues):
+def test_the_oracle_passes_wherever_its_route_is_not_cut(suite, dialogues):
     earned = Counter((case.attributes.get("results", ""), outcome(suite, case, *said)) for case, *said in dialogues)
-    assert set(earned) <= {("", 1), ("", None), ("cut", None)}
-    assert earned["cut", None] == 7
-    assert earned["", 1] >= 25
+    assert earned == {("", 1): 51, ("cut", None): 7}
 
 
 @pytest.mark.parametrize(

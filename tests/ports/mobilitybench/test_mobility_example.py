@@ -70,7 +70,7 @@ def test_the_page_tells_what_each_agent_earns():
 @pytest.mark.long_proof
 def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
     saved, again = tmp_path / "run.json", tmp_path / "again.json"
-    thresholds = "--mapsat-fail-under=mobility_fpr=0.7,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
+    thresholds = "--mapsat-fail-under=mobility_fpr=0.9,basic_route_planning.mobility_sc=0.9,pipa_a=0.9"
     agent = "--mapsat-agent=examples.mobility.planner:agent"
     command = [
         sys.executable,
@@ -80,14 +80,13 @@ def test_the_command_of_the_page_gates_saves_and_grades_again(tmp_path, capsys):
         agent,
         f"--mapsat-save={saved}",
         thresholds,
-        "--mapsat-allow-undecided=30%",
     ]
     # Plugins of this environment have no part in it.
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", "-p", "no:hypothesispytest"], cwd=ROOT, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stdout.decode()
-    assert main(["regrade", str(saved), "--suite", str(SUITE.root), "--save", str(again)]) in (0, 1)
+    assert main(["regrade", str(saved), "--suite", str(SUITE.root), "--save", str(again)]) == 0
     capsys.readouterr()
     one, two = (json.loads(path.read_text(encoding="utf-8")) for path in (saved, again))
     assert [card["metrics"] for card in one["cases"]] == [card["metrics"] for card in two["cases"]]
@@ -108,7 +107,7 @@ def test_labelled_answers_are_judged_right_and_few_stay_open(capsys):
     told = capsys.readouterr().out
     right, green, red, _, wrong, passed, killed, _ = re.findall(r"^ +all +(.+)$", told, re.MULTILINE)[0].split()
     assert (red, passed) == ("-", "-")
-    assert int(green) >= 0.7 * int(right) > 60
+    assert int(green) >= 0.75 * int(right) > 60
     assert int(killed) >= 0.7 * int(wrong) > 60
 
 
