@@ -12,26 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .environments import HttpEnvironment, SqlEnvironment
-    from .guard import sandboxed
-    from .judges import Episode, Finding
-    from .registry import check
-    from .reply import Reply, Unavailable
-    from .sandbox import Refused
+    from .environments import HttpEnvironment as HttpEnvironment
+    from .environments import SqlEnvironment as SqlEnvironment
+    from .guard import sandboxed as sandboxed
+    from .judges import Episode as Episode
+    from .judges import Finding as Finding
+    from .registry import check as check
+    from .reply import Reply as Reply
+    from .reply import Unavailable as Unavailable
+    from .sandbox import Refused as Refused
 
 __version__ = "0.1.0"
-__all__ = [
-    "Episode",
-    "Finding",
-    "HttpEnvironment",
-    "Refused",
-    "Reply",
-    "SqlEnvironment",
-    "Unavailable",
-    "__version__",
-    "check",
-    "sandboxed",
-]
 
 _HOMES = {
     "Episode": "judges",
@@ -44,6 +35,7 @@ _HOMES = {
     "check": "registry",
     "sandboxed": "guard",
 }
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  the names are strings
 
 
 def __getattr__(name: str) -> Any:

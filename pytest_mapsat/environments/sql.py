@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from functools import cached_property
 from pathlib import Path
@@ -286,8 +286,8 @@ class SqlEnvironment:
         rows = map(each.parsed, each.rows(connection, *newer))
         table = seen(each.name, rows, each.key, ignore=self._ignore, hide=self._hide, decimals=each.decimals)
         if not each.updated:
-            return table.but(unread=table.unread and f"{table.unread} (give where, or updated)")
-        return table.but(unread=f"of {each.name} changed rows alone are read", rest=self._rest(connection, each))
+            return replace(table, unread=table.unread and f"{table.unread} (give where, or updated)")
+        return replace(table, unread=f"of {each.name} changed rows alone are read", rest=self._rest(connection, each))
 
     def _rest(self, connection: sql.Connection, each: _Watched) -> Json:
         """Return how many rows a large table has, and a digest of them all."""

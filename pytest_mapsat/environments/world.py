@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -78,10 +78,6 @@ class Seen:
     rest: Json = None
     decimals: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-
-    def but(self, **known: Any) -> Seen:
-        """Return the table with other fields."""
-        return replace(self, **known)
 
     def shown(self, row: JsonObject, other: JsonObject | None = None, mark: str = _HIDDEN) -> JsonObject:
         """Return a row for files: of its hidden columns only those that differ from another row, with a mark for a value."""

@@ -175,11 +175,14 @@ class WatchedEnd(End):
         self.unwatched = environment.unwatched
         self._keys = {name: table.key for name, table in self._watched.items()}
         starts = environment.starts
-        self.tables = {
-            name: Table(name, starts[table.start].rows)
-            for name, table in self._watched.items()
-            if table.start in starts and not table.unread
-        }
+        try:
+            self.tables = {
+                name: Table(name, starts[table.start].rows)
+                for name, table in self._watched.items()
+                if table.start in starts and not table.unread
+            }
+        except ValueError as error:
+            raise UnknownEndError(str(error)) from None
         self._ended: dict[str, _Known] = {}
         self.state = _WatchedState(self)
 
@@ -261,24 +264,12 @@ class _WatchedState(State):
     def table(self, name: str, *, key: str = "") -> Rows:
         """Return a table by the ids of its rows. Raises UnknownEndError where it is not watched, or its rows have other ids."""
         if name not in self._rows:
-            known, own = self._end.known(name), self._end.key(name)
-            self._rows[name] = _WatchedRows(name, own, _Faces(known.rows, partial(self._end.read, name)), known)
-        rows = self._rows[name]
-        if key not in ("", "id", rows.key):
-            raise UnknownEndError(f"the rows of {name} are told apart by {rows.key}, not by {key}")
-        return rows
-
-
-class _Faces(SharedRows):
-    def __init__(self, rows: Mapping[str, JsonObject], read: Any) -> None:
-        super().__init__(rows)
-        self._read = read
-
-    def row(self, row_id: object) -> Row | None:
-        row = self.get(row_id)  # type: ignore[call-overload]
-        if row is not None and type(row) is not Row:
-            row = self[row_id] = self._read(row)  # type: ignore[index]
-        return row  # type: ignore[no-any-return]
+            known = self._end.known(name)
+            rows = SharedRows({own: self._end.read(name, row) for own, row in known.rows.items()})
+            self._rows[name] = _WatchedRows(name, self._end.key(name), rows, known)
+        if key not in ("", "id", own := self._end.key(name)):
+            raise UnknownEndError(f"the rows of {name} are told apart by {own}, not by {key}")
+        return self._rows[name]
 
 
 class _WatchedRows(Rows):
