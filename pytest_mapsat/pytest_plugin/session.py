@@ -205,7 +205,8 @@ class MapsatSession:
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
         item, agent = request.node, self._agent_of(request)
-        environment = request.getfixturevalue("mapsat_environment")
+        # Where the item's teardown looks for it.
+        environment = item.funcargs["mapsat_environment"] = request.getfixturevalue("mapsat_environment")
 
         @cache
         def run() -> CaseRun:

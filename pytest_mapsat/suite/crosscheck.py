@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -208,7 +208,7 @@ _FARTHEST_M = distance_m(0, 0, 180, 0)
 _HUGE = 1e100
 
 
-def never_failing(case: Case, tables: Iterable[str]) -> Iterator[Remark]:
+def never_failing(case: Case, tables: Collection[str]) -> Iterator[Remark]:
     """Give the checks and matches of a case that hold whatever an agent does."""
     whole = {
         noun.table
@@ -217,7 +217,7 @@ def never_failing(case: Case, tables: Iterable[str]) -> Iterator[Remark]:
     }
     for place, noun in nouns_in(case.truth, ("truth",)):
         why = _why_always(noun, case.visible.output_schema)
-        if isinstance(noun, Unchanged) and noun.exempt and whole >= {*tables}:
+        if isinstance(noun, Unchanged) and noun.exempt and tables and whole >= {*tables}:
             why = "every row of every table may change"
         if why:
             yield Remark("warning", "never-fails", place, f"it can never fail: {why}")

@@ -138,6 +138,8 @@ def test_a_database_is_judged_and_judged_again_without_it(project, capsys):
     assert main(["regrade", "forged.json", "--save", "regraded.json", "-p", "own_checks.py"]) == 1
     assert outcomes(saved("regraded.json"))["a"]["kept"] == "unevaluated"
     capsys.readouterr()
+    assert main(["show", "again.json", "a"]) == 0
+    assert "changed   bookings BK-1: removed {'code': 'BK-1'" in capsys.readouterr().out
 
 
 def test_a_second_booking_that_is_cancelled_is_named_and_a_late_write_leaves_no_green_run(project):
@@ -157,17 +159,16 @@ def test_a_second_booking_that_is_cancelled_is_named_and_a_late_write_leaves_no_
     assert environment["unknown"] == "bookings BK-2, nights BK-2,1 changed after the end had been read"
 
 
-def test_workers_act_on_databases_of_their_own_and_make_one_run_file(project):
-    for name in ("gw0", "gw1"):
-        (project.path / name).mkdir()
-        sqlite_hotel(project.path / name)
+def test_a_worker_acts_on_a_database_of_its_own_and_the_run_file_has_what_it_kept(project):
+    (project.path / "gw0").mkdir()
+    sqlite_hotel(project.path / "gw0")
     own = CONFTEST.replace("mapsat_environment():", "mapsat_environment(worker_id):").replace(
         '"sqlite:///hotel_test.db"', 'f"sqlite:///{worker_id}/hotel_test.db"'
     )
     project.makeconftest(own + ONE_BOOKING)
     agent = AGENT.replace('"hotel_test.db"', 'os.environ["PYTEST_XDIST_WORKER"] + "/hotel_test.db"')
     project.makepyfile(mine=f"import os\n{agent}")
-    result = run(project, "agent", "-n", "2", "--dist=load")
+    result = run(project, "agent", "-n", "1")
     result.assert_outcomes(passed=3)
     assert len(saved()["starts"]) == 3
     assert outcomes(saved()) == dict.fromkeys("abc", dict.fromkeys(sorted(CHECKS), "passed"))
@@ -246,12 +247,26 @@ def test_a_hook_gives_an_object_of_ones_own_and_a_fixture_of_a_test_comes_before
         import pytest
 
         @pytest.fixture
-        def mapsat_environment():
-            return 7
+        def mapsat_environment(request):
+            if "other" in request.node.name:
+                yield 7
+                return
+            import pathlib, sqlite3
+            from pytest_mapsat import SqlEnvironment
+
+            with sqlite3.connect("own.db") as connection:
+                connection.execute("CREATE TABLE things (id text PRIMARY KEY, n integer)")
+            connection.close()
+            yield SqlEnvironment("sqlite:///own.db", ["things"], settle=0)
+            pathlib.Path("own.db").unlink()
 
         def test_other(mapsat_case, mapsat_run):
+            assert "expected an object with start(case, session), found 7" in mapsat_run().scorecard.reason
+
+        def test_own(mapsat_case, mapsat_run):
             run = mapsat_run()
-            assert "expected an object with start(case, session), found 7" in run.scorecard.reason
+            assert run.scorecard.outcome == "failed"
+            assert len(run.episode.state["things"]) == len(run.episode.changes) == 0
         """
     )
     result = pytester.runpytest("--mapsat-agent=mine:agent", "benchmark_cases", "--mapsat-save=run.json")
@@ -259,3 +274,7 @@ def test_a_hook_gives_an_object_of_ones_own_and_a_fixture_of_a_test_comes_before
     assert outcomes(saved()) == {"a": {"there": "passed"}, "b": {"there": "unevaluated"}}
     result = pytester.runpytest("--mapsat-agent=mine:agent", ".", "-k", "test_other")
     result.stdout.fnmatch_lines(["*expected an object with start(case, session), found 7*"])
+    # A fixture of a test is torn down after each: before that its database is looked at once more.
+    result = pytester.runpytest("--mapsat-agent=mine:agent", ".", "-k", "test_own", "--mapsat-save=run.json")
+    result.assert_outcomes(passed=2)
+    assert outcomes(saved()) == {name: {"there": "failed"} for name in "ab"}
