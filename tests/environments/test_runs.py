@@ -139,7 +139,7 @@ def test_a_database_is_judged_and_judged_again_without_it(project, capsys):
     assert outcomes(saved("regraded.json"))["a"]["kept"] == "unevaluated"
     capsys.readouterr()
     assert main(["show", "again.json", "a"]) == 0
-    assert "changed   bookings BK-1: removed {'code': 'BK-1'" in capsys.readouterr().out
+    assert "changed bookings BK-1: removed {" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_second_booking_that_is_cancelled_is_named_and_a_late_write_leaves_no_green_run(project):
