@@ -3,6 +3,7 @@
 ``check`` adds a check in Python, which is given an ``Episode`` and may return a ``Finding``. ``Reply`` is what an agent may return in place of a text.
 ``sandboxed`` has the sandbox answer the tools of an agent of a framework that a function of the user's runs.
 ``case`` makes a case of a test function, ``User`` says who its user is.
+``SqlEnvironment`` and ``HttpEnvironment`` are what episodes act on where that is no sandbox.
 ``Refused`` is raised by a tool of a sandbox in Python that does not do what it was asked to; ``Unavailable`` by an agent whose own service cannot be reached.
 """
 
@@ -12,27 +13,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .guard import sandboxed
-    from .judges import Episode, Finding
-    from .python_cases import User, case
-    from .registry import check
-    from .reply import Reply, Unavailable
-    from .sandbox import Refused
+    from .environments import HttpEnvironment as HttpEnvironment
+    from .environments import SqlEnvironment as SqlEnvironment
+    from .guard import sandboxed as sandboxed
+    from .judges import Episode as Episode
+    from .judges import Finding as Finding
+    from .python_cases import User as User
+    from .python_cases import case as case
+    from .registry import check as check
+    from .reply import Reply as Reply
+    from .reply import Unavailable as Unavailable
+    from .sandbox import Refused as Refused
 
 __version__ = "0.1.0"
-__all__ = ["Episode", "Finding", "Refused", "Reply", "Unavailable", "User", "__version__", "case", "check", "sandboxed"]
 
 _HOMES = {
     "Episode": "judges",
     "Finding": "judges",
+    "HttpEnvironment": "environments",
     "Refused": "sandbox",
     "Reply": "reply",
+    "SqlEnvironment": "environments",
     "Unavailable": "reply",
     "User": "python_cases",
     "case": "python_cases",
     "check": "registry",
     "sandboxed": "guard",
 }
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  the names are strings
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_mapsat.environments import Environment
     from pytest_mapsat.metrics import MetricSet
     from pytest_mapsat.model import Case, Run
     from pytest_mapsat.sandbox import SandboxFactory
@@ -34,6 +35,14 @@ def pytest_mapsat_sandbox(config: pytest.Config, case: Case, suite: Suite) -> Sa
 
     Called for each episode. The object that is made has a method for each tool that it answers; see docs/how-to/build-a-sandbox.md. A ``conftest.py`` in the
     suite's own folder is refused: a suite is data. Outside pytest the entry points of the group ``pytest_mapsat.sandboxes`` are known.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_mapsat_environment(config: pytest.Config, case: Case, suite: Suite) -> Environment | None:
+    """Return what an episode of a case acts on, such as a ``SqlEnvironment``, one object for all episodes on one place; None to leave it to others.
+
+    Called for each episode. A fixture ``mapsat_environment`` comes before it.
     """
 
 

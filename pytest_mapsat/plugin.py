@@ -158,6 +158,12 @@ def mapsat_agent(request: pytest.FixtureRequest) -> object:
     return _active(request).agent
 
 
+@pytest.fixture(scope="session")
+def mapsat_environment() -> object:
+    """What episodes act on in place of a sandbox: override it with a ``SqlEnvironment`` or another environment. None: what a hook or a file names, if any."""
+    return None
+
+
 @pytest.fixture
 def mapsat_case(request: pytest.FixtureRequest) -> Case:
     """Each benchmark case in turn, whole: what an agent may see, and the truth."""

@@ -31,6 +31,8 @@ from .returned import as_json as as_json
 from .returned import describe as describe
 from .returned import scrubbed as scrubbed
 from .returned import with_data as with_data
+from .service_file import filled as filled
+from .service_file import placeholders as placeholders
 from .source import MODEL_KINDS as MODEL_KINDS
 from .source import SERVICE_SCHEMES as SERVICE_SCHEMES
 from .source import AgentSource as AgentSource

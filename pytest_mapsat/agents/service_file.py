@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 from pytest_mapsat.formats import Lines, limits, parse_yaml, read_bytes, require_file, validate
 from pytest_mapsat.model import (
     Context,
+    EnvironmentTerms,
     Json,
     JsonObject,
     Location,
@@ -119,7 +120,7 @@ class BuildPlace(Noun):
 class ServiceFile(Noun):
     """What a YAML file says of a service.
 
-    ``response.calls``, ``spans``, ``mcp``: where the calls of its own tools are told, one of them. ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
+    ``response.calls``, ``spans``, ``mcp``: where the calls of its own tools are told, one of them. ``form``: the protocol it speaks. ``build``: where answers name the service's build. ``environment``: its endpoints for tests; null: it has none. ``request``: the body with placeholders; with another form than ``json``, further fields of that form's body.
     """
 
     url: str = ""
@@ -130,6 +131,7 @@ class ServiceFile(Noun):
     build: BuildPlace = BuildPlace()
     spans: SpansPlace | None = None
     mcp: McpServer | None = None
+    environment: EnvironmentTerms | None = None
 
     @field_validator("spans", mode="before")
     @classmethod
@@ -215,7 +217,13 @@ def read_service_file(spec: Spec, form: str) -> ServiceFile:
 def _templates(file: ServiceFile) -> dict[str, Json]:
     """Return the parts of a service file that may hold placeholders."""
     upstream: Json = {} if file.mcp is None else {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
-    return {"request": file.request, "headers": dict(file.headers), "url": file.url, "mcp": upstream}
+    terms = file.environment
+    tested = (
+        {}
+        if terms is None
+        else {"environment": {"state": terms.state, "reset": terms.reset, "headers": {**terms.headers}}}
+    )
+    return {"request": file.request, "headers": dict(file.headers), "url": file.url, "mcp": upstream, **tested}
 
 
 def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:

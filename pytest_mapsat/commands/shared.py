@@ -165,7 +165,7 @@ def print_run(run: Run, *, as_json: bool, saved: Path | None = None) -> int:
     from pytest_mapsat.reports import summary_lines
 
     if as_json:
-        write_json(run.model_dump(mode="json", exclude={"cases", "timing"}, by_alias=True))
+        write_json(run.model_dump(mode="json", exclude={"cases", "timing", "starts"}, by_alias=True))
     else:
         name = "RUN" if saved is None else str(saved)
         write(line.text for line in summary_lines(run, width=width(), colour=False, saved=name))

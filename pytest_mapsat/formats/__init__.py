@@ -60,6 +60,7 @@ from .run_file import Journal as Journal
 from .run_file import Place as Place
 from .run_file import is_complete_run as is_complete_run
 from .run_file import is_journal as is_journal
+from .run_file import lock_file as lock_file
 from .run_file import read_cards as read_cards
 from .run_file import read_journal as read_journal
 from .run_file import read_run as read_run
@@ -72,3 +73,7 @@ from .spans import SpanDialogue as SpanDialogue
 from .spans import SpanTurn as SpanTurn
 from .spans import calls_in_spans as calls_in_spans
 from .spans import read_spans as read_spans
+from .starts import MOST_PACKED as MOST_PACKED
+from .starts import KeptRows as KeptRows
+from .starts import begin_with as begin_with
+from .starts import starts_of as starts_of

@@ -34,8 +34,8 @@ KEYS = re.compile(
 )
 #: What of an episode may hold what an agent, a tool or a model has said; the other fields are words of ours, digests and names of the suite.
 _SAID = frozenset({
-    "after", "after_end", "arguments", "asked", "before", "changed", "detail", "differences", "fault", "id", "memory", "message",
-    "name", "note", "output", "provenance", "recorded", "result", "setup", "steps", "text", "tool", "turns", "warnings",
+    "after", "after_end", "arguments", "asked", "before", "changed", "changes", "detail", "differences", "environment", "fault", "id", "memory", "message",
+    "name", "note", "output", "provenance", "recorded", "result", "rows", "setup", "steps", "tables", "text", "tool", "turns", "unclear", "unknown", "warnings",
 })  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from pytest_mapsat.model import (
     Problem,
     Run,
     Scorecard,
+    StartRows,
     SuiteError,
     Trajectory,
     Turn,
@@ -31,6 +32,7 @@ from . import limits
 from .files import open_bytes, printable, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
 from .plain_data import located_json, parse_json, parse_json_line, read_text
+from .starts import begin_with
 
 _HINT = "a run file is what --mapsat-save writes"
 #: Keys are sorted: only the agent and the attributes stand before the attempt.
@@ -87,9 +89,8 @@ def write_run(path: Path, run: Run, lines: Iterable[bytes], *, like: Path | None
         for number, line in enumerate(lines):
             file.write(b",\n" if number else b"\n")
             file.write(line)
-        rest = [
-            f'"{key}": {_json(head[key])}' for key in ("summary", "groups", "comparison", "anchor", "gate", "timing")
-        ]
+        keys = ("summary", "groups", "comparison", "anchor", "gate", "timing", *(("starts",) if run.starts else ()))
+        rest = [f'"{key}": {_json(head[key])}' for key in keys]
         file.write(_bytes("\n],\n" + ",\n".join(rest) + "}\n"))
 
 
@@ -132,8 +133,10 @@ def read_run(
     require_file(path, name)
     run = _read_by_line(path, keep, _Brief if not dialogues else Scorecard)
     if run is not None and not any(_contradictions(run)):
+        begin_with(run.cases, run.starts)
         return run
     run = _read_whole(path, name)
+    begin_with(run.cases, run.starts)
     return run if keep is None else run.model_copy(update={"cases": tuple(map(keep, run.cases))})
 
 
@@ -277,6 +280,8 @@ def _bytes(text: str) -> bytes:
 
 JOURNAL_SCHEMA = "mapsat-journal/1"
 _HEAD = 200
+#: How a line begins that keeps the rows which a table had at the start of episodes.
+_START = b'{"start":'
 
 
 class Place(NamedTuple):
@@ -287,7 +292,7 @@ class Place(NamedTuple):
     checksum: int
 
 
-def _lock(file: int) -> bool:
+def lock_file(file: int) -> bool:
     """Hold a file for this process as long as it is open, and say whether that could be done; where a system has no locks it could."""
     try:
         import fcntl  # noqa: PLC0415  not on Windows
@@ -313,6 +318,7 @@ class Journal:
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
         self._process = os.getpid()
+        self._kept: set[str] = set()
 
     @classmethod
     def begin(cls, path: Path, request: JsonObject) -> Journal:
@@ -328,7 +334,7 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         journal = cls(path)
-        _lock(journal._file)
+        lock_file(journal._file)
         try:
             journal.note({"schema": JOURNAL_SCHEMA, "request": request})
         except OSError:
@@ -345,7 +351,7 @@ class Journal:
         except OSError:
             return False
         try:
-            return not _lock(file)
+            return not lock_file(file)
         finally:
             os.close(file)
 
@@ -375,6 +381,23 @@ class Journal:
         head = canonical_json({"worker": worker, **({"again": True} if again else {})})[:-1]
         end = self._append(f'{head},"episode":'.encode() + card + b"}")
         return Place(end - len(card) - len(b"}\n"), len(card), crc32(card))
+
+    def keep(self, starts: Mapping[str, StartRows]) -> None:
+        """Append the rows that tables had at the start of episodes, those that this process has not written yet.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        for name in sorted(starts.keys() - self._kept):
+            self._kept.add(name)
+            if packed := starts[name].packed:
+                self._append(_START + canonical_json({"name": name, "rows": packed}).encode() + b"}")
+
+    def starts(self) -> dict[str, str]:
+        """Return the rows that are kept of tables, packed, by digest. Raises SuiteError where the journal cannot be read."""
+        lines = (raw for raw in read_lines(self.path, limits.RUN_BYTES) if raw.data.startswith(_START))
+        kept = [parse_json_line(raw.data, str(self.path), raw.number)["start"] for raw in lines]
+        return {start["name"]: start["rows"] for start in kept}
 
     def read(self, place: Place) -> bytes:
         """Return the line of a scorecard.
@@ -460,6 +483,8 @@ def read_journal(path: Path) -> JournalContent:
             raise SuiteError(*problems[: limits.PROBLEMS])
         if card is not None:
             episodes.append(JournalEpisode(str(data.get("worker", "")), card))
+    kept = [note["start"] for note in notes if isinstance(note.get("start"), dict)]
+    begin_with((episode.card for episode in episodes), {str(start["name"]): str(start["rows"]) for start in kept})
     return JournalContent(head[1]["request"], tuple(notes), tuple(episodes))
 
 

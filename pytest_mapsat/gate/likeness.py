@@ -132,7 +132,7 @@ def without_turns(card: Scorecard) -> Scorecard:
     """Return a scorecard without the turns of its dialogue, which its digest stands for."""
     if not card.trajectory.turns:
         return card
-    slim = card.trajectory.model_copy(update={"turns": ()})
+    slim = card.trajectory.model_copy(update={"turns": (), "environment": None})
     return card.model_copy(update={"dialogue": dialogue_of(card), "trajectory": slim})
 
 

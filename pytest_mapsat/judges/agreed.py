@@ -187,7 +187,7 @@ class Agreements:
             ]
         ]
         with suppress(MapsatError):  # where it is not known, what the results say is all
-            sources += [[list(self._context.end.rows(name))] for name in self._context.tables]
+            sources += [[list(self._context.end.rows(name))] for name in self._context.end.tables]
         for results in sources:
             keys = {
                 (not _is_id(name) and not _is_id(field), name != field, order, name, field)

@@ -46,16 +46,7 @@ from pytest_mapsat.reading import (
     read_names,
     read_page,
 )
-from pytest_mapsat.sandbox import (
-    End,
-    EndError,
-    SandboxSuite,
-    Table,
-    maybe_writing,
-    play_reference,
-    reference_digest,
-    tables_of,
-)
+from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play_reference, reference_digest
 
 from .blocks import Blocks, Decided
 from .calibration import shipped
@@ -461,13 +452,6 @@ class Context:
         return any(declared.entities for declared in named)
 
     @cached
-    def tables(self) -> Mapping[str, Table]:
-        """The tables that the episode started from. Raises EndError where they are not known."""
-        if self.suite is None or self.case is None:
-            raise EndError("the tables that the episode started from are not known here")
-        return tables_of(self.case, self.suite)
-
-    @cached
     def maybe_writing(self) -> tuple[str, ...]:
         """The tools of calls that may have changed something, where a record made elsewhere lacks the changes."""
         return maybe_writing(self.trajectory, self.tools)
@@ -475,7 +459,7 @@ class Context:
     @cached
     def end(self) -> End:
         """The state that the episode ended in. Raises MapsatError where it cannot be told."""
-        return End(self.tables, self.trajectory, self.maybe_writing)
+        return end_of(self.trajectory, self.case, self.suite, self.maybe_writing)
 
     @cached
     def episode(self) -> Episode:

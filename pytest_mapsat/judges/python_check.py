@@ -201,7 +201,15 @@ class Episode:
         Raises:
             MapsatError: it cannot be told.
         """
-        return _frozen_rows(self._ended().changes)
+        end = self._ended()
+        for why in end.unclear.values():
+            raise NotRecordedError(why)
+        return tuple(
+            change.model_copy(
+                update={"before": end.read(change.table, change.before), "after": end.read(change.table, change.after)}
+            )
+            for change in end.changes
+        )
 
     @cached
     def changed_rows(self) -> frozenset[tuple[str, Json]]:

@@ -23,7 +23,7 @@ from pytest_mapsat.model import (
     shown,
     values_at,
 )
-from pytest_mapsat.sandbox import differences, fits
+from pytest_mapsat.sandbox import UnknownEndError, differences, fits
 
 from .context import Context
 from .findings import SHOWN_AT_MOST, Finding, first_few, judges, matches_in_words
@@ -39,9 +39,9 @@ def state(check: EndState, context: Context) -> Finding:
     each = f", {'each ' if high != 1 else ''}with {matches_in_words(check.has)}" if check.has else ""
     wanted = f"{_how_many(low, high)} of {check.table}{_where(check.where)}{each}"
     try:
-        rows = context.end.rows(check.table)
+        rows = context.end.rows(check.table, check)
     except MapsatError as error:
-        return _broken(str(error), wanted)
+        return _untold(error, wanted)
     held = [fits(check.where, row, results=context.calls) for row in rows]
     fitting = [row for row, fit in zip(rows, held, strict=True) if fit]
     if slip := _slip(check, fitting, context):
@@ -83,7 +83,7 @@ def _slip(check: EndState, fitting: Sequence[Mapping[str, Json]], context: Conte
     ids = Counter(str(row[key]) for row in fitting if key in row)
     if twice := next((row_id for row_id, times in ids.items() if times > 1), None):
         return f"two rows of {table} have the {key} {shown(twice)}"
-    if check.wanted[1] == 0 and (never := _never_there(check, context)):
+    if check.wanted[1] == 0 and table in end.tables and (never := _never_there(check, context)):
         return f"no row of {table} ever had the {key} {shown(never)}"
     return ""
 
@@ -95,21 +95,26 @@ def unchanged(check: Unchanged, context: Context) -> Finding:
     try:
         end = context.end
         for exempt in check.exempt:
-            end.rows(exempt.table)
+            end.refuse_unknown(exempt.table)
     except MapsatError as error:
-        return _broken(str(error), wanted)
+        return _untold(error, wanted)
     standing = [(change, [_is_exempt(change, exempt, context) for exempt in check.exempt]) for change in end.changes]
     other = [change for change, exempts in standing if not any(exempts) and None not in exempts]
     if other:
         named = first_few([f"{change.table} {change.id}" for change in other])
         lines = _side_by_side(other)
         return Finding(False, f"{_rows(len(other))} changed that should not have: {named}", wanted, compared=lines)
-    if any(not any(exempts) for _, exempts in standing):
-        return Finding(None, "it is unclear whether the changed rows are those that may change", wanted)
+    if altered := sorted(end.altered - {exempt.table for exempt in check.exempt}):
+        return Finding(False, f"rows changed that should not have: {end.unclear[altered[0]]}", wanted)
+    unsure = "it is unclear whether the changed rows are those that may change"
+    if end.unclear or any(not any(exempts) for _, exempts in standing):
+        return Finding(None, first_few([*end.unclear.values()], "; ") or unsure, wanted)
+    unwatched = f" (not watched: {first_few(end.unwatched)})" if end.unwatched else ""
     if not end.changes:
         idle = not check.exempt
-        return Finding(True, "nothing changed" + (", and nothing had to change" if idle else ""), wanted, idle=idle)
-    return Finding(True, f"{_rows(len(end.changes))} changed, as allowed", wanted)
+        why = "nothing changed" + (", and nothing had to change" if idle else "")
+        return Finding(True, why + unwatched, wanted, idle=idle)
+    return Finding(True, f"{_rows(len(end.changes))} changed, as allowed{unwatched}", wanted)
 
 
 @judges(SameEnd)
@@ -118,8 +123,10 @@ def same_end(check: SameEnd, context: Context) -> Finding:
     wanted = "the episode ends as it does after the reference calls"
     try:
         reference, changes = context.reference, context.end.changes
+        for why in context.end.unclear.values():
+            raise UnknownEndError(why)
     except MapsatError as error:
-        return _broken(str(error), wanted)
+        return _untold(error, wanted)
     if reference is None:
         return _broken("the case has no reference: give truth.end", wanted)
     if reference.problem:
@@ -144,12 +151,16 @@ def _broken(why: str, wanted: str) -> Finding:
     return Finding(None, why, wanted, broken=True)
 
 
+def _untold(error: MapsatError, wanted: str) -> Finding:
+    return Finding(None, str(error), wanted, broken=not isinstance(error, UnknownEndError))
+
+
 def _never_there(check: EndState, context: Context) -> str:
     """Return an id that ``where`` names and no row ever had: a slip of the case, which no row at the end could show."""
     end, match = context.end, check.where.get(context.end.key(check.table))
     wanted = [match.value] if isinstance(match, Equal) else [*match.values] if isinstance(match, OneOf) else []
     key = end.key(check.table)
-    ids = {str(row.get(key)) for row in (*context.tables[check.table].rows, *end.rows(check.table))}
+    ids = {str(row.get(key)) for row in (*end.tables[check.table].rows, *end.rows(check.table))}
     ids |= {
         change.id for call in context.trajectory.all_calls for change in call.changed if change.table == check.table
     }

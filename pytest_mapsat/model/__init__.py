@@ -48,9 +48,9 @@ else:
             "OracleTurn PlannedCall QUOTED_VALUE Requirement RowsFound ScriptedAnswer ScriptedCall Truth UserScript Utterance Visible World"
         ),
         "trajectory": (
-            "Blame CallPart Difference Ending Fault MOST_BUILD PROVENANCE_KINDS Provenance "
-            "ProvenanceKind ReferenceEnd ReportedCall Retrieval RowChange Step StepStatus Trajectory Turn "
-            "TurnTiming Usage calls_in change_lines total_usage trajectory_digest"
+            "Blame CallPart Difference Ending EnvironmentEnd Fault MOST_BUILD PROVENANCE_KINDS Provenance "
+            "ProvenanceKind ReferenceEnd ReportedCall Retrieval RowChange StartRows Step StepStatus Trajectory Turn "
+            "TurnTiming Usage WatchedTable calls_in change_lines total_usage trajectory_digest"
         ),
         "verdict": (
             "BESIDES CALIBRATION_SCHEMA Calibration Count ErrorRate JUDGING_SCHEMA JudgeCertificate "
@@ -64,6 +64,6 @@ else:
             "Direction Gate GateOutcome JudgeInfo Lost RUN_SCHEMA RequirementChange RuleResult Run "
             "RunManifest RunOptions RunRequest RunTiming SuiteInfo Unlike"
         ),
-        "suite": "CommonRequirement EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
+        "suite": "CommonRequirement EnvironmentTerms EpisodeDefaults JudgeTerms SUITE_SCHEMA SuiteManifest Window",
     }
     __getattr__ = fetched(__name__, {module: names.split() for module, names in _NAMES.items()}, rest="checks")

@@ -378,7 +378,10 @@ class RunTiming(Noun):
 
 
 class Run(Noun):
-    """All scorecards of a run, sorted by case id and trial, with aggregates and the gate's decision."""
+    """All scorecards of a run, sorted by case id and trial, with aggregates and the gate's decision.
+
+    ``starts``: the rows that tables of an environment had at the start of episodes, packed, by digest; not all where they are too many.
+    """
 
     schema_: Literal["mapsat-run/1"] = Field(default=RUN_SCHEMA, alias="schema")
     manifest: RunManifest
@@ -391,3 +394,4 @@ class Run(Noun):
     anchor: Comparison | None = None
     gate: Gate
     timing: RunTiming = RunTiming()
+    starts: dict[str, str] = Field(default_factory=dict)

@@ -114,6 +114,25 @@ class CommonRequirement(Noun):
         return self
 
 
+class EnvironmentTerms(Noun):
+    """A service with endpoints for tests that episodes act on.
+
+    ``state``: how its tables are asked for, as ``GET http://127.0.0.1:8000/test/state``; ``reset``: how it is reset before each episode, empty: it is not. Both may have ``${VARIABLE}``, and so may ``headers``.
+    ``keys``: the columns that tell the rows of a table apart, where it is not ``id``. ``ignore``, ``hide``: columns that do not count, or that count and reach no file. ``hosts``: where it may be besides
+    this machine. ``settle``: seconds between two readings that must be equal. ``parallel``: whether episodes do not see each other.
+    """
+
+    state: Text
+    reset: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    keys: dict[str, Text | tuple[Text, ...]] = Field(default_factory=dict)
+    ignore: tuple[Text, ...] = ()
+    hide: tuple[Text, ...] = ()
+    hosts: tuple[Text, ...] = ()
+    settle: float = Field(default=0.1, ge=0, le=60)
+    parallel: bool = False
+
+
 class SuiteManifest(Noun):
     """What ``suite.yaml`` says.
 
@@ -126,6 +145,7 @@ class SuiteManifest(Noun):
     ``judge``: what it says to judges, and asks of those that may gate. ``sample``: how samples of its cases are drawn.
     ``instructions``: those of cases that do not give their own; ``common``: requirements that cases take with ``use``, by id.
     ``sandbox``: options for the sandbox in Python that its cases need; a run without such a sandbox is refused.
+    ``environment``: a service that episodes act on in place of a sandbox; null: there is none, or a fixture or a hook gives one.
     ``carry``: what an agent keeps of a user's earlier tasks besides the interactions that cases give: ``dialogues``, its own; null: nothing.
     ``cases``: how many the suite has, so that one that is not found is told; null: they are not counted.
     ``arguments``: whether arguments of calls are fitted to the tools' parameters where they mean the same (``"2"`` for 2), or refused (``strict``).
@@ -156,6 +176,7 @@ class SuiteManifest(Noun):
     judge: JudgeTerms = JudgeTerms()
     sample: SampleTerms = SampleTerms()
     sandbox: JsonObject = Field(default_factory=dict)
+    environment: EnvironmentTerms | None = None
     arguments: Literal["tolerant", "strict"] = "tolerant"
     misses: Literal["sandbox", "agent"] = "sandbox"
     carry: Literal["dialogues"] | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Literal, Required, TypedDict, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, Protocol, Required, TypedDict, get_args
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from .base import Json, JsonObject, Noun, digest, same, shown
 
@@ -192,6 +192,60 @@ class ReferenceEnd(Noun):
     problem: str = ""
 
 
+class StartRows(Protocol):
+    """The rows that a table had when an episode began."""
+
+    @property
+    def rows(self) -> Sequence[JsonObject]:
+        """The rows."""
+
+    @property
+    def packed(self) -> str:
+        """The rows as a run file keeps them; empty where they are too many for one."""
+
+
+class WatchedTable(Noun):
+    """What is known of a table of an environment.
+
+    ``key``: the columns that tell its rows apart, with commas between. ``start``: the digest of its rows at the start, by which a run keeps them once;
+    empty where they were not read. ``decimals``: columns of decimal numbers; ``hidden``: columns that no file has. ``rows``: those at the end that are kept where all are too many.
+    ``unread``: why not all rows were read. ``unclear``: why not all changes are known; ``altered``: whether there surely are some that ``changes`` lacks.
+    """
+
+    key: str = "id"
+    start: str = ""
+    decimals: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    rows: tuple[JsonObject, ...] = ()
+    unread: str = ""
+    unclear: str = ""
+    altered: bool = False
+
+
+class EnvironmentEnd(Noun):
+    """What an episode left of the environment that it acted on.
+
+    ``tables``: those that are watched; ``unwatched``: the others, as far as they are known. ``changes``: by table and id, from the start to the end.
+    ``unknown``: why the end is not known; empty where it is.
+    """
+
+    tables: dict[str, WatchedTable] = Field(default_factory=dict)
+    unwatched: tuple[str, ...] = ()
+    changes: tuple[RowChange, ...] = ()
+    unknown: str = ""
+    #: The rows of the start by digest, as far as they are at hand: files have them once for all episodes.
+    _starts: Mapping[str, StartRows] = PrivateAttr(default_factory=dict)
+
+    @property
+    def starts(self) -> dict[str, StartRows]:
+        """The rows of the start by digest, as far as they are at hand."""
+        return {table.start: self._starts[table.start] for table in self.tables.values() if table.start in self._starts}
+
+    def begin_with(self, starts: Mapping[str, StartRows]) -> None:
+        """Have the rows of the start at hand."""
+        self._starts = starts
+
+
 class Retrieval(Noun):
     """What the memory of an agent gave it before the first turn.
 
@@ -207,7 +261,7 @@ class Trajectory(Noun):
 
     ``source``: what produced it (``agent``, ``recorded``, ``oracle``, ...); ``trial`` counts from 1. ``warnings``: what is odd about a
     recorded one. ``setup``: the rows that the sandbox changed while it was made, before the first call. ``reference``: what the case's reference
-    changes. ``memory``: null for an agent without one.
+    changes. ``environment``: what it left of the environment that it acted on; null: it acted on the sandbox alone. ``memory``: null for an agent without one.
     ``builds``: the builds that answers of a service name, sorted; an empty text stands for an answer that names none.
     ``calls_untold``: a record made elsewhere tells of no call at all: what it calls, and changes, is unknown.
     ``calls_reported``: the agent has tools of its own, of whose calls those are known that were reported.
@@ -224,6 +278,7 @@ class Trajectory(Noun):
     warnings: tuple[str, ...] = ()
     setup: tuple[RowChange, ...] = ()
     reference: ReferenceEnd | None = None
+    environment: EnvironmentEnd | None = None
     memory: Retrieval | None = None
     builds: tuple[str, ...] = ()
     after_end: tuple[Step, ...] = ()

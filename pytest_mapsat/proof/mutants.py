@@ -42,12 +42,12 @@ from pytest_mapsat.sandbox import (
     End,
     SandboxSuite,
     differences,
+    end_of,
     fits,
     make_sandbox,
     net_changes,
     returned_rows,
     satisfies,
-    tables_of,
 )
 
 
@@ -763,7 +763,7 @@ def write_changes(case: Case, suite: SandboxSuite, oracle: Trajectory) -> Iterat
     """
     made = [(index, step) for index, turn in enumerate(oracle.turns) for step in turn.steps if step.kind == "call"]
     calls: list[_Call] = [(index, step.tool, step.arguments) for index, step in made]
-    end = End(tables_of(case, suite), oracle)
+    end = end_of(oracle, case, suite)
     checks = [check for requirement in case.truth.requirements for check in requirement.leaves]
     ignored = [column for check in checks if isinstance(check, SameEnd) for column in check.ignore]
     for at, (_, step) in enumerate(made):

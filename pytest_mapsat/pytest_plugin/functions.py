@@ -33,6 +33,7 @@ from pytest_mapsat.suite import CaseEntry, Suite
 
 from .body_source import BodySource, read_body, slug
 from .items import PYTHON_CASE, CaseParam, PythonCase, case_marks
+from .private import is_overridden
 
 #: A parameter in a text, or a brace that is meant.
 _HOLE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
@@ -77,8 +78,10 @@ class Functions:
                         f"{source.path}:{source.line}: a case in unittest.TestCase, which knows neither fixtures nor parameters: put it into a plain class, or none"
                     )
         declaration = declared(obj)
-        if declaration is not None and self._agent_fixture:
-            pytest.mark.usefixtures("mapsat_agent")(getattr(obj, "__func__", obj))
+        asked = ["mapsat_agent"] if self._agent_fixture else []
+        asked += ["mapsat_environment"] if is_overridden(collector, "mapsat_environment") else []
+        if declaration is not None and asked:
+            pytest.mark.usefixtures(*asked)(getattr(obj, "__func__", obj))
         made = yield
         if declaration is not None:
             try:

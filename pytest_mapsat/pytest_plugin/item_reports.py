@@ -17,6 +17,7 @@ from pytest_mapsat.formats import Journal, Place, scorecard_line, with_attempt, 
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import (
     Case,
+    EnvironmentEnd,
     JsonObject,
     MapsatError,
     Metric,
@@ -26,6 +27,7 @@ from pytest_mapsat.model import (
     Scorecard,
     Step,
     Tool,
+    Trajectory,
     listed,
 )
 from pytest_mapsat.options import OPTIONS
@@ -295,6 +297,20 @@ def with_late_calls(episode: Ended, steps: Sequence[Step], tools: Mapping[str, T
         changes |= {"outcome": "unevaluated", "blame": "agent", "reason": reason}
     card = card.model_copy(update=changes)
     return Ended(without_turns(card), line=scorecard_line(card))
+
+
+def with_unknown_end(
+    episode: Ended, why: str, judge: Callable[[Scorecard, Trajectory], Scorecard | None], journal: Journal | None
+) -> Ended:
+    """Return an episode whose end turned out not to be known once it had been judged: judged again, what rests on the end is undecided."""
+    card = Scorecard.model_validate_json(next(lines_of([episode], journal)))
+    end = card.trajectory.environment or EnvironmentEnd()
+    environment = end.model_copy(update={"unknown": end.unknown or why})
+    trajectory = without_secrets(card.trajectory.model_copy(update={"environment": environment}))
+    passed = card.outcome == "passed"
+    lost = {"trajectory": trajectory, "reason": why, **({"outcome": "unevaluated", "blame": "agent"} if passed else {})}
+    judged = judge(card, trajectory) or card.model_copy(update=lost)
+    return Ended(without_turns(judged), line=scorecard_line(judged))
 
 
 def why_none(report: pytest.TestReport) -> str | None:

@@ -5,7 +5,7 @@ A ``Module`` and not a bare ``File``: fixtures of module scope, other plugins an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -17,7 +17,7 @@ from pytest_mapsat.model import Case, SuiteError
 from pytest_mapsat.printed import printed
 from pytest_mapsat.suite import CaseEntry, Suite
 
-from .private import LeanItem, LeanModule, definitions
+from .private import LeanItem, LeanModule, definitions, is_overridden
 
 #: How the names of files end that may hold cases.
 CASE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".jsonl.gz")
@@ -99,7 +99,8 @@ class CaseFile(LeanModule):
         except SuiteError as error:
             raise self.CollectError(printed(error)) from None
         module = ModuleType(self.path.stem)
-        module.__dict__["case"] = _test_of(self.path, agent_fixture=self.agent_fixture)
+        environment = is_overridden(self, "mapsat_environment")
+        module.__dict__["case"] = _test_of(self.path, _BODIES[self.agent_fixture, environment])
         self.obj = module
         return super().collect() if self.entries else []
 
@@ -202,12 +203,25 @@ def _case_of_fixture(mapsat_case: object, mapsat_agent: object) -> None:
     """One benchmark case, with the agent of the fixture."""
 
 
-def _test_of(path: Path, *, agent_fixture: bool) -> FunctionType:
-    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours.
+def _case_in_environment(mapsat_case: object, mapsat_environment: object) -> None:
+    """One benchmark case, in the environment of the fixture."""
 
-    It asks for as few fixtures as it can: each costs a trivial case a tenth of its time.
-    """
-    body = _case_of_fixture if agent_fixture else _case
+
+def _case_of_both(mapsat_case: object, mapsat_agent: object, mapsat_environment: object) -> None:
+    """One benchmark case, with the agent of a fixture in the environment of another."""
+
+
+#: What a case asks for, by whether its agent, and its environment, are those of a fixture. Each fixture costs a trivial case a tenth of its time.
+_BODIES: Mapping[tuple[bool, bool], Any] = {
+    (False, False): _case,
+    (False, True): _case_in_environment,
+    (True, False): _case_of_fixture,
+    (True, True): _case_of_both,
+}
+
+
+def _test_of(path: Path, body: Any) -> FunctionType:
+    """Return the test function of a file, which says that it stands in that file: reports then name no file of ours."""
     code = body.__code__.replace(co_filename=str(path), co_name="case", co_qualname="case", co_firstlineno=1)
     function = FunctionType(code, body.__globals__, "case")
     function.__doc__ = body.__doc__

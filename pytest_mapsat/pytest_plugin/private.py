@@ -25,6 +25,14 @@ def definitions(item: pytest.Item, fixture: str) -> Sequence[Any]:
     return () if info is None else info.name2fixturedefs.get(fixture, ())
 
 
+def is_overridden(node: pytest.Collector, fixture: str) -> bool:
+    """Say whether anybody else defines a fixture of ours for the items of a file; where that is not known, somebody may."""
+    try:
+        return len(node.session._fixturemanager.getfixturedefs(fixture, node) or ()) > 1  # noqa: SLF001
+    except (AttributeError, TypeError):
+        return True
+
+
 #: What an item makes when somebody asks for it.
 _ON_DEMAND = ("extra_keyword_matches", "user_properties", "_report_sections")
 

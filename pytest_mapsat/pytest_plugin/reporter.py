@@ -16,7 +16,7 @@ import pytest
 
 from pytest_mapsat.agents import scrubbed
 from pytest_mapsat.episode import calls_after_end
-from pytest_mapsat.formats import printable, shown_path, write_run
+from pytest_mapsat.formats import begin_with, printable, shown_path, write_run
 from pytest_mapsat.metrics import PassRule
 from pytest_mapsat.model import ProvenanceKind, Run, RunTiming, Step, UsageError, listed
 from pytest_mapsat.options import agent_spec, typed
@@ -29,7 +29,7 @@ from pytest_mapsat.runs.saved import check_save_path, put_aside
 
 from .exit_status import ExitStatus
 from .hooks import call_each
-from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls
+from .item_reports import Passes, lines_of, unpacked, was_expected, why_none, with_late_calls, with_unknown_end
 from .private import keeping_scheduling, user_scheduling
 from .progress import Progress, is_wanted
 from .run_files import Beginning, Reports, write_line
@@ -51,6 +51,7 @@ class Reporter:
     def __init__(self, session: MapsatSession, exit_status: ExitStatus) -> None:
         self.config = config = session.config
         self.settings = settings = session.described()
+        self._session = session
         self.suites = session.suites
         self.episodes = episodes = session.episodes
         self.run_name = session.run_name
@@ -82,6 +83,8 @@ class Reporter:
         self._told_here = session.told
         #: Tasks that were played for later ones alone: by workers, and by this process.
         self._unasked = 0
+        #: Episodes of workers whose ends turned out not to be known.
+        self._late_ends: list[tuple[str, int, str]] = []
         self._late: list[tuple[str, int, tuple[Step, ...]]] = []
         self._unasked_here = session.unasked
         self._nodes = 0
@@ -280,6 +283,7 @@ class Reporter:
             self.suites.touch(Path(root))
         self.episodes.fault = self.episodes.fault or output["fault"]
         self._unasked += output["unasked"]
+        self._late_ends += [(case, trial, why) for case, trial, why in output["late_ends"]]
         self._late += [(case, trial, tuple(map(Step.model_validate, steps))) for case, trial, steps in output["late"]]
         for about, note, count in output["told"]:
             self._workers_told[about, note] += count
@@ -366,6 +370,13 @@ class Reporter:
                 else episode
                 for episode in self._cards
             ]
+        for case, trial, why in [*self._late_ends, *self._session.environments.late]:
+            self._cards = [
+                with_unknown_end(episode, why, self._session.judged_again, self.episodes.journal)
+                if (episode.card.id, episode.card.trial) == (case, trial)
+                else episode
+                for episode in self._cards
+            ]
         if not (accounting.collected or self._cards or self._broken or self.settings.agent_named or accounting.drafts):
             return  # nothing of ours was to run
         if self.settings.only_python and not self._cards and not accounting.lost:
@@ -381,6 +392,8 @@ class Reporter:
         used = self.suites.used()
         metrics = metrics_of(used, self.metric_sets, options.metrics)
         cards = [card.card for card in self._cards]
+        if self.episodes.journal is not None and any(card.trajectory.environment for card in cards):
+            begin_with(cards, self.episodes.journal.starts())  # workers have told what they kept there
         self._run = assemble(
             cards, used, self.settings.request, outcome, timing, metrics=metrics, baselines=self.beginning.baselines
         )

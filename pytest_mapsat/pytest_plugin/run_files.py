@@ -74,6 +74,7 @@ class Beginning:
         self._episodes.keeps_lines = self.needs_lines
         if finished is not None and (journal := self._episodes.journal) is not None:
             for card in finished.cards():
+                journal.keep({} if card.trajectory.environment is None else card.trajectory.environment.starts)
                 journal.add(scorecard_line(card))  # first of all, so that none is lost whenever this run ends
 
     def _journal(self, request: dict[str, Any]) -> Journal | None:

@@ -15,11 +15,22 @@ import pytest
 
 from pytest_mapsat import registry
 from pytest_mapsat.agents import MemorySource, Source, names_own_code, open_memory, resolve_source, source_of
+from pytest_mapsat.environments import Environments, place_name
 from pytest_mapsat.episode import calls_after_end, leave_behind, shutdown
 from pytest_mapsat.formats import Journal
+from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.judges import Blocks, Episode, make_judge, unjudgeable
 from pytest_mapsat.metrics import gather_metric_sets
-from pytest_mapsat.model import ASSERTED_AS, Case, MapsatError, OptimisedError, Scorecard, SuiteError, UsageError
+from pytest_mapsat.model import (
+    ASSERTED_AS,
+    Case,
+    MapsatError,
+    OptimisedError,
+    Scorecard,
+    SuiteError,
+    Trajectory,
+    UsageError,
+)
 from pytest_mapsat.options import OPTIONS, typed
 from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
@@ -36,9 +47,9 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Played, Runner
+from pytest_mapsat.runs.runner import Played, Runner, in_profile_setting
 from pytest_mapsat.sandbox import Sandbox, SandboxHook, installed_sandboxes, make_sandbox
-from pytest_mapsat.suite import find_suite
+from pytest_mapsat.suite import Suite, find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening
 from pytest_mapsat.users import check_user_spec
 
@@ -47,6 +58,7 @@ from .functions import Functions, blocks_for, call_body, listed_items, stamp_of
 from .hooks import HookError, call_hook, sandbox_of
 from .item_reports import Completion, packed, text_of, told_each
 from .items import PYTHON_CASE, CaseFile, CaseParam, agent_of, case_name, is_built_in, is_ours, param_of, place_of
+from .private import definitions
 from .reporter import Reporter
 from .settings import IsolationSettings, Settings, read_settings
 from .suites import Suites
@@ -130,6 +142,8 @@ class MapsatSession:
         if request.agent != "fixture":
             self._source = _source_for(config, settings, self._moved(request.agent), client=self._client)
         self._memory = self._open_memory()
+        self.environments = Environments(self._tell_environment)
+        self._declared: dict[object, object | None] = {}
         self._runner: Runner | None = None
         self._runners: dict[str, Runner] = {}
         self.metric_sets = gather_metric_sets(call_hook(config, config.hook.pytest_mapsat_metrics, config=config))
@@ -150,6 +164,8 @@ class MapsatSession:
             asks_models=asks_models(request.model_copy(update={"judge": "checks"})),
             carries=any(suite.manifest.carry for suite in self.suites.opened.values()),
         )
+        for suite in self.suites.opened.values():
+            self._declared_by(suite)  # one that cannot be used is told before anything is collected
         self._ahead = self._run_ahead()
         #: Tests that are to be run again, with the worker of each, where there are workers.
         self._repeated: set[tuple[str, object]] = set()
@@ -207,10 +223,12 @@ class MapsatSession:
     def run_of(self, request: pytest.FixtureRequest, case: Case) -> Callable[[], CaseRun]:
         """Return the run of the case that the test is parametrised with; an agent from a fixture is made now."""
         item, agent = request.node, self._agent_of(request)
+        # Where the item's teardown looks for it.
+        environment = item.funcargs["mapsat_environment"] = request.getfixturevalue("mapsat_environment")
 
         @cache
         def run() -> CaseRun:
-            scorecard = self._episode(item, case, agent)
+            scorecard = self._episode(item, case, agent, environment)
             played = Played(case, scorecard.trajectory, None)
             return CaseRun(scorecard, self.runner(agent).context(param_of(item).suite, played).episode)
 
@@ -245,17 +263,56 @@ class MapsatSession:
         shared = "calls of models in threads without the agent's context: no episode is known for them, equal requests share an answer"
         own_calls = sys.modules.get("pytest_mapsat.agents.own_calls")
         spans = own_calls.spans_told() if own_calls is not None else ()
+        acted = [("episodes", f"acted on {name}", count) for name, count in self.environments.acted.items()]
         return [
             *(("at once", *note) for note in ahead),
-            *(note for note in (("cache", shared, strays), *spans) if note[2]),
+            *(note for note in (("cache", shared, strays), *spans, *acted) if note[2]),
         ]
+
+    def judged_again(self, card: Scorecard, trajectory: Trajectory) -> Scorecard | None:
+        """Return an episode of this run judged by another trajectory; None where its case is not in a suite of the run."""
+        suite = self.suites.of_cases().get(card.id)
+        entry = None if suite is None else suite.listed(card.id)
+        if suite is None or entry is None:
+            return None
+        options = self.settings.request.options
+        case = in_profile_setting(suite.load(entry), suite) if options.profile else suite.load(entry)
+        source = self._source or resolve_source("baseline:silent", root=self.root)  # nothing is asked of it
+        graded = self._make_runner(source).grade(suite, Played(case, trajectory, 0), nodeid=card.nodeid, line=card.line)
+        return graded.model_copy(update={"agent": card.agent, "attempt": card.attempt, "timing": card.timing})
+
+    def _tell_environment(self, name: str) -> None:
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None and self.is_controller:
+            terminal.ensure_newline()
+            terminal.write_line(printed(f"mapsat: episodes act on {name}"))
+
+    def _environment_of(self, suite: Suite, case: Case) -> object | None:
+        """Return what an episode of a case acts on: what a hook gives, else what the suite or the file of the service declares. Raises MapsatError."""
+        caller = self.config.hook.pytest_mapsat_environment
+        with waiting():
+            made = call_hook(self.config, caller, config=self.config, case=case, suite=suite)
+        return self._declared_by(suite) if made is None else made
+
+    def _declared_by(self, suite: Suite) -> object | None:
+        """Return the environment of a suite, else that of the service. Raises UsageError."""
+        service = getattr(self._source, "file", None)
+        terms = suite.manifest.environment or getattr(service, "environment", None)
+        if terms is None:
+            return None
+        from pytest_mapsat.environments import HttpEnvironment  # noqa: PLC0415 (only where one is declared)
+
+        key = suite.root if suite.manifest.environment else None
+        if key not in self._declared:
+            self._declared[key] = HttpEnvironment(**vars(terms))
+        return self._declared[key]
 
     def _agent_of(self, request: pytest.FixtureRequest) -> object:
         return request.getfixturevalue("mapsat_agent") if self._source is None else None
 
     # -- episodes --------------------------------------------------------------------------
 
-    def _episode(self, item: pytest.Item, case: Case, agent: object) -> Scorecard:
+    def _episode(self, item: pytest.Item, case: Case, agent: object, environment: object | None = None) -> Scorecard:
         """Run the case of an item, or fetch its episode, and keep it for the item's next report."""
         param, runner, flights = param_of(item), self.runner(agent), self.episodes.flights
         nodeid = self._nodeid(param)
@@ -266,7 +323,14 @@ class MapsatSession:
             if isinstance(card, Scorecard):
                 return card
             with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
-                return runner.run(param.suite, case, trial=param.trial, nodeid=nodeid, line=param.entry.line)
+                return runner.run(
+                    param.suite,
+                    case,
+                    trial=param.trial,
+                    nodeid=nodeid,
+                    line=param.entry.line,
+                    environment=environment,
+                )
 
         with _as_outcomes():
             self._join_run()
@@ -286,7 +350,7 @@ class MapsatSession:
         with _as_outcomes():
             self._join_run()
             runner, before = self.runner(agent), self.episodes.before(wanted)
-            played = self._played(runner, param, wanted, before)
+            played = self._played(runner, param, wanted, before, item.funcargs.get("mapsat_environment"))
             context = runner.context(param.suite, played)
         asserted = self.settings.request.options.asserted_kinds
         blocks: Blocks | None = None
@@ -312,7 +376,9 @@ class MapsatSession:
         self._conclude(card, text)
         return True
 
-    def _played(self, runner: Runner, param: CaseParam, wanted: Wanted, before: Scorecard | None) -> Played:
+    def _played(  # noqa: PLR0917  what an episode is played with
+        self, runner: Runner, param: CaseParam, wanted: Wanted, before: Scorecard | None, environment: object | None
+    ) -> Played:
         """Return the episode of a case in Python: that of the run that is gone on from, one that has run ahead, or one that is played now."""
         case = param.suite.load(param.entry)
         call_hook(self.config, self.config.hook.pytest_mapsat_case_loaded, case=case)
@@ -323,7 +389,7 @@ class MapsatSession:
             return played
         flights = self.episodes.flights
         with nullcontext() if self._ahead is None else self._ahead.in_turn(), flights.counted(*wanted[1:3]):
-            return runner.play(param.suite, case, trial=param.trial)
+            return runner.play(param.suite, case, trial=param.trial, environment=environment)
 
     def _run_ahead(self) -> Upcoming | None:
         """Return what runs episodes ahead of their items, where more than one may be under way."""
@@ -353,15 +419,19 @@ class MapsatSession:
         self._join_run()
         if self.episodes.has(wanted):
             return None
+        environment = self._environment_of(param.suite, case)
+        if environment is not None:
+            self.environments.tell(environment)  # here: what an episode's own thread prints waits for its item
+        alone = (environment and place_name(environment)) or UserTrial.of(param.suite, case, param.trial)
 
         def play() -> Played:
             with flights.counted(param.id, param.trial):
-                return runner.play(param.suite, case, trial=param.trial)
+                return runner.play(param.suite, case, trial=param.trial, environment=environment)
 
         grade = None  # of a case in Python, whose body is played when its item has come
         if PYTHON_CASE not in item.stash:
             grade = partial(runner.grade, param.suite, nodeid=self._nodeid(param), line=param.entry.line)
-        return Planned(wanted.key, play, grade, printed.context(), UserTrial.of(param.suite, case, param.trial))
+        return Planned(wanted.key, play, grade, printed.context(), alone)
 
     def _join_run(self) -> None:
         """On a worker, open the journal that the controller has begun, and the run that is gone on from."""
@@ -397,7 +467,8 @@ class MapsatSession:
         if not isinstance(pyfuncitem.parent, CaseFile):
             return None
         case = cast("Case", pyfuncitem.funcargs["mapsat_case"])
-        card = self._episode(pyfuncitem, case, pyfuncitem.funcargs.get("mapsat_agent"))
+        given = pyfuncitem.funcargs
+        card = self._episode(pyfuncitem, case, given.get("mapsat_agent"), given.get("mapsat_environment"))
         self._conclude(card, self._text_of(pyfuncitem, case, card))
         return True
 
@@ -423,6 +494,14 @@ class MapsatSession:
             pytest.fail(text, pytrace=False)
         if card.outcome != "passed":
             pytest.skip(text)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Give back the environment of a fixture before the fixture is torn down."""
+        if (getattr(item, "funcargs", None) or {}).get("mapsat_environment") is not None:
+            scopes = {getattr(made, "scope", "") for made in definitions(item, "mapsat_environment")[-1:]}
+            if nextitem is None or scopes != {"session"}:
+                self.environments.close()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -509,7 +588,8 @@ class MapsatSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """On a worker, tell the controller what was met."""
+        """Give environments back; on a worker, tell the controller what was met."""
+        self.environments.close()
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             told = self.told()
@@ -521,6 +601,7 @@ class MapsatSession:
                 "fault": fault,
                 "told": told,
                 "unasked": self.unasked(),
+                "late_ends": [[*late] for late in self.environments.late],
                 "late": [(case, trial, [step.to_json() for step in steps]) for case, trial, steps in calls_after_end()],
             }
 
@@ -619,6 +700,8 @@ class MapsatSession:
             own_tools=self._own_tools,
             elsewhere=self._elsewhere(request),
             memories=memories,
+            environments=self.environments,
+            environment_of=self._environment_of,
         )
 
     def _elsewhere(self, request: RunRequest) -> Elsewhere | None:

@@ -96,6 +96,11 @@ def _end(card: Scorecard, width: int) -> Iterator[Line]:
     trajectory = card.trajectory
     if trajectory.ending != "done":
         yield from _part("ended", trajectory.ending.replace("_", " "), width, "yellow")
+    end = trajectory.environment
+    for change in () if end is None else end.changes:
+        yield from _part("changed", cut(printable(view.changed_row(change)), _RESULT), width)
+    if end is not None and end.unknown:
+        yield from _part("changed", f"not known: {end.unknown}", width, "yellow")
     if trajectory.fault is not None:
         yield from _part("fault", f"{trajectory.fault.blame}: {trajectory.fault.message}", width, "red")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_mapsat import __version__
-from pytest_mapsat.formats import shown_path
+from pytest_mapsat.formats import shown_path, starts_of
 from pytest_mapsat.gate import Coverage, Side, builds_named, compare, decide, likeness
 from pytest_mapsat.metrics import group, summarise, within_scale
 from pytest_mapsat.model import (
@@ -104,6 +104,7 @@ def assemble(
             excused=outcome.accounting.excused,
         ),
         timing=timing,
+        starts=starts_of(cards),
     )
 
 

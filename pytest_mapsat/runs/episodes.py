@@ -188,8 +188,10 @@ class Episodes:
     def _journalled(self, card: Scorecard, *, again: bool) -> Ended:
         if self.journal is None:
             return Ended(card, line=scorecard_line(card) if self.keeps_lines else None)
-        line = scorecard_line(card)
+        line, environment = scorecard_line(card), card.trajectory.environment
         try:
+            if environment is not None:
+                self.journal.keep(environment.starts)
             return Ended(card, self.journal.add(line, self._worker, again=again))
         except OSError as error:
             self.fault = self.fault or f"{self.journal.path}: {error.strerror or error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
-from pytest_mapsat.episode import Limits, run_episode, without_sandbox
+from pytest_mapsat.environments import Environments
+from pytest_mapsat.episode import Limits, Reporter, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
 from pytest_mapsat.judges import Context, Decided, Judge, LabelsOfPeople, make_judge, people_first
 from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
@@ -78,6 +79,8 @@ class Runner:
         elsewhere: has episodes played by other processes; None: they are played here.
         memories: give agents what their memory has for a task; None: they have none.
         carried: the tasks that were played in suites that carry dialogues.
+        environments: what episodes act on in place of a sandbox, one at a time on each.
+        environment_of: gives that of a case; None: it has none.
     """
 
     source: Source
@@ -89,6 +92,8 @@ class Runner:
     elsewhere: Elsewhere | None = None
     memories: Memories | None = None
     carried: Carried = field(default_factory=Carried)
+    environments: Environments = field(default_factory=Environments)
+    environment_of: Callable[[Suite, Case], object | None] = field(default=lambda _suite, _case: None)
     _making: Lock = field(default_factory=Lock)
     _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
@@ -136,8 +141,17 @@ class Runner:
                 self._graders[suite.root] = judge, sets
             return self._graders[suite.root]
 
-    def run(self, suite: Suite, case: Case, *, trial: int = 1, nodeid: str = "", line: int | None = None) -> Scorecard:
-        """Run one episode of a case, judge it and score it.
+    def run(
+        self,
+        suite: Suite,
+        case: Case,
+        *,
+        trial: int = 1,
+        nodeid: str = "",
+        line: int | None = None,
+        environment: object | None = None,
+    ) -> Scorecard:
+        """Run one episode of a case, judge it and score it; arguments as of ``play`` and ``grade``.
 
         Returns:
             The scorecard, trajectory included.
@@ -145,15 +159,17 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
-        return self.grade(suite, self.play(suite, case, trial=trial), nodeid=nodeid, line=line)
+        played = self.play(suite, case, trial=trial, environment=environment)
+        return self.grade(suite, played, nodeid=nodeid, line=line)
 
-    def play(self, suite: Suite, case: Case, *, trial: int = 1) -> Played:
+    def play(self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None) -> Played:
         """Play one episode of a case: everything up to its trajectory.
 
         Args:
             suite: the suite.
             case: one of its cases.
             trial: counts the episodes of the case from 1.
+            environment: what it acts on, where a fixture gives that; None: what ``environment_of`` gives.
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
@@ -163,10 +179,12 @@ class Runner:
             raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
         if key is None or self.source.kind != "agent":
-            return self._play(suite, case, trial=trial)
-        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial))
+            return self._play(suite, case, trial=trial, environment=environment)
+        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial, environment=environment))
 
-    def _play(self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int) -> Played:
+    def _play(
+        self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int, environment: object | None
+    ) -> Played:
         """Play one episode with an agent as it has been kept from the task before."""
         started = perf_counter()
         options = self.request.options
@@ -180,10 +198,24 @@ class Runner:
                 trajectory = trajectory.model_copy(update={"reference": reference})
             return Played(case, trajectory, seconds)
 
+        if self.source.kind == "agent" and environment is None:
+            environment = self.environment_of(suite, case)
+
+        def acting(play: Callable[[Reporter | None], Trajectory]) -> Played:
+            if environment is None or self.source.kind != "agent":
+                return played(play(None))
+            try:
+                # Of a world that does not tell calls, none is known: what is not seen may have been called.
+                tell = self.environments.play
+                return played(tell(environment, case, trial, lambda world: play(getattr(world, "calls", tuple))))
+            except InfrastructureError as error:
+                return played(without_sandbox(case, self.source, str(error), trial=trial))
+
         histories = () if options.agent_memory == "none" else self._before(suite, case, trial)
         source = self._source_in(suite, case)
         if self.elsewhere is not None and self.source.kind == "agent" and source is self.source:
-            return played(self.elsewhere.play(case, suite, self.source, histories, trial=trial))
+            away = self.elsewhere.play
+            return acting(lambda _: away(case, suite, self.source, histories, trial=trial))
         user = make_user(self.request.user, case, client=self.client, trial=trial)
         with within_ceilings():
             try:
@@ -192,7 +224,11 @@ class Runner:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             limits = Limits.of(options)
-            return played(run_episode(case, source, user, sandbox, limits, trial=trial, memory=memory, kept=kept))
+            return acting(
+                lambda reported: run_episode(
+                    case, source, user, sandbox, limits, trial=trial, memory=memory, kept=kept, reported=reported
+                )
+            )
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
         """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""

@@ -19,6 +19,7 @@ from pytest_mapsat.formats import (
     read_run,
     save_run,
     shown_path,
+    starts_of,
 )
 from pytest_mapsat.model import (
     EpisodeTiming,
@@ -189,7 +190,8 @@ def read_saved(path: Path, *, keep: Callable[[Scorecard], Scorecard] | None = No
         prompts=journal_prompts(journal.notes),
         unfinished=f"this is partial: a journal, with {len(attempts)}{of} episodes; --mapsat-resume runs the others",
     )
-    return Run(manifest=manifest, cases=tuple(cards), summary={}, groups={}, gate=Gate(outcome="invalid"))
+    gate = Gate(outcome="invalid")
+    return Run(manifest=manifest, cases=tuple(cards), summary={}, groups={}, gate=gate, starts=starts_of(cards))
 
 
 def journal_request(path: Path, data: object) -> RunRequest:
@@ -282,7 +284,7 @@ def accept(new: Path, anchor: Path) -> None:
     ):
         raise UsageError(f"{shown_path(new)}: {partial}: only a whole run can be accepted")
     cards = tuple(card.model_copy(update={"timing": EpisodeTiming()}) for card in side.cards)
-    slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None}
+    slim = {"cases": cards, "timing": RunTiming(), "comparison": None, "anchor": None, "starts": {}}
     save_run(anchor, run.model_copy(update=slim))
 
 

@@ -16,9 +16,13 @@ from .canonical import opening_hours as opening_hours
 from .canonical import point_of as point_of
 from .canonical import text_similarity as text_similarity
 from .canonical import tokens as tokens
+from .cells import cell_of as cell_of
+from .cells import key_text as key_text
 from .end import End as End
 from .end import EndError as EndError
+from .end import UnknownEndError as UnknownEndError
 from .end import differences as differences
+from .end import end_of as end_of
 from .end import end_state as end_state
 from .end import maybe_writing as maybe_writing
 from .end import play_reference as play_reference

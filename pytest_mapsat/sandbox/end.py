@@ -1,4 +1,6 @@
-"""The state that an episode ends in: the tables it started from, with the changes of every call laid on. No sandbox is run for it.
+"""The state that an episode ends in: the tables it started from, with the changes laid on. Nothing is run for it.
+
+The changes are those of every call in a sandbox, or what an environment was left with.
 
 Two ends are compared row by row. What cannot matter does not count: the order of keys and of writes, the spelling of numbers, and the
 names of new ids.
@@ -10,27 +12,47 @@ import json
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_mapsat.model import (
     Case,
+    EndState,
+    EnvironmentEnd,
+    Equal,
     Json,
     JsonObject,
     MapsatError,
     NotRecordedError,
+    OneOf,
     PlannedCall,
     ReferenceEnd,
     RowChange,
     Step,
     Tool,
     Trajectory,
+    WatchedTable,
+    did_you_mean,
     digest,
     same,
     shown,
 )
 
+from .cells import face, key_text
 from .layers import SandboxSuite, in_time, make_sandbox, patches_of
-from .state import MOST_CHANGES, State, Table, as_seen, fresh, frozen, net_changes, unknown_table
+from .state import (
+    MOST_CHANGES,
+    Row,
+    Rows,
+    SharedRows,
+    State,
+    Table,
+    Writing,
+    as_seen,
+    fresh,
+    frozen,
+    net_changes,
+    unknown_table,
+)
 
 #: So many new rows may refer to each other in a chain and still be told apart by the last of them.
 _FURTHEST = 100
@@ -42,6 +64,10 @@ _Place = tuple[str, str]
 
 class EndError(MapsatError):
     """The end of an episode cannot be told; says why."""
+
+
+class UnknownEndError(NotRecordedError):
+    """What an environment was left with is not known, or not all of it: nothing is decided by it."""
 
 
 def end_state(tables: Mapping[str, Table], setup: Iterable[RowChange], calls: Iterable[Step]) -> State:
@@ -82,18 +108,26 @@ class End:
         untold: the tools that may have changed what a record made elsewhere does not tell.
 
     Attributes:
+        tables: the tables at the start, as far as they are known.
         state: the tables at the end, by the ids of their rows.
         changes: what has changed, a change for each row; what the sandbox set up before the first call is part of the start.
+        unclear: why not all changes of a table are known, by table.
+        altered: the tables among them that surely have changes which are not known.
+        unwatched: the tables that nothing is known of.
 
     Raises:
         NotRecordedError: there are such tools.
         EndError, InfrastructureError: as ``end_state``.
     """
 
+    unclear: Mapping[str, str] = {}
+    altered: frozenset[str] = frozenset()
+    unwatched: tuple[str, ...] = ()
+
     def __init__(self, tables: Mapping[str, Table], trajectory: Trajectory, untold: Sequence[str] = ()) -> None:
         if untold:
             raise NotRecordedError(f"the record does not tell the changes of {', '.join(untold)}")
-        self._tables = tables
+        self.tables = tables
         self.state = end_state(tables, trajectory.setup, trajectory.all_calls)
         self.changes = net_changes(change for call in trajectory.all_calls for change in call.changed)
         self._keys = {change.table: change.key for change in (*trajectory.setup, *self.changes)}
@@ -102,16 +136,176 @@ class End:
         """Return the column that holds the ids of a table."""
         return self._keys.get(table, "id")
 
-    def rows(self, table: str) -> Sequence[Mapping[str, Json]]:
-        """Return the rows of a table at the end. Raises EndError where there is no such table."""
-        if table not in self._tables:
-            raise EndError(unknown_table(table, self._tables))
-        return tuple(self.state[table].values()) if table in self._keys else self._tables[table].rows
+    def refuse_unknown(self, table: str) -> None:
+        """Raise EndError where there is no such table."""
+        if table not in self.tables:
+            raise EndError(unknown_table(table, self.tables))
+
+    def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
+        """Return the rows of a table at the end; of one that is known in part, those that a check asks for by their ids. Raises EndError where they are not known."""
+        del check
+        self.refuse_unknown(table)
+        return tuple(self.state[table].values()) if table in self._keys else self.tables[table].rows
 
     def ever(self, table: str, column: str) -> bool:
-        """Return whether a row of a table has a column, at the start or at the end; of a table without rows this is unknown."""
-        rows = (*self._tables[table].rows, *self.rows(table))
+        """Return whether a row of a table has a column, at the start or at the end; where not all rows are known, or there are none, this is unknown."""
+        rows = (*self.tables[table].rows, *self.rows(table)) if table in self.tables else ()
         return not rows or any(column in row for row in rows)
+
+    def read(self, table: str, row: JsonObject | None) -> Any:
+        """Return a row of a table as code in Python reads it."""
+        del table
+        return frozen(row)
+
+
+class WatchedEnd(End):
+    """The end of an episode that acted on an environment.
+
+    Raises:
+        UnknownEndError: it is not known.
+    """
+
+    def __init__(self, environment: EnvironmentEnd) -> None:
+        if environment.unknown:
+            raise UnknownEndError(environment.unknown)
+        self._watched = environment.tables
+        self.changes = environment.changes
+        self.unclear = {name: table.unclear for name, table in self._watched.items() if table.unclear}
+        self.altered = frozenset(name for name, table in self._watched.items() if table.altered)
+        self.unwatched = environment.unwatched
+        self._keys = {name: table.key for name, table in self._watched.items()}
+        starts = environment.starts
+        try:
+            self.tables = {
+                name: Table(name, starts[table.start].rows)
+                for name, table in self._watched.items()
+                if table.start in starts and not table.unread
+            }
+        except ValueError as error:
+            raise UnknownEndError(str(error)) from None
+        self._ended: dict[str, _Known] = {}
+        self.state = _WatchedState(self)
+
+    def refuse_unknown(self, table: str) -> None:
+        """Raise NotRecordedError where a table is not watched."""
+        if table not in self._watched:
+            hint = did_you_mean(table, self._watched) or f"it watches: {', '.join(self._watched) or 'none'}"
+            raise UnknownEndError(f"the environment does not watch the table {shown(table)} ({hint})")
+
+    def rows(self, table: str, check: EndState | None = None) -> Sequence[Mapping[str, Json]]:
+        """Return the rows of a table at the end; see ``End.rows``. Raises UnknownEndError where they are not known, or a column is hidden."""
+        known, watched = self.known(table), self._watched[table]
+        named = () if check is None else (name.partition(".")[0] for name in (*check.where, *check.has))
+        if secret := next((name for name in named if name in watched.hidden), ""):
+            raise UnknownEndError(f"the column {secret} of {table} is hidden: no check can be judged by it")
+        if not known.untold:
+            return tuple(known.rows.values())
+        match = None if check is None else check.where.get(watched.key)
+        values = (match.value,) if isinstance(match, Equal) else match.values if isinstance(match, OneOf) else ()
+        ids = set(map(key_text, values))
+        if not ids or not ids <= known.rows.keys() | known.gone:
+            raise UnknownEndError(known.untold)
+        return tuple(row for place, row in known.rows.items() if place in ids)
+
+    def read(self, table: str, row: JsonObject | None) -> Any:
+        """Return a row of a table as code in Python reads it."""
+        return None if row is None else face(row, self._watched[table].decimals)
+
+    def known(self, table: str) -> _Known:
+        """Return what is known of a table at the end. Raises UnknownEndError where it is not watched, EndError where its changes do not follow from its start."""
+        self.refuse_unknown(table)
+        if table not in self._ended:
+            watched = self._watched[table]
+            start = self.tables.get(table)
+            begun = watched.rows if start is None else start.rows
+            rows = {_id_of(row, watched): row for row in begun}
+            changes = [change for change in self.changes if change.table == table]
+            for change in changes:
+                before, after = (_visible(row, watched) for row in (change.before, change.after))
+                if start is not None and not same(rows.get(change.id), before):
+                    raise EndError(
+                        f"{table} {change.id} is not what the episode found there: the run file was changed since"
+                    )
+                if after is None:
+                    rows.pop(change.id, None)
+                else:
+                    rows[change.id] = after
+            untold = watched.unread or (
+                "" if start else f"the run file does not keep all rows that {table} began with: they were too many"
+            )
+            gone = frozenset(change.id for change in changes if change.after is None)
+            self._ended[table] = _Known(rows, gone, untold)
+        return self._ended[table]
+
+
+class _Known(NamedTuple):
+    """What is known of a table at the end: rows by id, the ids of rows that are gone, and why there may be others; empty where there are none."""
+
+    rows: Mapping[str, JsonObject]
+    gone: frozenset[str]
+    untold: str
+
+
+def _id_of(row: JsonObject, table: WatchedTable) -> str:
+    return key_text(*(row.get(name) for name in table.key.split(",")))
+
+
+def _visible(row: JsonObject | None, table: WatchedTable) -> JsonObject | None:
+    return row and {name: value for name, value in row.items() if name not in table.hidden}
+
+
+class _WatchedState(State):
+    """The tables of an environment at the end of an episode, by the ids of their rows. What was not watched or kept is not there to be read."""
+
+    def __init__(self, end: WatchedEnd) -> None:
+        super().__init__(end._watched)  # type: ignore[arg-type]  # noqa: SLF001  its names
+        self._end = end
+
+    def table(self, name: str, *, key: str = "") -> Rows:
+        """Return a table by the ids of its rows. Raises UnknownEndError where it is not watched, or its rows have other ids."""
+        if name not in self._rows:
+            known = self._end.known(name)
+            rows = SharedRows({own: self._end.read(name, row) for own, row in known.rows.items()})
+            self._rows[name] = _WatchedRows(name, self._end.key(name), rows, known)
+        if key not in ("", "id", own := self._end.key(name)):
+            raise UnknownEndError(f"the rows of {name} are told apart by {own}, not by {key}")
+        return self._rows[name]
+
+
+class _WatchedRows(Rows):
+    def __init__(self, name: str, key: str, shared: SharedRows, known: _Known) -> None:
+        super().__init__(name, key, shared, Writing(allowed=False))
+        self._known = known
+
+    def __getitem__(self, row: Any) -> Row:
+        own = row if isinstance(row, str) else key_text(*row) if isinstance(row, tuple) else key_text(row)
+        if self._known.untold and own not in self._known.rows and own not in self._known.gone:
+            raise UnknownEndError(self._known.untold)
+        return super().__getitem__(own)
+
+    def __iter__(self) -> Iterator[str]:
+        if self._known.untold:
+            raise UnknownEndError(self._known.untold)
+        return super().__iter__()
+
+
+def end_of(trajectory: Trajectory, case: Case | None, suite: SandboxSuite | None, untold: Sequence[str] = ()) -> End:
+    """Return the end of an episode: that of the environment that it acted on, else that of its sandbox.
+
+    Args:
+        trajectory: the episode.
+        case: its case; None: it is not known.
+        suite: its suite, for the tables of a sandbox; None: it is not known.
+        untold: the tools that may have changed what a record made elsewhere does not tell; of an environment the end is known all the same.
+
+    Raises:
+        MapsatError: it cannot be told.
+    """
+    if trajectory.environment is not None:
+        return WatchedEnd(trajectory.environment)
+    if case is None or suite is None:
+        raise EndError("the tables that the episode started from are not known here")
+    return End(tables_of(case, suite), trajectory, untold)
 
 
 def tables_of(case: Case, suite: SandboxSuite) -> dict[str, Table]:

@@ -245,10 +245,11 @@ class NoSuchRowError(KeyError):
         return self.told
 
 
-class _Shared(dict[str, Any]):
+class SharedRows(dict[str, Any]):
     """The rows that all episodes start from, by their ids; each is frozen when it is first read."""
 
     def row(self, row_id: object) -> Row | None:
+        """Return a row; None where there is none of this id."""
         row = self.get(cast("str", row_id))
         if row is None or type(row) is Row:
             return row
@@ -260,7 +261,7 @@ class _Shared(dict[str, Any]):
 class Rows(Mapping[str, Row]):
     """One table in one episode, by the ids of its rows, which stand in the column ``key``: rows that have not changed are shared with all other episodes."""
 
-    def __init__(self, name: str, key: str, shared: _Shared, writing: Writing) -> None:
+    def __init__(self, name: str, key: str, shared: SharedRows, writing: Writing) -> None:
         self.name = name
         self.key = key
         self._shared = shared
@@ -325,8 +326,8 @@ class Rows(Mapping[str, Row]):
 class Writing:
     """The writes of the call under way."""
 
-    def __init__(self) -> None:
-        self.allowed = True
+    def __init__(self, *, allowed: bool = True) -> None:
+        self.allowed = allowed
         self._before: dict[tuple[str, str], tuple[Rows, Row | None]] = {}
 
     def note(self, rows: Rows, row_id: str, row: Row | None) -> None:
@@ -397,8 +398,8 @@ class State(Mapping[str, Rows]):
         if name not in self._rows:
             table = self._tables[name]
 
-            def by_id(listed: Sequence[JsonObject]) -> _Shared:
-                rows = _Shared()
+            def by_id(listed: Sequence[JsonObject]) -> SharedRows:
+                rows = SharedRows()
                 for number, row in enumerate(listed, 1):
                     row_id = row.get(key)
                     if not isinstance(row_id, str) or row_id in rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
@@ -114,7 +114,9 @@ def errors_of(
     for place, noun in nouns_in(case.truth, ("truth",), _LOOKED_AT):
         match noun:
             case EndState() | Exempt() | SameEnd():
-                yield from _end_check(noun, place, case, tables)
+                # What an environment watches is known to the run alone.
+                elsewhere = not tables or manifest.environment is not None
+                yield from _end_check(noun, place, case, None if elsewhere else tables)
             case PythonCheck():
                 yield from _python_check(noun, place, all_checks_added=all_checks_added)
             case Output() | Matches():
@@ -212,7 +214,7 @@ _FARTHEST_M = distance_m(0, 0, 180, 0)
 _HUGE = 1e100
 
 
-def never_failing(case: Case, tables: Iterable[str]) -> Iterator[Remark]:
+def never_failing(case: Case, tables: Collection[str]) -> Iterator[Remark]:
     """Give the checks and matches of a case that hold whatever an agent does."""
     whole = {
         noun.table
@@ -221,7 +223,7 @@ def never_failing(case: Case, tables: Iterable[str]) -> Iterator[Remark]:
     }
     for place, noun in nouns_in(case.truth, ("truth",)):
         why = _why_always(noun, case.visible.output_schema)
-        if isinstance(noun, Unchanged) and noun.exempt and whole >= {*tables}:
+        if isinstance(noun, Unchanged) and noun.exempt and tables and whole >= {*tables}:
             why = "every row of every table may change"
         if why:
             yield Remark("warning", "never-fails", place, f"it can never fail: {why}")
@@ -292,9 +294,9 @@ def _tool_field(noun: Noun) -> Iterator[str]:
 
 
 def _end_check(
-    check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table]
+    check: EndState | Exempt | SameEnd, place: Place, case: Case, tables: Mapping[str, Table] | None
 ) -> Iterator[Remark]:
-    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with."""
+    """Give where a check on the end state is about a table that the suite does not have, or has no reference to compare with. ``tables``: None where they are not the suite's."""
     if isinstance(check, SameEnd):
         names: list[tuple[Place, str]]
         names = [(("ignore", index), name.partition(".")[0]) for index, name in enumerate(check.ignore)]
@@ -304,7 +306,7 @@ def _end_check(
     else:
         names = [(("table",), check.table)]
     for where, name in names:
-        if name not in tables:
+        if tables is not None and name not in tables:
             yield _error("unknown-table", (*place, *where), unknown_table(name, tables))
 
 

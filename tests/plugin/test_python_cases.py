@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hotel import CANCELS, write_hotel
+from hotel_suite import CANCELS, write_hotel
 from saved_runs import saved, saved_timeless, timeless
 
 from pytest_mapsat.cli import main
