@@ -84,8 +84,21 @@ def test_lists_of_calls_are_held_against_each_other_as_by_trying_all(steps, call
     assert finding.passed is holds(steps, calls, match, extra)
     if finding.passed is False:
         assert finding.compared[0] == ("expected", "called")
-        left, right = zip(*finding.compared[1:], strict=True) if finding.compared[1:] else ((), ())
+        lines = finding.compared[1:]
+        left, right = zip(*lines, strict=True) if lines else ((), ())
         assert (len([one for one in left if one]), len([one for one in right if one])) == (len(steps), len(calls))
+        side_by_side = [(asked, made) for asked, made in lines if asked and made]
+        most = max(
+            size
+            for size in range(min(len(steps), len(calls)) + 1)
+            for some in combinations(steps, size)
+            if holds(some, calls, "any_order" if match == "any_order" else "in_order", "allow")
+        )
+        assert len(side_by_side) == most
+        for asked, called in side_by_side:  # find with x equal to 1, find(x=1)
+            tool, _, value = asked.partition(" with x equal to ")
+            assert called.startswith(f"{tool}(")
+            assert called.endswith(f"x={value})" if value else ")")
 
 
 def test_expected_and_called_stand_side_by_side():
@@ -314,6 +327,19 @@ def test_a_call_that_was_refused_was_made_all_the_same(fields, passed):
     finding = judge(made(call("book", status="refused", seats=4)), "calls", tool="book", **fields, at_most=0)
     assert finding.passed is passed
     assert finding.why.endswith("; 1 refused")
+
+
+def test_how_many_calls_of_which_kind_are_wanted_is_said():
+    for fields, wanted in (
+        ({"answered": True}, "at least one answered call of book"),
+        ({"answered": False}, "at least one unanswered call of book"),
+        ({"answered": "any"}, "at least one call of book"),
+        ({"at_least": 2}, "at least 2 calls of book"),
+        ({"at_most": 3, "with": {"seats": 4}}, "1 to 3 calls of book with seats equal to 4"),
+        ({"at_least": 0, "after": "find"}, "each call of book comes after a call of find"),
+        ({"at_most": 0, "answered": True, "before": "find"}, "book is never called answered before a call of find"),
+    ):
+        assert judge(made(*MIXED), "calls", tool="book", **fields).wanted == wanted
 
 
 def test_what_calls_count_is_true_false_or_any():
