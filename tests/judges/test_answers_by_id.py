@@ -118,6 +118,8 @@ def test_an_id_that_stands_twice_in_a_result_is_right_only_where_both_rows_fit()
     twice = call("search_merchants", {"merchants": [BITE, {**BITE, "rating": 4.0}]})
     assert judge(entries(("bite", "P7")), twice).passed is None
     assert judge(entries(("bite", "P7")), call("search_merchants", {"merchants": [BITE, BITE]})).passed is True
+    worse = call("search_merchants", {"merchants": [{**BITE, "rating": 4.0}, {**BITE, "rating": 3.0}]})
+    assert judge(entries(("bite", "P7")), worse).why.endswith(" does not fit: rating is 4.0")
 
 
 def test_hours_that_cannot_be_read_are_undecided_and_never_fulfilled():
