@@ -16,22 +16,31 @@ from typing import TYPE_CHECKING, Any
 _RESERVE = 8 << 20
 
 
-class Reserve:
+class _Reserve:
     """Memory that is kept until a program has used up all other: to tell of that takes some.
 
     It is a private mapping where there is a choice: only such memory counts against a limit of the process, and the system has it back at once, which
     it may not with what Python or its allocator frees.
+
+    Attributes:
+        release: gives it back. No function of Python's own: to call one may take memory.
     """
 
     def __init__(self) -> None:
+        self.release: Callable[[], object] = object  # nothing is kept yet
+        self._memory: Any = None
+
+    def keep(self) -> None:
+        """Keep it, unless it is kept already."""
         import mmap  # noqa: PLC0415 (for agents only)
 
-        private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
-        self._memory = mmap.mmap(-1, _RESERVE, **private)
+        if self._memory is None or self._memory.closed:
+            private = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+            self._memory = mmap.mmap(-1, _RESERVE, **private)
+            self.release = self._memory.close
 
-    def release(self) -> None:
-        """Give it back. Nothing is allocated for it; a second time nothing happens."""
-        self._memory.close()
+
+reserve = _Reserve()  # a process has one
 
 
 # -- turns ----------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Names the folder where a user wants it elsewhere.
 FOLDER_VARIABLE = "MAPSAT_CACHE_DIR"
-#: The folder in it with the indexes of large tables (``sandbox/kept.py``).
+#: The folder in it with the indexes of large tables (``sandbox/large.py``).
 ARRAYS = "tables"
 #: What the store may hold before the oldest entries go, bytes.
 SIZE_LIMIT = 1024 * 1024 * 1024

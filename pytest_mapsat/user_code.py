@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import current_thread, main_thread
 from traceback import walk_tb
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pytest_mapsat.secrets import known_secrets
@@ -103,6 +104,18 @@ def call_stranger(function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kw
     if raised is not None:
         raise StrangerError(raised)
     return result
+
+
+def load_file(path: str) -> ModuleType:
+    """Return the module of a Python file, loaded anew; its folder is where its own imports are looked for. Raises whatever the file raises."""
+    if (folder := str(Path(path).parent)) not in sys.path:
+        sys.path.insert(0, folder)
+    spec = spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def plain(text: str) -> str:

@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Literal
 
 from pytest_mapsat.guard import RefusedTool, Scope
-from pytest_mapsat.interpreter import Reserve
+from pytest_mapsat.interpreter import reserve
 from pytest_mapsat.model import Case, UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
@@ -96,11 +96,13 @@ class CallableConversation(HandedConversation):
 
     def reply(self, message: str) -> Reply:
         """Call the agent; see ``Conversation.reply``."""
-        try:
-            with self._scope.replying():
+        with self._scope.replying():
+            try:
                 reply, error = call_stranger(self._answer, message), None
-        except StrangerError as broken:
-            error = broken.error
+            except (StrangerError, MemoryError) as broken:
+                error = broken.error if isinstance(broken, StrangerError) else broken
+                if issubclass(type(error), MemoryError):  # an exception of others may say anything of its class
+                    reserve.release()  # without this memory Python may crash on the way out of the context
         if refused := self.refused or (str(error) if type(error) is RefusedTool else ""):
             raise AgentFault(refused, blame="infrastructure")
         if error is None:
@@ -377,7 +379,7 @@ class EventLoop:
         self._asyncio = asyncio
         self._loop = asyncio.new_event_loop()
         self._ended = False
-        self._reserve = Reserve()
+        reserve.keep()
         self._thread = Thread(target=self._run, name="mapsat-loop", daemon=True)
         self._thread.start()
 
@@ -425,7 +427,7 @@ class EventLoop:
             raise
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
             if isinstance(error, MemoryError):
-                self._reserve.release()  # without this memory the loop cannot wake the thread that waits
+                reserve.release()  # without this memory the loop cannot wake the thread that waits
             return None, error
 
 

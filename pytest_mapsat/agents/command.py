@@ -6,44 +6,28 @@ We write ``message`` and ``result``; the agent writes ``call``, and at the end `
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import re
-import selectors
 import shlex
 import shutil
 import signal
 import subprocess
-import sys
-from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
-from typing import Any
+from typing import IO, Any
 from weakref import WeakSet
 
-from pytest_mapsat.formats import parse_json
-from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
-from pytest_mapsat.printed import printed
-from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import ToolsClosed
+from pytest_mapsat.model import JsonObject, UsageError
 
-from .returned import AgentFault, checked, scrubbed
-from .source import HandedConversation, SourceElsewhere, Spec
+from .process import PATIENCE, AgentProcess, LostError, ProcessConversation
+from .returned import AgentFault, scrubbed
+from .source import SourceElsewhere, Spec
 from .tool_server import missing_extra, serve_tools
 
-#: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output.
-_MOST_BYTES = 16_000_000
-#: Lines in one reply; an episode takes 200 calls.
-_MOST_MESSAGES = 1_000
-#: What is kept of standard error while a reply is under way, bytes, and shown of it in a fault, lines.
-_KEPT = 64_000
+#: What is shown of standard error in a fault, lines.
 _SHOWN_LINES = 10
-#: How often a silent process is looked after, and how long one that was killed may need to be gone, seconds.
-_LOOK = 0.2
-_PATIENCE = 5.0
 #: The line of an error as Python, Node and others write it: "NameError: x", "Error [ERR_NOT_FOUND]: y".
 _ERROR = re.compile(r"(?:Uncaught )?[\w.]{0,200}(?:Error|Exception)(?: \[\w+\])?(?::|$)")
 #: What starts a file that is no program itself, by the end of its name.
@@ -55,12 +39,6 @@ _RUNTIMES = {
     ".sh": "sh",
     ".rb": "ruby",
     ".jar": "java -jar",
-}
-#: What the agent may write: the keys of each type of message.
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    "call": ("id", "name", "arguments"),
-    "reply": ("text", "output", "usage", "thoughts"),
-    "unavailable": ("reason",),
 }
 
 
@@ -102,56 +80,26 @@ def _meant(spec: Spec, program: str) -> str:
     return f" (the file is there, but may not be executed: chmod +x {shlex.quote(program)}, and name it as 'cmd:{command}')"
 
 
-class CommandConversation(HandedConversation):
+class CommandConversation(ProcessConversation):
     """One episode with a command; its process starts with the first message."""
 
     _source: CommandSource
+    kinds = {  # noqa: RUF012  # fixed
+        "call": ("id", "name", "arguments"),
+        "reply": ("text", "output", "usage", "thoughts"),
+        "unavailable": ("reason",),
+    }
 
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
-        self._process: _Process | None = None
         self._lease = ExitStack()
-        self._cancelled = False
-        self._came_back = Event()
-        self._came_back.set()
-
-    def reply(self, message: str) -> Reply:
-        """Have the command answer; see ``Conversation.reply``."""
-        self._came_back.clear()
-        try:
-            process = self._process = self._process or self._started()
-            if self._cancelled:
-                process.kill()
-            process.begin()
-            return self._reply(process, message)
-        except _LostError as lost:
-            process.kill()
-            words = [line for line in process.print_errors().splitlines() if line.strip()]
-            # A runtime may write more below the error: Node its version, Python what pydantic says of each field.
-            last = next((line for line in reversed(words) if _ERROR.match(line)), words[-1] if words else "")
-            told = f"; its last words: {scrubbed(last.strip())}" if last else ""
-            raise AgentFault(f"the command {lost}{told}", "\n".join(map(scrubbed, words[-_SHOWN_LINES:]))) from None
-        finally:
-            if self._process is not None:
-                self._process.print_errors()
-            self._came_back.set()
-
-    def cancel(self) -> None:
-        """Kill the process, with all that it started."""
-        self._cancelled = True
-        if self._process is not None:
-            self._process.kill()
-        self._came_back.wait(_PATIENCE)
 
     def close(self) -> None:
-        """Kill the process, with all that it started. A thread that still waits for it has its descriptors: they go with it."""
+        """Kill the process, and let go of the tools."""
         self._lease.close()
-        if self._process is not None:
-            self._process.kill()
-            if self._came_back.is_set():
-                self._process.close()
+        super().close()
 
-    def _started(self) -> _Process:
+    def _started(self) -> AgentProcess:
         # The name of the test is that of the case.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_CURRENT_")}
         if not missing_extra():
@@ -159,41 +107,22 @@ class CommandConversation(HandedConversation):
             endpoint = self._lease.enter_context(serve_tools(self._toolbox, at_once=False))
             environment |= {"MAPSAT_MCP_URL": endpoint.url, "MAPSAT_MCP_TOKEN": endpoint.token}
         try:
-            return _Process(self._source.arguments, self._source.folder, environment)
+            program = _Program(self._source.arguments, self._source.folder, environment)
         except OSError as error:
             raise AgentFault(f"the command cannot be started: {error.strerror}", blame="infrastructure") from None
+        return AgentProcess(program, program.stdin, program.stdout, {"stderr": program.stderr})
 
-    def _reply(self, process: _Process, message: str) -> Reply:
-        process.send(
-            {
-                "type": "message",
-                "message": message,
-                "messages": self._session.messages,
-                "context": self._context(),
-                "session": self._session.id,
-                "tools": self._toolbox.schemas(),
-            }
-        )
-        for _ in range(_MOST_MESSAGES):
-            line = process.line()
-            if not line.strip():
-                continue
-            match _message_of(line):
-                case {"type": "call"} as call:
-                    process.send({"type": "result", "id": call.get("id"), "result": self._result(call)})
-                case {"type": "reply"} as reply:
-                    return _replied(reply)
-                case unavailable:
-                    reason = scrubbed(str(unavailable.get("reason", "it gives no reason")))
-                    fault = f"a service of the agent's own cannot be reached: {reason}"
-                    raise AgentFault(fault, blame="infrastructure")
-        raise _LostError(f"wrote more than {_MOST_MESSAGES:,} lines in one reply")
+    def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        words = [line for line in errors.splitlines() if line.strip()]
+        # A runtime may write more below the error: Node its version, Python what pydantic says of each field.
+        last = next((line for line in reversed(words) if _ERROR.match(line)), words[-1] if words else "")
+        told = f"; its last words: {scrubbed(last.strip())}" if last else ""
+        return AgentFault(f"the command {lost}{told}", "\n".join(map(scrubbed, words[-_SHOWN_LINES:])))
 
-    def _result(self, call: JsonObject) -> Json:
-        try:
-            return self._toolbox.call(call["name"], call.get("arguments") or {})
-        except ToolsClosed as closed:
-            return {"status": "error", "message": str(closed)}
+    def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        del process
+        reason = scrubbed(str(message.get("reason", "it gives no reason")))
+        raise AgentFault(f"a service of the agent's own cannot be reached: {reason}", blame="infrastructure")
 
 
 @dataclass(frozen=True)
@@ -214,207 +143,49 @@ class CommandSource(SourceElsewhere):
     name: str = "agent"
 
 
-class _LostError(Exception):
-    """A process does not do what it should, or is gone; the words follow "the command"."""
-
-
-def _message_of(line: bytes) -> JsonObject:
-    """Return the message on a line. Raises _LostError where it is none."""
-    expected = "expected one JSON object on each line of standard output (logs belong on standard error)"
-    try:
-        message = parse_json(line.decode())
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise _LostError(f"wrote what is no JSON ({scrubbed(str(error))}): found {_quoted(line)}; {expected}") from None
-    kind = message.get("type") if isinstance(message, dict) else None
-    if not isinstance(message, dict) or not isinstance(kind, str) or kind not in _KEYS:
-        hint = hint_at(kind, _KEYS) if isinstance(kind, str) else ""
-        types = " or ".join(f'"{name}"' for name in _KEYS)
-        raise _LostError(f"wrote {_quoted(line)}; expected an object with the type {types}{hint}")
-    for key in message:
-        if key not in ("type", *_KEYS[kind]):
-            there = ", ".join(_KEYS[kind]) + hint_at(key, _KEYS[kind])
-            raise _LostError(f"wrote a {kind} with the key {shown(scrubbed(key))}; expected {there}")
-    if kind == "call":
-        name, arguments = message.get("name"), message.get("arguments")
-        if not isinstance(name, str) or not isinstance(arguments, dict | None):
-            raise _LostError(f"wrote {_quoted(line)}; a call has a name, a string, and arguments, an object")
-    return message
-
-
-def _replied(message: JsonObject) -> Reply:
-    """Return the reply in a message. Raises _LostError where there is none, AgentFault where a part of it is not what it should be."""
-    text, output = message.get("text"), message.get("output")
-    if text is None and output is None:
-        raise _LostError("wrote a reply with neither text nor output")
-    if text is None:
-        text = checked(output).text
-    return checked(Reply(text, message.get("thoughts") or (), message.get("usage"), output))
-
-
-def _quoted(line: bytes | bytearray) -> str:
-    return shown(scrubbed(line.decode(errors="replace").strip(), 200))
-
-
-class _Process:
-    """A process in a group of its own, and the lines that go to it and come from it. One thread talks; any other may ``kill``.
-
-    All three streams are served together: a process that writes while it should read blocks neither itself nor us.
+class _Program(subprocess.Popen[bytes]):
+    """A program in a group of its own, which does not outlive us.
 
     Raises:
         OSError: it cannot be started.
     """
 
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+
     def __init__(self, arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  # the user's own command, without a shell
-            arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
-            bufsize=0,
-            start_new_session=True,
-        )
+        pipe = subprocess.PIPE
+        super().__init__(arguments, 0, None, pipe, pipe, pipe, cwd=folder, env=environment, start_new_session=True)
         _running.add(self)
-        streams = (self._process.stdin, self._process.stdout, self._process.stderr)
-        self._in, self._out, self._err = self._streams = [stream for stream in streams if stream is not None]
-        self._unsent = b""
-        self._lines: deque[bytes] = deque()
-        self._begun = bytearray()
-        self._errors = b""
-        self._selector = selectors.DefaultSelector()
-        for stream in self._streams:
-            os.set_blocking(stream.fileno(), False)
-        self._selector.register(self._out, selectors.EVENT_READ)
-        self._selector.register(self._err, selectors.EVENT_READ)
-        self._closed_output = False
 
-    def begin(self) -> None:
-        """Make sure that nothing was written since the last reply. Raises _LostError where something was."""
-        self._serve(0)
-        early = b"\n".join((*self._lines, self._begun)).strip()
-        if early:
-            raise _LostError(f"wrote {_quoted(early)} before it was asked")
-        self._lines.clear()
+    def poll(self) -> int | None:
+        """Return its exit status; what it started ends with it."""
+        running, status = self.returncode is None, super().poll()
+        if running and status is not None:
+            self._kill_group()
+        return status
 
-    def send(self, message: JsonObject) -> None:
-        """Have a message written, as fast as the process reads."""
-        if not self._unsent:
-            self._selector.register(self._in, selectors.EVENT_WRITE)
-        self._unsent += json.dumps(message, ensure_ascii=False).encode() + b"\n"
-
-    def line(self) -> bytes:
-        """Return the next line.
-
-        Raises:
-            _LostError: the process has ended, or writes no end of a line.
-        """
-        while not self._lines:
-            if len(self._begun) > _MOST_BYTES:
-                size = f"{len(self._begun):,} bytes without the end of a line"
-                raise _LostError(
-                    f"wrote {size}; at most {_MOST_BYTES:,} are taken: found {_quoted(self._begun[:_KEPT])}"
-                )
-            if not self._serve(_LOOK):
-                self._look()
-        return self._lines.popleft()
-
-    def print_errors(self) -> str:
-        """Print what has come on standard error, and return the end of it."""
-        self._serve(0)
-        text = self._errors.decode(errors="replace")
-        self._errors = b""
-        if text:
-            with suppress(Exception):  # somebody has closed or replaced the stream
-                sys.stderr.write(printed(text))
-        return text
-
-    def kill(self) -> None:
+    def end(self) -> None:
         """Kill it, with all that it started in its group. One that has ended keeps its number until it is asked for its status."""
-        if self._process.returncode is None:
+        if self.returncode is None:
             self._kill_group()
 
-    def close(self) -> None:
-        """Wait until it is gone, and give its descriptors back."""
+    def leave(self) -> None:
+        """Wait until it is gone."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
-        self._selector.close()
-        for stream in self._streams:
-            stream.close()
+            self.wait(PATIENCE)
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def _serve(self, patience: float) -> bool:
-        """Write and read what can be; return whether anything was."""
-        ready = self._selector.select(patience)
-        for key, events in ready:
-            if events & selectors.EVENT_WRITE:
-                self._write(key.fd)
-                continue
-            raw = os.read(key.fd, _KEPT)
-            if not raw:
-                self._selector.unregister(key.fileobj)
-                self._closed_output |= key.fileobj is self._out
-            elif key.fileobj is self._out:
-                self._begun += raw
-                if b"\n" in raw:
-                    *lines, begun = bytes(self._begun).split(b"\n")
-                    self._lines.extend(lines)
-                    self._begun = bytearray(begun)
-            else:
-                self._errors = (self._errors + raw)[-_KEPT:]
-        return bool(ready)
-
-    def _write(self, number: int) -> None:
-        try:
-            self._unsent = self._unsent[os.write(number, self._unsent[:_KEPT]) :]
-        except BlockingIOError:
-            return
-        except OSError:  # it reads no more: what it writes, or its end, tells why
-            self._unsent = b""
-        if not self._unsent:
-            self._selector.unregister(self._in)
-
-    def _look(self) -> None:
-        """Look after a process that is silent. Raises _LostError where nothing more can come."""
-        if self._begun and _is_whole(bytes(self._begun)):
-            # Its author has forgotten to end the line.
-            self._lines.append(bytes(self._begun))
-            self._begun.clear()
-            return
-        status = self._process.poll()
-        if status is not None:
-            self._kill_group()
-            ending = f"ended with exit status {status}" if status >= 0 else f"was ended by {_signal_name(-status)}"
-        elif self._closed_output:
-            ending = "closed its standard output"
-        else:
-            return
-        half = f" in the middle of a line: found {_quoted(self._begun[:_KEPT])}" if self._begun.strip() else ""
-        raise _LostError(f"{ending}{half or ' before it replied'}")
+            os.killpg(self.pid, signal.SIGKILL)
 
 
-def _is_whole(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-#: Processes that may still run: none outlives this one.
-_running: WeakSet[_Process] = WeakSet()
+#: Programs that may still run: none outlives this process.
+_running: WeakSet[_Program] = WeakSet()
 
 
 @atexit.register
 def _end_all() -> None:
-    for process in list(_running):
-        process.kill()
+    for program in list(_running):
+        program.end()

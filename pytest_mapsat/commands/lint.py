@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .shared import FINDINGS, OK, Command, add_plugins, load_added, tell, write, write_json
 
 if TYPE_CHECKING:
-    from pytest_mapsat.proof import AnswersProof, Proof, SuiteWorth
+    from pytest_mapsat.proof import AnswersProof, Proof, Retrieval, SuiteWorth
     from pytest_mapsat.recording import Offer
     from pytest_mapsat.sandbox import SandboxHook
     from pytest_mapsat.suite import LintFinding, Suite
@@ -47,6 +47,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--card", metavar="FILE", type=Path, help=about)
     about = "with --card: write nothing; exit status 1 when the file is another one than would be written"
     parser.add_argument("--check", action="store_true", help=about)
+    about = "also measure how well the suite's ranked search finds what the hops of oracles need (NDCG and MRR at 10 and 20)"
+    parser.add_argument("--retrieval", action="store_true", help=about)
+    about = "with --retrieval: another ranker, module:attribute, in place of the suite's own: from a text and the part that is searched (a city) to ids, the best first"
+    parser.add_argument("--ranker", metavar="SPEC", help=about)
     about = "also print synonyms and recordings, ready to paste, for the misses of a saved run"
     parser.add_argument("--misses", metavar="RUN", type=Path, help=about)
     add_plugins(parser)
@@ -64,7 +68,8 @@ class _Part(NamedTuple):
 def _run(options: argparse.Namespace) -> int:
     from pytest_mapsat.model import UsageError
 
-    for name, other in (("save", "answers"), ("calibrate", "answers"), ("card", "baselines"), ("check", "card")):
+    owners = {"save": "answers", "calibrate": "answers", "card": "baselines", "check": "card", "ranker": "retrieval"}
+    for name, other in owners.items():
         if getattr(options, name) and not getattr(options, other):
             raise UsageError(f"--{name} goes with --{other}")
     sandboxes = load_added(options.plugins, [options.suite]).sandboxes
@@ -103,6 +108,11 @@ def _parts(
         yield _Part("baselines", worth.to_json(), worth_table(worth), wrong)
     elif options.baselines:
         yield _Part("baselines", None, ["baselines: not played, as the suite has errors"])
+    if options.retrieval and sound:
+        measured = _retrieval(options, sandboxes)
+        yield _Part("retrieval", measured.to_json(), measured.lines())
+    elif options.retrieval:
+        yield _Part("retrieval", None, ["retrieval: not measured, as the suite has errors"])
     if options.misses is not None:
         offers = offers_of(read_saved(options.misses), open_suites([options.suite])) if sound else None
         yield _Part("misses", None if offers is None else [offer.to_json() for offer in offers], _offer_lines(offers))
@@ -220,6 +230,22 @@ def _worth(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Sui
     cards = play_baselines(suite, [entry.id for entry in entries], again)
     drafts = sum(entry.draft for entry in suite.readable())
     return SuiteWorth(suite.manifest, [suite.load(entry) for entry in entries], cards, drafts)
+
+
+def _retrieval(options: argparse.Namespace, sandboxes: Sequence[SandboxHook]) -> Retrieval:
+    """Return how well a sound suite is searched. Raises UsageError, SuiteError."""
+    from pytest_mapsat.agents import load
+    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.proof import measure_retrieval
+
+    other: Any = None
+    if options.ranker is not None:
+        other = load(options.ranker, root=Path.cwd(), what="ranker")
+        if not callable(other):
+            raise UsageError(f"--ranker {options.ranker}: it is no function of a text and a part")
+    suite = _opened(options.suite, sandboxes)
+    cases = [suite.load(entry) for entry in suite.accepted()]
+    return measure_retrieval(suite, cases, other=other, spec=options.ranker or "")
 
 
 def _card(options: argparse.Namespace, worth: SuiteWorth) -> bool:

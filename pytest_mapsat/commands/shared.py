@@ -193,7 +193,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
     from pytest_mapsat.metrics import gather_metric_sets
     from pytest_mapsat.model import UsageError
     from pytest_mapsat.registry import added_checks, exchange
-    from pytest_mapsat.sandbox import installed_sandboxes
+    from pytest_mapsat.sandbox import installed_sandboxes, sandbox_hook
 
     exchange({})
     loaded = []
@@ -211,7 +211,7 @@ def load_added(modules: Sequence[str], suites: Sequence[Path]) -> Added:
             problem = str(error).removeprefix("-p ")
             tell(f"warning: {problem}; its checks, metrics and sandboxes are not known here")
     added_checks()  # what is wrong with them is told before any of them is asked
-    sandboxes = [_sandbox(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
+    sandboxes = [sandbox_hook(module) for module in loaded if hasattr(module, "pytest_mapsat_sandbox")]
     return Added(gather_metric_sets(_given(loaded, "pytest_mapsat_metrics")), (*installed_sandboxes(), *sandboxes))
 
 
@@ -225,34 +225,18 @@ def _conftests(suites: Sequence[Path]) -> list[Path]:
     return [path for path in conftests if path.is_file()]
 
 
-def _sandbox(module: ModuleType) -> SandboxHook:
-    return lambda case, suite: module.pytest_mapsat_sandbox(config=None, case=case, suite=suite)
-
-
 def _module(name: str) -> ModuleType:
     import importlib
 
     from pytest_mapsat.model import UsageError
-    from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
+    from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
 
-    for folder in {str(Path.cwd()), str(Path(name).parent if Path(name).is_absolute() else Path.cwd())}:
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
     try:
-        return call_stranger(_file if name.endswith(".py") else importlib.import_module, name)
+        return call_stranger(load_file if name.endswith(".py") else importlib.import_module, name)
     except StrangerError as broken:
         raise UsageError(f"-p {name} cannot be loaded: {words_of(broken.error)}") from None
-
-
-def _file(name: str) -> ModuleType:
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    spec = spec_from_file_location(Path(name).stem, name)
-    if spec is None or spec.loader is None:
-        raise ImportError(name)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _given(modules: Sequence[ModuleType], hook: str) -> list[object]:

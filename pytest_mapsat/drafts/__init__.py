@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from .agreement import ProposingModel as ProposingModel
-from .candidates import Candidate as Candidate
-from .candidates import requirement_of as requirement_of
 from .case import Draft as Draft
 from .case import case_id_of as case_id_of
 from .case import draft_of as draft_of
 from .case import write_draft as write_draft
 from .conversations import Conversation as Conversation
 from .conversations import Line as Line
-from .conversations import Log as Log
 from .conversations import choose as choose
 from .conversations import conversation_of as conversation_of
 from .differences import Proposals as Proposals
@@ -19,6 +15,7 @@ from .differences import proposals_of as proposals_of
 from .log_suite import LogReport as LogReport
 from .log_suite import build_from_logs as build_from_logs
 from .logs import missing_files as missing_files
+from .proposed import ProposingModel as ProposingModel
 from .readers import personal_data_in_name as personal_data_in_name
 from .readers import personal_data_of as personal_data_of
 from .readers import read_logs as read_logs

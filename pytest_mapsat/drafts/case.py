@@ -49,9 +49,9 @@ from pytest_mapsat.suite import (
 )
 from pytest_mapsat.users import ScriptedUser
 
-from .agreement import ProposingModel
 from .conversations import Conversation, Line, questions_in
 from .differences import Proposals, proposals_by_model, proposals_of
+from .proposed import ProposingModel
 from .tools import tool_for
 
 #: Files of a suite that others write: no case is called so.

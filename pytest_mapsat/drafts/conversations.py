@@ -27,7 +27,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import point_of
 
-from .needs import takes
+from .fields import takes
 from .tools import is_name
 
 

@@ -13,13 +13,22 @@ from pytest_mapsat.judges import Context as Reading
 from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Trajectory, Turn, Visible, shown
 from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
-from .agreement import ProposingModel
-from .candidates import Candidate, requirement_of
 from .conversations import Conversation, Line
-from .evidence import Support, linked_to, support_for, told_before
-from .fields import Field, Thing, fields_apart, figures_in
-from .model_reading import read_by_model
-from .needs import any_spoken, leaves_of, listed, sentences, takes, tells, words_of
+from .evidence import Candidate, Support, linked_to, requirement_of, support_for, told_before
+from .fields import (
+    Field,
+    Thing,
+    any_spoken,
+    fields_apart,
+    figures_in,
+    leaves_of,
+    listed,
+    sentences,
+    takes,
+    tells,
+    words_of,
+)
+from .proposed import ProposingModel, read_by_model
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")

@@ -33,13 +33,10 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
-from .agreement import ProposingModel
-from .candidates import Candidate, requirement_of
-from .conditions import Choice, Condition, is_figure, metres, profile_of, values_of
-from .habits import HARD, Catalogue, Habit, Identified, Identifier, LeftOut
+from .evidence import Candidate, Choice, Condition, is_figure, metres, profile_of, requirement_of, values_of
+from .habits import HARD, Catalogue, Habit, Identified, Identifier, Kinds, LeftOut, Session, naming, restore, spoken
 from .logs import Event, Log, Place, Told, UserLog
-from .proposed import Moment, Proposed, ProposedNeed, Proposer
-from .sessions import Kinds, Session, naming, restore, spoken
+from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6

@@ -16,10 +16,10 @@ from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, U
 from pytest_mapsat.sandbox import opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_tool
 
-from .agreement import ProposingModel
 from .habits import LeftOut
 from .log_cases import CaseMaker, MadeCase, NoCase, UserSessions
 from .logs import Log, Place, open_log
+from .proposed import ProposingModel
 
 _SHOWN_AT_MOST = 20
 #: How many cases a suite gets, unless more are asked for.

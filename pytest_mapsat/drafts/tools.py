@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
 
-from .needs import listed, words_of
+from .fields import listed, words_of
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6

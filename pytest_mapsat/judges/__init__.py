@@ -8,6 +8,7 @@ from .calibration import calibrate as calibrate
 from .calibration import colour as colour
 from .claims import Judged as Judged
 from .context import Context as Context
+from .evidence import UNITS as UNITS
 from .evidence import KnownFigure as KnownFigure
 from .findings import Finding as Finding
 from .findings import match_in_words as match_in_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pytest_mapsat.model import CallPattern, Calls, Match, Step, all_true, any_true
+from pytest_mapsat.model import CallPattern, Calls, Match, Step
 from pytest_mapsat.sandbox import fits
 
 from .agreed import Agreements
@@ -16,7 +16,7 @@ _Fits = Sequence[bool | None]
 
 
 def _called(check: Calls, tool: str, context: Context) -> Finding:
-    """The tool was called with arguments that match, often enough and not too often, and each such call in its place and agreed to."""
+    """The tool was called with arguments that match, often enough and not too often, and each such call agreed to."""
     made = _Made(context)
     pattern = CallPattern(tool=tool, arguments=check.arguments)
     fits = _answered(made.fits(pattern), check.answered, made)
@@ -32,12 +32,6 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
     wanted = _wanted(check, tool)
     missed = _missed(check, pattern, made) if passed is False and check.answered is True and high < check.least else ()
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
-    if check.after is not None:
-        parts.append(_each(fits, made.follows(check.after), subject, f"after a call of {_in_words(check.after)}", made))
-    if check.before is not None:
-        parts.append(
-            _each(fits, made.precedes(check.before), subject, f"before a call of {_in_words(check.before)}", made)
-        )
     if check.agreed:
         parts.append(_agreed(fits, subject, made))
     return every(parts)
@@ -61,14 +55,10 @@ def _missed(check: Calls, pattern: CallPattern, made: _Made) -> tuple[str, ...]:
 
 
 def _never_called(check: Calls, tool: str, context: Context) -> Finding:
-    """The tool was never called with arguments that match, or never in that place."""
+    """The tool was never called with arguments that match."""
     made = _Made(context)
     fits = _answered(made.fits(CallPattern(tool=tool, arguments=check.arguments)), check.answered, made)
     how = _how(check)
-    if check.after is not None:
-        fits, how = _both(fits, made.follows(check.after)), f"{how} after a call of {_in_words(check.after)}"
-    if check.before is not None:
-        fits, how = _both(fits, made.precedes(check.before)), f"{how} before a call of {_in_words(check.before)}"
     low, high = fits.count(True), len(fits) - fits.count(False)
     passed = False if low else None if high else True
     return Finding(passed, _counted(tool, how, low, high, made), f"{tool} is never called{how}")
@@ -109,7 +99,7 @@ def _steps(check: Calls, context: Context) -> Finding:
         True if _holds(check, sure, len(made.steps)) else None if _holds(check, possible, len(made.steps)) else False
     )
     how = {"in_order": "in this order", "any_order": "in any order", "exact": "in this order"}[check.match]
-    alone = " and no others" if check.match == "exact" or check.extra == "forbid" else ""
+    alone = " and no others" if check.match == "exact" else ""
     wanted = (
         f"calls of {', '.join(map(_in_words, check.steps))}, {how}{alone}" if check.steps else "no call of any tool"
     )
@@ -131,13 +121,10 @@ def _steps(check: Calls, context: Context) -> Finding:
 
 
 def _holds(check: Calls, fits: Sequence[Sequence[bool]], count: int) -> bool:
-    alone = check.match == "exact" or check.extra == "forbid"
-    if alone and count != len(fits):
-        return False
     if check.match == "any_order":
         return len(matching(fits)) == len(fits)
-    if alone:
-        return all(row[at] for at, row in enumerate(fits))
+    if check.match == "exact":
+        return count == len(fits) and all(row[at] for at, row in enumerate(fits))
     at = 0
     for row in fits:
         at = next((place + 1 for place in range(at, count) if row[place]), 0)
@@ -233,27 +220,6 @@ class _Made:
             return None if pattern.arguments else True
         return fits(pattern.arguments, step.arguments, results=self.steps[:at])
 
-    def follows(self, pattern: CallPattern) -> list[bool | None]:
-        """Return which calls come after one that fits."""
-        fits = self.fits(pattern)
-        return [any_true(fits[:at]) for at in range(len(fits))]
-
-    def precedes(self, pattern: CallPattern) -> list[bool | None]:
-        """Return which calls come before one that fits."""
-        fits = self.fits(pattern)
-        return [any_true(fits[at + 1 :]) for at in range(len(fits))]
-
-
-def _each(fits: _Fits, held: _Fits, subject: str, place: str, made: _Made) -> Finding:
-    """Judge whether each call that fits is in its place: after or before another."""
-    wanted = f"each {subject} comes {place}"
-    wrong = [step for fit, holds, step in zip(fits, held, made.steps, strict=True) if fit and holds is False]
-    if wrong:
-        return Finding(False, f"{call_in_words(wrong[0])} does not come {place}", wanted)
-    if any(fit is not False and holds is not True for fit, holds in zip(fits, held, strict=True)):
-        return Finding(None, "it is unclear in which order these calls came", wanted)
-    return Finding(True, "", wanted)
-
 
 def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     """Judge whether the user had agreed to each call that fits."""
@@ -267,10 +233,6 @@ def _agreed(fits: _Fits, subject: str, made: _Made) -> Finding:
     if unclear:
         return Finding(None, unclear[0], wanted)
     return Finding(True, "the user agreed to it" if verdicts else "", wanted)
-
-
-def _both(first: _Fits, other: _Fits) -> list[bool | None]:
-    return [all_true(pair) for pair in zip(first, other, strict=True)]
 
 
 def _subject(tool: str, matches: Mapping[str, Match]) -> str:

@@ -18,7 +18,6 @@ from pytest_mapsat.model import (
     Contains,
     Equal,
     Family,
-    Has,
     Match,
     Number,
     OneOf,
@@ -246,13 +245,13 @@ def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per ki
         case OneOf():
             return f"one of {', '.join(shown(value) for value in match.values)}"
         case Contains():
-            return f"containing {_text_in_words(match)}"
+            return f"containing {shown(match.text) if match.of is None else _bound_in_words(match.of)}"
         case Similar():
-            return f"similar to {_text_in_words(match)}"
+            return f"similar to {shown(match.text)}"
         case Between():
             return range_in_words(match.min, match.max)
         case WithinM():
-            return f"within {match.metres:g} m of {_point_in_words(match)}"
+            return f"within {match.metres:g} m of {match.lon:g},{match.lat:g}"
         case OpenAt():
             return f"open at {match.time}"
         case Bound():
@@ -261,22 +260,12 @@ def match_in_words(match: Match) -> str:  # noqa: C901, PLR0911  one line per ki
             return "given"
         case Absent():
             return "not given"
-        case Has():
-            return f"with one that has {matches_in_words(match.where)}"
         case SameItems():
             return f"of {', '.join(map(shown, match.values)) or 'nothing'}, in any order"
 
 
 def _bound_in_words(bound: Bound) -> str:
     return f"{bound.path} of {bound.source}" if bound.path else bound.source
-
-
-def _text_in_words(match: Contains | Similar) -> str:
-    return shown(match.text) if match.of is None else _bound_in_words(match.of)
-
-
-def _point_in_words(match: WithinM) -> str:
-    return f"{match.lon:g},{match.lat:g}" if match.of is None else _bound_in_words(match.of)
 
 
 def matches_in_words(matches: Mapping[str, Match]) -> str:

@@ -31,8 +31,17 @@ from pytest_mapsat.model import (
 )
 
 from .measures import Measure, Reading, between
-from .metric_set import MSB, MetricInput, MetricSet, class_of, measure, rests_on_reading, says_usage, sum_usage
-from .satisfaction import nothing_asked
+from .metric_set import (
+    MSB,
+    MetricInput,
+    MetricSet,
+    class_of,
+    measure,
+    nothing_asked,
+    rests_on_reading,
+    says_usage,
+    sum_usage,
+)
 
 if TYPE_CHECKING:
     from pytest_mapsat.model import Case, Tool

@@ -29,7 +29,7 @@ else:
             "shown types_of"
         ),
         "match": (
-            "Absent Between Bound Contains Equal Has Match OneOf OpenAt Present SameItems Similar WithinM "
+            "Absent Between Bound Contains Equal Match OneOf OpenAt Present SameItems Similar WithinM "
             "values_at values_of"
         ),
         "schema": "limits_broken mismatches schema_problem unknown_types",

@@ -314,11 +314,10 @@ class Calls(BaseCheck):
     With ``tool``: from ``at_least`` (once unless given) to ``at_most`` calls whose arguments match ``with``, a mapping of a parameter to a
     match; the arguments are the agent's own, before defaults. ``at_most: 0``: no such call. ``answered``: which calls count: all of them
     (``any``), only those that the sandbox answered (true), or only those that it did not: refused, an error, a miss (false).
-    ``after`` and ``before``: each such call comes after the first call, or before the last call, that fits; with ``at_most: 0`` no
-    call does. ``agreed``: each such call comes after the user agreed to it.
+    ``agreed``: each such call comes after the user agreed to it.
 
     With ``steps``: ``match`` is ``in_order`` (as a subsequence of the calls), ``any_order`` (each step is another call), or ``exact``
-    (these calls, in this order, and no others). ``extra: forbid`` allows no other call.
+    (these calls, in this order, and no others; without steps no call at all).
     """
 
     kind: Literal["calls"]
@@ -327,21 +326,18 @@ class Calls(BaseCheck):
     at_least: int | None = Field(default=None, ge=0)
     at_most: int | None = Field(default=None, ge=0)
     answered: bool | Literal["any"] = "any"
-    after: AnyCall | None = None
-    before: AnyCall | None = None
     agreed: bool = False
     steps: tuple[AnyCall, ...] = ()
     match: Literal["in_order", "any_order", "exact"] = "in_order"
-    extra: Literal["allow", "forbid"] = "allow"
 
     @model_validator(mode="after")
     def _asks_something(self) -> Calls:
-        of_steps = self.model_fields_set & {"steps", "match", "extra"}
+        of_steps = self.model_fields_set & {"steps", "match"}
         if self.tool is None:
-            if others := self.model_fields_set - {"kind", "steps", "match", "extra"}:
+            if others := self.model_fields_set - {"kind", "steps", "match"}:
                 raise ValueError(f"{', '.join(sorted(others))} belong to a tool: name it in tool")
-            if not self.steps and self.extra == "allow" and self.match != "exact":
-                raise ValueError("calls asks nothing: name a tool or steps, or forbid all calls with extra: forbid")
+            if not self.steps and self.match != "exact":
+                raise ValueError("calls asks nothing: name a tool or steps, or forbid all calls with match: exact")
         elif of_steps:
             raise ValueError(f"give tool, or {', '.join(sorted(of_steps))}")
         return self

@@ -7,7 +7,7 @@ stand, a plain value means ``equal`` and a list ``one_of``. Where matches stand 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -68,7 +68,9 @@ class Contains(Noun):
 
     @model_validator(mode="after")
     def _of_one_text(self) -> Contains:
-        return _with_text(self)
+        if bool(self.text) == (self.of is not None):
+            raise ValueError("contains needs text, or of: {op: bound, ...}, and not both")
+        return self
 
     @property
     def bound(self) -> Bound | None:
@@ -77,30 +79,11 @@ class Contains(Noun):
 
 
 class Similar(Noun):
-    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1). ``of``: to one of the values that a result had there, in place of ``text``."""
+    """The value's text similarity to ``text`` is at least ``at_least`` (0 to 1)."""
 
     op: Literal["similar"]
-    text: str = Field(default="", min_length=1)
-    of: Bound | None = None
+    text: str = Field(min_length=1)
     at_least: Level = 0.8
-
-    @model_validator(mode="after")
-    def _of_one_text(self) -> Similar:
-        return _with_text(self)
-
-    @property
-    def bound(self) -> Bound | None:
-        """The place of a value that an earlier result had, where it takes one."""
-        return self.of
-
-
-_Texted = TypeVar("_Texted", Contains, Similar)
-
-
-def _with_text(match: _Texted) -> _Texted:
-    if bool(match.text) == (match.of is not None):
-        raise ValueError(f"{match.op} needs text, or of: {{op: bound, ...}}, and not both")
-    return match
 
 
 class Between(Noun):
@@ -122,27 +105,14 @@ class WithinM(Noun):
 
     A point is ``{"lon", "lat"}``, ``{"x", "y"}``, ``[lon, lat]`` or ``"lon,lat"``. In an expected call the
     match stands on the parameter that holds the point; where longitude and latitude are two
-    parameters it stands on the longitude and names the other in ``lat_from``. ``of``: one of the points that a result had there, in place of ``lon`` and ``lat``.
+    parameters it stands on the longitude and names the other in ``lat_from``.
     """
 
     op: Literal["within_m"]
-    lon: Longitude | None = None
-    lat: Latitude | None = None
-    of: Bound | None = None
+    lon: Longitude
+    lat: Latitude
     metres: float = Field(gt=0)
     lat_from: str | None = None
-
-    @model_validator(mode="after")
-    def _of_one_point(self) -> WithinM:
-        given = (self.lon is not None, self.lat is not None)
-        if given != ((False, False) if self.of else (True, True)):
-            raise ValueError("within_m needs lon and lat, or of: {op: bound, ...}, and not both")
-        return self
-
-    @property
-    def bound(self) -> Bound | None:
-        """The place of a value that an earlier result had, where it takes one."""
-        return self.of
 
 
 class OpenAt(Noun):
@@ -167,13 +137,6 @@ class Absent(Noun):
     op: Literal["absent"]
 
 
-class Has(Noun):
-    """The value is a list of objects of which one has all of ``where``: names, or dotted paths, and matches. A single object counts as a list of one."""
-
-    op: Literal["has"]
-    where: dict[str, Match] = Field(min_length=1)
-
-
 class SameItems(Noun):
     """The value is a list with the elements of ``values``, each as often as there, in any order."""
 
@@ -182,7 +145,7 @@ class SameItems(Noun):
 
 
 _Match = Annotated[
-    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | Has | SameItems,
+    Equal | OneOf | Contains | Similar | Between | WithinM | OpenAt | Bound | Present | Absent | SameItems,
     Field(discriminator="op"),
 ]
 
@@ -201,7 +164,6 @@ Match = Annotated[
         json_schema_input_type=_Match | str | float | bool | None | Annotated[list[Json], Field(min_length=1)],
     ),
 ]
-Has.model_rebuild()
 
 
 #: Bounds the values that a path with many ``*`` leads to in a large result.

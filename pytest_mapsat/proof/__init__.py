@@ -1,62 +1,32 @@
 """Suites proved by running them: do oracles find their recordings, what do the checks catch, and what do they accuse wrongly."""
 
-from __future__ import annotations
-
-from .agreement import Agreement, AnswersProof, JudgedDialogue, agreement_table, answer_table, judging_of
-from .baselines import BASELINES, METRICS, SuiteWorth, interval_text, value_text, worth_table
-from .card import card_text
-from .certificate import (
-    CERTIFICATE,
-    LEVEL,
-    certificate_of,
-    certificate_table,
-    lacking,
-    parse_required,
-    rates_of,
-    uncertified,
-    write_certificate,
-)
-from .mutants import HARMLESS, WRONG
-from .oracles import lint_recordings
-from .plain import play_oracle
-from .prove import Proof, Trial, prove, table
-from .retrieval import OtherRanker, Retrieval, measure_retrieval
-from .surface import CaseSandboxes, dialogue_of
-
-__all__ = [
-    "BASELINES",
-    "CERTIFICATE",
-    "HARMLESS",
-    "LEVEL",
-    "METRICS",
-    "WRONG",
-    "Agreement",
-    "AnswersProof",
-    "CaseSandboxes",
-    "JudgedDialogue",
-    "OtherRanker",
-    "Proof",
-    "Retrieval",
-    "SuiteWorth",
-    "Trial",
-    "agreement_table",
-    "answer_table",
-    "card_text",
-    "certificate_of",
-    "certificate_table",
-    "dialogue_of",
-    "interval_text",
-    "judging_of",
-    "lacking",
-    "lint_recordings",
-    "measure_retrieval",
-    "parse_required",
-    "play_oracle",
-    "prove",
-    "rates_of",
-    "table",
-    "uncertified",
-    "value_text",
-    "worth_table",
-    "write_certificate",
-]
+from .agreement import Agreement as Agreement
+from .agreement import AnswersProof as AnswersProof
+from .agreement import JudgedDialogue as JudgedDialogue
+from .agreement import agreement_table as agreement_table
+from .agreement import answer_table as answer_table
+from .agreement import judging_of as judging_of
+from .baselines import BASELINES as BASELINES
+from .baselines import SuiteWorth as SuiteWorth
+from .baselines import card_text as card_text
+from .baselines import worth_table as worth_table
+from .certificate import CERTIFICATE as CERTIFICATE
+from .certificate import LEVEL as LEVEL
+from .certificate import certificate_of as certificate_of
+from .certificate import certificate_table as certificate_table
+from .certificate import lacking as lacking
+from .certificate import parse_required as parse_required
+from .certificate import rates_of as rates_of
+from .certificate import uncertified as uncertified
+from .certificate import write_certificate as write_certificate
+from .mutants import HARMLESS as HARMLESS
+from .mutants import WRONG as WRONG
+from .oracles import lint_recordings as lint_recordings
+from .oracles import play_oracle as play_oracle
+from .prove import Proof as Proof
+from .prove import prove as prove
+from .prove import table as table
+from .retrieval import Retrieval as Retrieval
+from .retrieval import measure_retrieval as measure_retrieval
+from .surface import CaseSandboxes as CaseSandboxes
+from .surface import dialogue_of as dialogue_of

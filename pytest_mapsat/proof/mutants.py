@@ -1,18 +1,29 @@
-"""Changes of an oracle dialogue: wrong in one known way, or harmless; of its words and of its calls."""
+"""Changes of an oracle dialogue: wrong in one known way, or harmless; of its words and of its calls.
+
+Each wrong change says which fields of checks it breaks. No second reader judges the changed text: what the oracle said was read once, and an operator
+knows what it put in the place of which words.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle, pairwise
-from typing import NamedTuple
 
+from pytest_mapsat.judges import UNITS, Context, Finding, evaluate
 from pytest_mapsat.model import (
+    Asked,
+    Calls,
     Case,
     Check,
+    ClockTime,
+    Grounded,
     Json,
     JsonObject,
+    Label,
     Number,
     Output,
     Quote,
@@ -20,8 +31,12 @@ from pytest_mapsat.model import (
     SameEnd,
     Says,
     Step,
+    Tool,
     Trajectory,
+    Verdict,
+    values_at,
 )
+from pytest_mapsat.reading import Document, Quantity, Vocabulary, fold_phrase
 from pytest_mapsat.reports import call_text
 from pytest_mapsat.sandbox import (
     End,
@@ -31,11 +46,233 @@ from pytest_mapsat.sandbox import (
     make_sandbox,
     net_changes,
     returned_rows,
+    satisfies,
     tables_of,
 )
 
-from .plain import Mutant, OracleRun
-from .plain_texts import PHONE, UNITS, Figure, clocks, figures, folded, has
+
+@dataclass(frozen=True)
+class Thing:
+    """Something with a name that the tools returned, with all recordings of that name."""
+
+    name: str
+    recordings: tuple[tuple[str, Json], ...]
+
+    def values(self, key: str) -> set[str]:
+        """Return the texts that the recordings have under a key."""
+        return {
+            value
+            for _, recording in self.recordings
+            if isinstance(recording, dict) and isinstance(value := recording.get(key), str)
+        }
+
+    def is_one_of(self, names: Iterable[str]) -> bool:
+        """Return whether one of some names is its own, or a part of it."""
+        return any(fold_phrase(name) in fold_phrase(self.name) for name in names)
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools that returned it."""
+        return frozenset(tool for tool, _ in self.recordings)
+
+    def suits(self, check: Recommends) -> bool | None:
+        """Return whether a check may want it, by its name and by ``where``; None where its recordings differ."""
+        if check.any_of and not self.is_one_of(check.any_of):
+            return False
+        held = {bool(fits(check.where, record)) for _, record in self.recordings if isinstance(record, dict)}
+        return not check.where or (held.pop() if len(held) == 1 else None)
+
+    def is_forbidden(self, check: Recommends) -> bool:
+        """Return whether ``none_of`` or ``none_where`` of a check turns it down."""
+        records = [record for _, record in self.recordings if isinstance(record, dict)]
+        breaks = bool(check.none_where and records) and all(fits(check.none_where, record) for record in records)
+        return breaks or self.is_one_of(check.none_of)
+
+
+#: Whether a change surely breaks a check that held on the oracle, from the check and what was found there.
+Breaks = Callable[[Check, Finding], bool]
+
+
+def _nothing(_check: Check, _finding: Finding) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The oracle's dialogue, changed in one way.
+
+    Attributes:
+        changed: what was changed, in words.
+        trajectory: the changed dialogue.
+        breaks: which checks it breaks, each made of no others; of a harmless one none.
+    """
+
+    changed: str
+    trajectory: Trajectory
+    breaks: Breaks = field(default=_nothing, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class OracleRun:
+    """One case with its oracle's trajectory and the labels that this has earned."""
+
+    case: Case
+    tools: Mapping[str, Tool]
+    trajectory: Trajectory
+    verdict: Verdict
+    vocabulary: Vocabulary | None = None
+
+    @cached_property
+    def context(self) -> Context:
+        """The dialogue as the judge reads it."""
+        return Context.of(self.case, self.trajectory, self.tools, vocabulary=self.vocabulary)
+
+    @cached_property
+    def document(self) -> Document:
+        """The last reply that says something, read."""
+        return self.context.replies[-1]
+
+    @property
+    def text(self) -> str:
+        """The words of the last reply."""
+        return self.document.text
+
+    @property
+    def chinese(self) -> bool:
+        """Whether the last reply is in Chinese."""
+        return any("\u4e00" <= char <= "\u9fff" for char in self.text)
+
+    @property
+    def space(self) -> str:
+        """What stands between two sentences of its language."""
+        return "" if self.chinese else " "
+
+    @cached_property
+    def labels(self) -> Mapping[str, Label]:
+        """The oracle's labels by requirement."""
+        return {label.requirement: label for label in self.verdict.labels}
+
+    @cached_property
+    def evidence(self) -> tuple[Quote, ...]:
+        """The words of the last reply that labels which passed rest on, in the order of the text, each once."""
+        quotes = {quote for label in self.verdict.labels if label.outcome == "passed" for quote in label.quotes}
+        own = (quote for quote in quotes if quote.turn == self.document.turn and quote.end > quote.start)
+        return tuple(sorted(own, key=lambda quote: (quote.start, quote.end)))
+
+    @cached_property
+    def things(self) -> tuple[Thing, ...]:
+        """What has a name in the tools' results, by name, in the order of the calls."""
+        recordings_by_name: dict[str, list[tuple[str, Json]]] = {}
+        for entity in self.context.entities:
+            if entity.sort != "leg":
+                recordings_by_name.setdefault(entity.name, []).append((entity.tool, entity.record))
+        return tuple(Thing(name, tuple(recordings)) for name, recordings in recordings_by_name.items())
+
+    @cached_property
+    def named(self) -> tuple[Thing, ...]:
+        """The things that the last reply names."""
+        return tuple(thing for thing in self.things if thing.name in self.text)
+
+    def finding(self, check: Check) -> Finding:
+        """Return what the judge makes of a check on the oracle."""
+        return evaluate(check, self.context)
+
+    def returned(self, check: Number | ClockTime) -> list[Json]:
+        """Return the values that a check compares with: what its tools returned at its paths."""
+        answered = [step for step in self.trajectory.calls if step.status == "ok"]
+        return [
+            value
+            for bound in check.bounds
+            for step in answered
+            if step.tool == bound.tool
+            for value in values_at(step.result, bound.path)
+        ]
+
+    def _last(self, **fields: object) -> Trajectory:
+        turns = list(self.trajectory.turns)
+        turns[self.document.turn] = turns[self.document.turn].model_copy(update=fields)
+        return self.trajectory.model_copy(update={"turns": tuple(turns)})
+
+    def saying(self, text: str) -> Trajectory:
+        """Return the dialogue with another last reply."""
+        return self._last(text=text)
+
+    @property
+    def output(self) -> JsonObject:
+        """The structured output of the last reply; empty where it has none."""
+        return self.trajectory.turns[self.document.turn].output or {}
+
+    def handing(self, output: JsonObject | None) -> Trajectory:
+        """Return the dialogue with another structured output of the last reply."""
+        return self._last(output=output)
+
+    def with_calls(self, tool: str, change: Callable[[JsonObject], JsonObject | None]) -> Trajectory:
+        """Return the dialogue with other arguments in the calls of a tool, and without those for which there are none."""
+        turns = []
+        for turn in self.trajectory.turns:
+            steps: list[Step] = []
+            for step in turn.steps:
+                if step.kind != "call" or step.tool != tool:
+                    steps.append(step)
+                elif (arguments := change(step.arguments)) is not None:
+                    steps.append(step.model_copy(update={"arguments": arguments}))
+            turns.append(turn.model_copy(update={"steps": tuple(steps)}))
+        return self.trajectory.model_copy(update={"turns": tuple(turns)})
+
+    def replaced(self, start: int, end: int, by: str) -> str:
+        """Return the last reply with other words from ``start`` to ``end``."""
+        return f"{self.text[:start]}{by}{self.text[end:]}"
+
+    def and_then(self, english: str, chinese: str) -> str:
+        """Return the last reply with one more sentence, in its language."""
+        return f"{self.text}{self.space}{chinese if self.chinese else english}"
+
+
+# -- names and words: recommends, says ---------------------------------------------------------------------------------
+
+
+def _words_gone(run: OracleRun, text: str) -> Breaks:
+    """Return which checks on words and names a new last reply breaks: of what one of them wants, it has nothing left."""
+    before, after = fold_phrase(run.text), fold_phrase(text)
+
+    def gone(phrases: Iterable[str]) -> bool:
+        wanted = [fold_phrase(phrase) for phrase in phrases]
+        return any(phrase in before for phrase in wanted) and not any(phrase in after for phrase in wanted)
+
+    def breaks(check: Check, finding: Finding) -> bool:
+        if any(quote.turn != run.document.turn for quote in finding.quotes):
+            return False
+        if isinstance(check, Says):
+            return gone(check.any) or any(gone([phrase]) for phrase in check.all)
+        if not isinstance(check, Recommends):
+            return False
+        every = () if check.at_least or check.at_most else check.all_of
+        return gone(check.any_of) or any(map(gone, (*every, *check.in_order)))
+
+    return breaks
+
+
+def _proposed(run: OracleRun, new: Thing, *, instead_of: Thing | None = None) -> Breaks:
+    """Return which checks on choices a further proposal breaks, or one that takes the place of another, among the things that a check rests on."""
+
+    def breaks(check: Check, finding: Finding) -> bool:
+        if not isinstance(check, Recommends):
+            return False
+        words = [quote.text for quote in finding.quotes or run.evidence if quote.text]
+        chosen = [thing for thing in run.named if not words or thing.is_one_of(words)]
+        replaced = chosen if instead_of is None else [thing for thing in chosen if thing == instead_of]
+        if not any(thing.tools & new.tools for thing in replaced):
+            return False
+        left = [thing for thing in chosen if thing != instead_of]
+        alone = check.only or not any(thing.suits(check) is not False for thing in left)
+        return new.is_forbidden(check) or (check.of_results and alone and new.suits(check) is False)
+
+    return breaks
+
+
+def _either(*parts: Breaks) -> Breaks:
+    return lambda check, finding: any(part(check, finding) for part in parts)
+
 
 _TOLD = ("address", "phone", "hours")
 
@@ -52,9 +289,11 @@ def another_place(run: OracleRun) -> Iterator[Mutant]:
                 others = sorted(new.values(key))
                 for value in sorted(old.values(key)) if others else ():
                     text = text.replace(value, others[0])
-            yield Mutant(f"{old.name} became {new.name}", run.saying(text))
+            chosen = _proposed(run, new, instead_of=old)
+            yield Mutant(f"{old.name} became {new.name}", run.saying(text), _either(chosen, _words_gone(run, text)))
             if text != renamed:
-                yield Mutant(f"the name {old.name} alone became {new.name}", run.saying(renamed))
+                words = f"the name {old.name} alone became {new.name}"
+                yield Mutant(words, run.saying(renamed), _either(chosen, _words_gone(run, renamed)))
 
 
 def second_choice(run: OracleRun) -> Iterator[Mutant]:
@@ -62,32 +301,99 @@ def second_choice(run: OracleRun) -> Iterator[Mutant]:
     for new in run.things:
         if new in run.named:
             continue
-        name = new.name
+        name, breaks = new.name, _proposed(run, new)
         beside = run.and_then(f"I also recommend {name}.", f"另外也推荐{name}。")
         first = f"首选{name}。{run.text}" if run.chinese else f"Your best choice is {name}. {run.text}"
         stop = run.and_then(f"On the way, stop at {name} first.", f"路上先去{name}。")
-        yield Mutant(f"{name} was proposed as well", run.saying(beside))
-        yield Mutant(f"{name} was recommended first", run.saying(first))
-        yield Mutant(f"a stop at {name} was added", run.saying(stop))
+        yield Mutant(f"{name} was proposed as well", run.saying(beside), breaks)
+        yield Mutant(f"{name} was recommended first", run.saying(first), breaks)
+        yield Mutant(f"a stop at {name} was added", run.saying(stop), breaks)
 
 
 def swapped_order(run: OracleRun) -> Iterator[Mutant]:
     """Two places in each other's position."""
     placed = sorted(run.named, key=lambda thing: run.text.index(thing.name))
-    for first, second in pairwise(placed):
+    for pair in pairwise(placed):
+        first, second = pair
         text = run.text.replace(first.name, "\0").replace(second.name, first.name).replace("\0", second.name)
-        yield Mutant(f"{first.name} and {second.name} changed places", run.saying(text))
 
+        def breaks(check: Check, _finding: Finding, pair: Sequence[Thing] = pair) -> bool:
+            in_order = [name for names in check.in_order for name in names] if isinstance(check, Recommends) else []
+            return all(thing.is_one_of(in_order) for thing in pair)
+
+        yield Mutant(f"{first.name} and {second.name} changed places", run.saying(text), breaks)
+
+
+def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
+    """The sentence, or the clause, that carries the words a label rests on is not there."""
+    spans = {_sentence(run, quote) for quote in run.evidence} | {_clause(run, quote) for quote in run.evidence}
+    for start, end in sorted(spans):
+        if end - start < len(run.text.strip()):
+            text = run.replaced(start, end, "").strip()
+            breaks = _either(_words_gone(run, text), _left_out(start, end, text))
+            yield Mutant(f"left out: {run.text[start:end].strip()}", run.saying(text), breaks)
+
+
+def _sentence(run: OracleRun, quote: Quote) -> tuple[int, int]:
+    return run.document.sentences[run.document.sentence_at(quote.start)]
+
+
+def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
+    """Return the span from the comma before the words to the one behind them, in their sentence."""
+    start, end = _sentence(run, quote)
+    comma = "，" if run.chinese else ", "
+    before = run.text.rfind(comma, start, quote.start)
+    behind = run.text.find(comma, quote.end, end)
+    start = start if before < 0 else before
+    return start, (end - 1 if before >= 0 else end) if behind < 0 else behind + (len(comma) if before < 0 else 0)
+
+
+def _left_out(start: int, end: int, text: str) -> Breaks:
+    """Return which checks break where all that they rest on stood from ``start`` to ``end``, and ``text`` is left."""
+
+    def breaks(check: Check, finding: Finding) -> bool:
+        if not isinstance(check, Number | ClockTime | Recommends) or check.if_absent != "fail" or not finding.quotes:
+            return False
+        if isinstance(check, Recommends) and (
+            not check.of_results or any(quote.text in text for quote in finding.quotes)
+        ):
+            return False
+        return all(start <= quote.start < end for quote in finding.quotes)
+
+    return breaks
+
+
+def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
+    """An unneeded question at the end."""
+    asked = sum(len(reply.questions) for reply in run.context.replies)
+
+    def breaks(check: Check, _finding: Finding) -> bool:
+        return isinstance(check, Asked) and not check.about and check.at_most is not None and check.at_most <= asked
+
+    for english, chinese in (
+        ("What is your favourite colour?", "您最喜欢什么颜色？"),
+        ("Could you tell me your budget and your date of birth?", "请问您的预算和生日是什么？"),
+    ):
+        text = run.and_then(english, chinese)
+        yield Mutant(f"asked: {chinese if run.chinese else english}", run.saying(text), breaks)
+
+
+# -- figures and times: number, clock_time, grounded -------------------------------------------------------------------
 
 #: A fifth less or more: further off than any tolerance of a check should forgive.
 _FACTORS = (0.8, 1.2)
 #: Minutes: an hour is what a slip of the clock looks like.
 _SHIFTS = (-60, 60)
 _DAY = 24 * 60
+_ROUNDING = 1e-9
+#: Three or four digits, then one or two such groups behind hyphens.
+_PHONE = re.compile(r"(?<![0-9-])[0-9]{3,4}(?:-[0-9]{3,4}){1,2}(?![0-9-])")
 #: The end of a telephone number that no recording has.
 _FALSE_ENDING = "9768"
 #: Any number would do: whether it breaks a check is decided afterwards.
 _MADE_UP = 97
+_WRITTEN = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 MONEY_WORDS = {
     "CNY": ("yuan", "元"), "EUR": ("euros", "欧元"), "USD": ("dollars", "美元"), "GBP": ("pounds", "英镑"), "JPY": ("yen", "日元"),
 }  # fmt: skip
@@ -97,48 +403,109 @@ _CHINESE_UNITS = {
 }  # fmt: skip
 
 
+def _written(run: OracleRun) -> Iterator[tuple[Quantity, re.Match[str]]]:
+    """Yield the figures of the last reply that are one number in digits, not hedged, with its place in the text."""
+    for figure in run.document.quantities:
+        numbers = list(_WRITTEN.finditer(run.text, figure.span.start, figure.span.end))
+        plain = figure.low == figure.high and not figure.unread
+        if plain and len(numbers) == 1 and float(numbers[0].group()):
+            yield figure, numbers[0]
+
+
+def _other_figure(run: OracleRun, span: tuple[int, int], strays: Callable[[Number | ClockTime], bool]) -> Breaks:
+    """Return which checks break where one figure strays: those that rest on it, on it alone where one that fits is enough."""
+
+    def breaks(check: Check, finding: Finding) -> bool:
+        if not isinstance(check, Number | ClockTime):
+            return False
+        ours = [quote for quote in finding.quotes if quote.start < span[1] and span[0] < quote.end]
+        enough = check.quantifier == "any" and not run.context.is_fact(check) and len(finding.quotes) > len(ours)
+        return bool(ours) and not enough and strays(check)
+
+    return breaks
+
+
+def _strays(run: OracleRun, check: Check, value: float) -> bool:
+    """Return whether a figure, in the unit that it is read in, surely lies where a check does not allow it."""
+    if not isinstance(check, Number):
+        return False
+    least, most = (bound and bound * UNITS[check.unit][1] for bound in (check.min, check.max))
+    if (least is not None and value < least - _ROUNDING) or (most is not None and value > most + _ROUNDING):
+        return True
+    scale = check.times * UNITS[check.equals_unit or check.unit][1]
+    returned = [float(given) * scale for given in run.returned(check) if _WRITTEN.fullmatch(str(given))]
+    sure = bool(check.bounds) and len(returned) == len(run.returned(check))
+    return sure and all(abs(value - given) > check.allowed * abs(given) + _ROUNDING for given in returned)
+
+
 def value_off(run: OracleRun) -> Iterator[Mutant]:
     """A distance, duration, price or other number a fifth lower or higher."""
-    for figure in figures(run.text):
+    for figure, number in _written(run):
         for factor in _FACTORS:
-            written = _off(figure.value, factor)
-            old = run.text[figure.start : figure.end]
-            new = old.replace(f"{figure.value:g}", written, 1) if f"{figure.value:g}" in old else ""
-            if new and new != old:
-                yield Mutant(f"{old} became {new}", run.saying(run.replaced(figure.start, figure.end, new)))
+            old, new = run.text[slice(*figure.span)], _off(float(number.group()), factor)
+            text = run.replaced(*number.span(), new)
+            value = figure.value * float(new) / float(number.group())
+            breaks = _other_figure(run, figure.span, lambda check, value=value: _strays(run, check, value))  # type: ignore[misc]  # bound now
+            if new != number.group():
+                yield Mutant(f"{old} became {old.replace(number.group(), new, 1)}", run.saying(text), breaks)
 
 
 def _off(value: float, factor: float) -> str:
     """Return the changed value, as a whole number where it was one and that moves it by about as much."""
     changed = value * factor
     whole = round(changed)
-    close = value and abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
+    close = abs(whole / value - factor) <= 0.1  # noqa: PLR2004  half of the change that is made
     return str(whole) if value == int(value) and close else f"{changed:.3g}"
 
 
 def clock_shifted(run: OracleRun) -> Iterator[Mutant]:
     """A clock time an hour earlier or later."""
-    for clock in clocks(run.text):
+    for moment in run.document.times:
+        written = _CLOCK.search(run.text, *moment.span)
+        if written is None or len(moment.minutes) != 1:
+            continue
         for shift in _SHIFTS:
-            minutes = (clock.minutes + shift) % _DAY
-            new = f"{minutes // 60:02d}:{minutes % 60:02d}"
-            old = run.text[clock.start : clock.end]
-            yield Mutant(f"{old} became {new}", run.saying(run.replaced(clock.start, clock.end, new)))
+            minutes = (moment.minutes[0] + shift) % _DAY
+            old, new = run.text[slice(*moment.span)], f"{minutes // 60:02d}:{minutes % 60:02d}"
+            breaks = _other_figure(run, moment.span, lambda check, now=minutes: _is_late(run, check, now))  # type: ignore[misc]  # bound now
+            yield Mutant(f"{old} became {new}", run.saying(run.replaced(*moment.span, new)), breaks)
+
+
+def _is_late(run: OracleRun, check: Check, minutes: int) -> bool:
+    """Return whether a time of day surely lies where a check does not allow it."""
+    if not isinstance(check, ClockTime):
+        return False
+    after, before = (
+        int(clock[:2]) * 60 + int(clock[3:]) for clock in (check.after or "00:00", check.before or "23:59")
+    )
+    if not (after <= minutes <= before if after <= before else minutes >= after or minutes <= before):
+        return True
+    clocks = [_CLOCK.fullmatch(given) if isinstance(given, str) else None for given in run.returned(check)]
+    returned = [int(clock[1]) * 60 + int(clock[2]) for clock in clocks if clock]
+    sure = bool(check.bounds) and len(returned) == len(clocks)
+    return sure and all(
+        min((minutes - given) % _DAY, (given - minutes) % _DAY) > check.tolerance_min for given in returned
+    )
 
 
 def invented_phone(run: OracleRun) -> Iterator[Mutant]:
     """A telephone number that does not exist."""
-    told = list(PHONE.finditer(run.text))
+    told = list(_PHONE.finditer(run.text))
     for match in told:
         new = f"{match.group()[:-4]}{_FALSE_ENDING}"
-        yield Mutant(f"{match.group()} became {new}", run.saying(run.replaced(match.start(), match.end(), new)))
+        text = run.replaced(match.start(), match.end(), new)
+        yield Mutant(f"{match.group()} became {new}", run.saying(text), _either(_tells_phones, _words_gone(run, text)))
     returned = [
-        match.group() for thing in run.things for value in thing.values("phone") for match in PHONE.finditer(value)
+        match.group() for thing in run.things for value in thing.values("phone") for match in _PHONE.finditer(value)
     ]
     if returned and not told:
         new = f"{min(returned)[:-4]}{_FALSE_ENDING}"
         text = run.and_then(f"Their telephone number is {new}.", f"电话是{new}。")
-        yield Mutant(f"the telephone number {new} was added", run.saying(text))
+        yield Mutant(f"the telephone number {new} was added", run.saying(text), _tells_phones)
+
+
+def _tells_phones(check: Check, _finding: Finding) -> bool:
+    return isinstance(check, Grounded) and not check.about and (not check.claims or "phone" in check.claims)
 
 
 #: What a figure of a role is said to be, in English and in Chinese.
@@ -152,18 +519,19 @@ _ROLES = {
 def number_made_up(run: OracleRun) -> Iterator[Mutant]:
     """A number for something of which the answer gives none."""
     for requirement in run.case.truth.requirements:
-        for check in requirement.leaves:
-            if (
-                not isinstance(check, Number)
-                or not (lead := _lead(run, check))
-                or _speaks_of(run, check, requirement.id)
-            ):
+        for wanted in requirement.leaves:
+            if not isinstance(wanted, Number) or not (lead := _lead(run, wanted)) or _speaks_of(run, wanted):
                 continue
-            english, chinese = _units(run, check)
+            english, chinese = _units(run, wanted)
             number = f"{_MADE_UP} {english}".rstrip()
             added = run.and_then(f"{lead} {number}.", f"{lead}{_MADE_UP}{chinese}。")
-            made_up = check if check.role else None
-            yield Mutant(f"made up: {lead} {number}", run.saying(added), made_up=made_up)
+            sure = bool(wanted.near or requirement.kind == "fact")
+            sure = sure and _strays(run, wanted, _MADE_UP * UNITS[wanted.unit][1])
+
+            def breaks(check: Check, _finding: Finding, wanted: Number | None = wanted if sure else None) -> bool:
+                return check is wanted
+
+            yield Mutant(f"made up: {lead} {number}", run.saying(added), breaks)
 
 
 def _units(run: OracleRun, check: Number) -> tuple[str, str]:
@@ -180,51 +548,23 @@ def _lead(run: OracleRun, check: Number) -> str:
     return next((_ROLES[role][run.chinese] for role in check.role if role in _ROLES), "")
 
 
-def _speaks_of(run: OracleRun, check: Number, requirement: str) -> bool:
-    if not check.near:
-        return not run.labels[requirement].nothing_claimed
-    dimension = UNITS[check.unit][0]
-    text = folded(run.text)
-    return any(has(text, near) for near in check.near) and any(
-        figure.dimension == dimension for figure in figures(text)
-    )
+def _speaks_of(run: OracleRun, check: Number) -> bool:
+    return not run.finding(check).nothing_claimed
 
 
-def dropped_constraint(run: OracleRun) -> Iterator[Mutant]:
-    """The sentence, or the clause, that carries the words a label rests on is not there."""
-    spans = {_sentence(run, quote) for quote in run.evidence} | {_clause(run, quote) for quote in run.evidence}
-    for start, end in sorted(spans):
-        if end - start < len(run.text.strip()):
-            yield Mutant(f"left out: {run.text[start:end].strip()}", run.saying(run.replaced(start, end, "").strip()))
-
-
-def _sentence(run: OracleRun, quote: Quote) -> tuple[int, int]:
-    return next(((start, end) for start, end in run.sentences if start <= quote.start < end), (quote.start, quote.end))
-
-
-def _clause(run: OracleRun, quote: Quote) -> tuple[int, int]:
-    """Return the span from the comma before the words to the one behind them, in their sentence."""
-    start, end = _sentence(run, quote)
-    comma = "，" if run.chinese else ", "
-    before = run.text.rfind(comma, start, quote.start)
-    behind = run.text.find(comma, quote.end, end)
-    start = start if before < 0 else before
-    return start, (end - 1 if before >= 0 else end) if behind < 0 else behind + (len(comma) if before < 0 else 0)
-
-
-def unneeded_question(run: OracleRun) -> Iterator[Mutant]:
-    """An unneeded question at the end."""
-    for english, chinese in (
-        ("What is your favourite colour?", "您最喜欢什么颜色？"),
-        ("Could you tell me your budget and your date of birth?", "请问您的预算和生日是什么？"),
-    ):
-        yield Mutant(f"asked: {chinese if run.chinese else english}", run.saying(run.and_then(english, chinese)))
+# -- calls and what is handed over: calls, output ----------------------------------------------------------------------
 
 
 def dropped_call(run: OracleRun) -> Iterator[Mutant]:
     """A tool was never called."""
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls):
-        yield Mutant(f"{tool} was never called", run.with_calls(tool, lambda _: None))
+
+        def breaks(check: Check, _finding: Finding, tool: str = tool) -> bool:
+            if isinstance(check, Calls):
+                return (check.tool == tool and check.least > 0) or any(step.tool == tool for step in check.steps)
+            return isinstance(check, Output) and check.tool == tool
+
+        yield Mutant(f"{tool} was never called", run.with_calls(tool, lambda _: None), breaks)
 
 
 def other_argument(run: OracleRun) -> Iterator[Mutant]:
@@ -232,28 +572,33 @@ def other_argument(run: OracleRun) -> Iterator[Mutant]:
     for tool in dict.fromkeys(step.tool for step in run.trajectory.calls if "mode" in step.arguments):
         modes = {str(step.arguments.get("mode")) for step in run.trajectory.calls if step.tool == tool}
         for new in [mode for mode in ("transit", "walking", "driving") if mode not in modes][:1]:
-            other = {"mode": new}
-            turned = run.with_calls(tool, lambda arguments, other=other: {**arguments, **other})  # type: ignore[misc]  # bound now
-            yield Mutant(f"{tool} was called for the mode {new}", turned)
+
+            def breaks(check: Check, _finding: Finding, tool: str = tool, new: str = new) -> bool:
+                if not isinstance(check, Calls) or check.tool != tool or "mode" not in check.arguments:
+                    return False
+                return check.least > 0 and satisfies(check.arguments["mode"], new) is False
+
+            turned = run.with_calls(tool, lambda arguments, new=new: {**arguments, "mode": new})  # type: ignore[misc]  # bound now
+            yield Mutant(f"{tool} was called for the mode {new}", turned, breaks)
 
 
 def other_id(run: OracleRun) -> Iterator[Mutant]:
     """An id that is handed over is that of another row, of no row, is missing, or stands beside a second one for the same."""
     if run.output:
-        yield Mutant("nothing was handed over", run.handing(None))
-    for check, entries, at in _handed_over(run):
-        own = entries[at][check.id]
-        yield Mutant(f"{own} was left out", _with(run, check, [*entries[:at], *entries[at + 1 :]]))
-        returned = dict.fromkeys(str(row[check.id]) for row in _rows(run, check) if check.id in row)
+        yield Mutant("nothing was handed over", run.handing(None), lambda check, _: isinstance(check, Output))
+    for check, key, entries, at in _handed_over(run):
+        own = entries[at][key]
+        yield _handing(run, check, [*entries[:at], *entries[at + 1 :]], f"{own} was left out")
+        returned = dict.fromkeys(str(row[key]) for row in _rows(run, check) if key in row)
         others = [other for other in returned if other != str(own)][:_OTHERS]
         for other in (f"{own}{_FALSE_ENDING}", *others):
-            changed = {**entries[at], check.id: other}
-            yield Mutant(f"{own} became {other}", _with(run, check, [*entries[:at], changed, *entries[at + 1 :]]))
-            yield Mutant(f"{other} was handed over beside {own}", _with(run, check, [*entries, changed]))
+            changed = {**entries[at], key: other}
+            yield _handing(run, check, [*entries[:at], changed, *entries[at + 1 :]], f"{own} became {other}")
+            yield _handing(run, check, [*entries, changed], f"{other} was handed over beside {own}")
 
 
-def _handed_over(run: OracleRun) -> Iterator[tuple[_LookUp, list[JsonObject], int]]:
-    """Yield the checks that look up ids in a list of the output, with this list, and the place of each entry that has one."""
+def _handed_over(run: OracleRun) -> Iterator[tuple[Output, str, list[JsonObject], int]]:
+    """Yield the checks that look up ids in a list of the output, the key of the id, this list, and the place of each entry that has one."""
     for requirement in run.case.truth.requirements:
         for check in requirement.leaves:
             if not isinstance(check, Output) or check.id is None or not check.path or "." in check.path + check.id:
@@ -262,24 +607,26 @@ def _handed_over(run: OracleRun) -> Iterator[tuple[_LookUp, list[JsonObject], in
             entries: list[JsonObject] = given if isinstance(given, list) else []
             for at, entry in enumerate(entries):
                 if isinstance(entry, dict) and check.id in entry and (not check.entry or fits(check.entry, entry)):
-                    yield _LookUp(check.path, check.id, check.tool or ""), entries, at
+                    yield check, check.id, entries, at
 
 
-class _LookUp(NamedTuple):
-    """A check that looks up ids: where the entries stand, the name of their id, and the tool."""
-
-    path: str
-    id: str
-    tool: str
-
-
-def _rows(run: OracleRun, check: _LookUp) -> list[Mapping[str, Json]]:
+def _rows(run: OracleRun, check: Output) -> list[Mapping[str, Json]]:
     calls = [step for step in run.trajectory.calls if step.tool == check.tool and step.status == "ok"]
-    return [row.record for step in calls for row in returned_rows(run.tools[check.tool], step.result)]
+    return [row.record for step in calls for row in returned_rows(run.tools[step.tool], step.result)]
 
 
-def _with(run: OracleRun, check: _LookUp, entries: list[JsonObject]) -> Trajectory:
-    return run.handing({**run.output, check.path: entries})
+def _handing(run: OracleRun, changed: Output, entries: list[JsonObject], words: str) -> Mutant:
+    """Return the dialogue that hands over other entries. It breaks a look-up where not one entry is meant, or a row that is meant does not fit."""
+
+    def breaks(check: Check, _finding: Finding) -> bool:
+        if not isinstance(check, Output) or check.id is None or check.path != changed.path:
+            return False
+        meant = [entry for entry in entries if not check.entry or fits(check.entry, entry)]
+        ids = {str(row.get(check.id)) for row in _rows(run, check) if fits(check.where, row)}
+        found = all(str(entry.get(check.id or "")) in ids for entry in meant)
+        return not meant or (bool(check.entry) and len(meant) > 1) or not found
+
+    return Mutant(words, run.handing({**run.output, changed.path: entries}), breaks)
 
 
 WRONG: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {
@@ -348,7 +695,7 @@ def pasted_results(run: OracleRun) -> Iterator[Mutant]:
 
 def layout(run: OracleRun) -> Iterator[Mutant]:
     """A bullet list, a numbered list, one sentence a line, double spaces, names in bold."""
-    texts = [run.text[start:end].strip() for start, end in run.sentences]
+    texts = [run.document.words(span).strip() for span in run.document.sentences]
     yield Mutant("a bullet list", run.saying("\n".join(f"- {text}" for text in texts)))
     yield Mutant("a numbered list", run.saying("\n".join(f"{n}. {text}" for n, text in enumerate(texts, 1))))
     yield Mutant("paragraphs", run.saying("\n\n".join(texts)))
@@ -361,35 +708,34 @@ def layout(run: OracleRun) -> Iterator[Mutant]:
 
 def other_units(run: OracleRun) -> Iterator[Mutant]:
     """The same length or time in another unit."""
-    for figure in figures(run.text):
-        if new := _converted(figure, chinese=run.chinese):
-            old = run.text[figure.start : figure.end]
-            yield Mutant(f"{old} became {new}", run.saying(run.replaced(figure.start, figure.end, new)))
+    for figure, number in _written(run):
+        if new := _converted(figure, float(number.group()), chinese=run.chinese):
+            old = run.text[slice(*figure.span)]
+            yield Mutant(f"{old} became {new}", run.saying(run.replaced(*figure.span, new)))
 
 
-def _converted(figure: Figure, *, chinese: bool) -> str:
+def _converted(figure: Quantity, written: float, *, chinese: bool) -> str:
     value = figure.value
-    if figure.unit == "km":
-        return f"{value * 1000:g}" + ("米" if chinese else " m")
     if figure.unit == "m":
-        return f"{value / 1000:g}" + ("公里" if chinese else " km")
-    if figure.unit == "min" and value >= 60 and value % 60:  # noqa: PLR2004  minutes of an hour
+        short = value == written
+        return f"{value / 1000 if short else value:g}" + (("公里", " km") if short else ("米", " m"))[not chinese]
+    if figure.unit != "min" or value != written:
+        return ""
+    if value >= 60 and value % 60:  # noqa: PLR2004  minutes of an hour
         hours, minutes = divmod(int(value), 60)
         return f"{hours}小时{minutes}分钟" if chinese else f"{hours} h {minutes} min"
-    if figure.unit == "min" and value % 30 == 0:
-        return f"{value / 60:g}" + ("小时" if chinese else " h")
-    return ""
+    return f"{value / 60:g}" + ("小时" if chinese else " h") if value % 30 == 0 else ""
 
 
 def other_spelling(run: OracleRun) -> Iterator[Mutant]:
     """What is handed over stands in another order, and its ids as numbers or texts."""
-    for check, entries, at in _handed_over(run):
-        own = entries[at][check.id]
+    for check, key, entries, at in _handed_over(run):
+        own = entries[at][key]
         text = str(own)
         turned: Json = int(text) if isinstance(own, str) and text.isdecimal() and text == str(int(text)) else text
-        spelt = [*entries[:at], {**entries[at], check.id: turned}, *entries[at + 1 :]]
-        yield Mutant(f"{own!r} became {turned!r}", _with(run, check, spelt))
-        yield Mutant("the entries in another order", _with(run, check, entries[::-1]))
+        spelt = [*entries[:at], {**entries[at], key: turned}, *entries[at + 1 :]]
+        for words, given in ((f"{own!r} became {turned!r}", spelt), ("the entries in another order", entries[::-1])):
+            yield Mutant(words, run.handing({**run.output, check.path: given}))
 
 
 HARMLESS: dict[str, Callable[[OracleRun], Iterator[Mutant]]] = {

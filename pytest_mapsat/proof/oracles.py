@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+from pytest_mapsat.agents import resolve_source
+from pytest_mapsat.episode import Limits, run_episode
 from pytest_mapsat.formats import Lines, shown_path
-from pytest_mapsat.judges import ChecksJudge, Context
+from pytest_mapsat.judges import ChecksJudge, Context, match_in_words
 from pytest_mapsat.model import (
     Absent,
     Bound,
     CallPattern,
     Calls,
     Case,
+    Contains,
     EndState,
+    ExpectedTool,
     Json,
     MapsatError,
     Output,
@@ -26,6 +32,7 @@ from pytest_mapsat.model import (
     SameEnd,
     Step,
     SuiteError,
+    Tool,
     Trajectory,
     Turn,
     Unchanged,
@@ -33,15 +40,25 @@ from pytest_mapsat.model import (
     did_you_mean,
     shown,
     values_at,
+    values_of,
 )
 from pytest_mapsat.registry import added_checks
 from pytest_mapsat.reports import call_text, cut, printable
-from pytest_mapsat.sandbox import fits, in_time, make_sandbox, play_reference, returned_rows
-from pytest_mapsat.suite import CaseEntry, LintFinding, Severity, Suite, nouns_in
-
-from .candidates import candidate_remarks
-from .hops import hop_remarks
-from .plain import play_oracle
+from pytest_mapsat.sandbox import (
+    FoundValues,
+    Sandbox,
+    SandboxSuite,
+    fits,
+    holds_evidence,
+    hop_calls,
+    in_time,
+    make_sandbox,
+    normalise,
+    play_reference,
+    returned_rows,
+)
+from pytest_mapsat.suite import CaseEntry, LintFinding, Remark, Severity, Suite, nouns_in
+from pytest_mapsat.users import make_user
 
 _CALL = 120
 _KEYS = 8
@@ -50,6 +67,12 @@ _FAILS, _OPEN = "oracle-fails", "oracle-open"
 _OF_THE_END = (EndState, SameEnd, Unchanged)
 _Place = tuple[str | int, ...]
 _Found = tuple[Severity, str, _Place, str, str]
+
+
+def play_oracle(case: Case, suite: SandboxSuite, sandbox: Sandbox | None = None) -> Trajectory:
+    """Return the oracle dialogue of a case, played with its scripted user in its sandbox, a fresh one unless it is given. Raises SuiteError."""
+    source = resolve_source("baseline:oracle", root=Path())
+    return run_episode(case, source, make_user("scripted", case), sandbox or make_sandbox(case, suite), Limits())
 
 
 def lint_recordings(suite: Suite) -> list[LintFinding]:
@@ -304,3 +327,284 @@ def _near(path: str, results: Sequence[Json]) -> str:
 
 def _keys(values: Iterable[Json]) -> list[str]:
     return sorted({str(key) for value in values if isinstance(value, dict) for key in value})
+
+
+# -- a search in several steps: hops that are not fulfilled, find nothing or need no other, and questions that give them away --
+
+#: How many rows of a result count: an agent reads no further.
+FIRST_ROWS = 20
+#: The shortest text that counts as given away: shorter ones are in most questions by chance.
+_SHORTEST = 2
+
+
+def hop_remarks(case: Case, tools: Mapping[str, Tool], calls: Sequence[Step]) -> Iterator[Remark]:
+    """Give the problems of the expected tools of a case.
+
+    Args:
+        case: the case.
+        tools: the tools of its suite.
+        calls: those of its oracle, all answered.
+    """
+    dialogue = _Dialogue(case, calls)
+    for index, (expected, positions) in enumerate(zip(case.truth.tools, dialogue.fulfilled, strict=True)):
+        hop = [calls[at] for at in positions]
+        if hop:
+            problems = [
+                *dialogue.guessable(expected, positions),
+                *dialogue.evidence(expected, tools[expected.name], hop),
+            ]
+        else:
+            problems = [*dialogue.unfulfilled(index, expected)]
+        for rule, field, message, hint in problems:
+            yield Remark("warning", rule, ("truth", "tools", index, *field), message, hint)
+
+
+#: Rule, place in the expected tool, message, hint.
+_Problem = tuple[str, tuple[str, ...], str, str]
+
+
+class _Dialogue:
+    """An oracle's calls, compared with the expected tools.
+
+    Attributes:
+        fulfilled: for each expected tool the positions of the calls that fulfil it.
+    """
+
+    def __init__(self, case: Case, calls: Sequence[Step]) -> None:
+        self._tools, self._calls = case.truth.tools, calls
+        self.fulfilled = hop_calls(self._tools, calls)
+        earlier = [message.text for message in case.visible.messages]
+        self._question = "\n".join(map(normalise, (*earlier, case.visible.query)))
+
+    def _asks(self, form: str) -> bool:
+        """Return whether the question has a text, given in normal form."""
+        return len(form) >= _SHORTEST and form in self._question
+
+    def guessable(self, expected: ExpectedTool, positions: Mapping[int, int]) -> Iterator[_Problem]:
+        """Give the values that a hop should take from an earlier one and that the question has, too."""
+        for name, match in expected.match.items():
+            bound = getattr(match, "bound", None)
+            if not isinstance(bound, Bound):
+                continue
+            for at in positions:
+                asked = "\n".join(normalise(str(value)) for value in values_of(self._calls[at].arguments, name))
+                texts = self._earlier(bound, at).texts(bound.path)
+                given_away = next((text for form, text in texts.items() if form in asked and self._asks(form)), None)
+                if given_away is not None:
+                    message = f"{expected.key} needs no earlier result: {shown(given_away)}, which {name} must hold, is in the question"
+                    yield "hop-guessable", ("match", name), message, "leave it out of the question"
+                    break
+
+    def _earlier(self, bound: Bound, at: int) -> FoundValues:
+        """Return what a match is bound to, before a call."""
+        if bound.call is None:
+            return FoundValues(call for call in self._calls[:at] if call.tool == bound.tool)
+        index = [tool.key for tool in self._tools].index(bound.call)
+        return FoundValues(self._calls[other] for other in self.fulfilled[index] if other < at)
+
+    def evidence(self, expected: ExpectedTool, tool: Tool, hop: Sequence[Step]) -> Iterator[_Problem]:
+        """Give the problems of the rows that a hop must find."""
+        field, results = ("evidence",), [call.result for call in hop]
+        if not expected.evidence_rows:
+            return
+        if not tool.entities:
+            message = f"{expected.key} must find rows, and the tool {tool.name} does not declare where they stand"
+            yield "hop-evidence", field, message, "say it in the tool: entities, with items and id"
+            return
+        if not any(holds_evidence(expected, tool, result, first=FIRST_ROWS) for result in results):
+            below = any(holds_evidence(expected, tool, result) for result in results)
+            where = f"only below the first {FIRST_ROWS} rows" if below else "no row of its evidence"
+            message = f"the oracle's {cut(call_text(expected.name, hop[0].arguments), _CALL)} finds {where}"
+            yield "hop-evidence", field, message, "an agent that asks the same cannot do better"
+        names = {entities.name for entities in tool.entities}
+        rows = [row for result in results for row in returned_rows(tool, result)]
+        wanted = [row for row in rows if any(fits(evidence.where, row.record) for evidence in expected.evidence_rows)]
+        texts = [text for row in wanted for text in (row.id, *map(row.record.get, names)) if isinstance(text, str)]
+        given_away = next((text for text in texts if self._asks(normalise(text))), None)
+        if given_away is not None:
+            message = f"the question names evidence of {expected.key}: {shown(given_away)}"
+            yield "question-tells", field, message, "an agent can answer without a search"
+
+    def unfulfilled(self, index: int, expected: ExpectedTool) -> Iterator[_Problem]:
+        """Give why no call of the oracle fulfils an expected tool; nothing where the reason is another one that it waits for."""
+        keys = [tool.key for tool in self._tools]
+        if any(not self.fulfilled[keys.index(key)] for key in expected.waits_for):
+            return
+        own = [call for call in self._calls if call.tool == expected.name]
+        missing = next((name for name in expected.required if not self._keeps(index, required=(name,))), None)
+        name, match = next(
+            ((name, match) for name, match in expected.match.items() if not self._keeps(index, match={name: match})),
+            (None, None),
+        )
+        subject, rule = f"the oracle does not fulfil {expected.key}", "oracle-tools"
+        if not own:
+            yield rule, (), f"{subject}: it never calls {expected.name}", ""
+        elif missing is not None:
+            yield rule, ("required",), f"{subject}: no call of {expected.name} gives {missing}", ""
+        elif name is not None and match is not None:
+            asked = dict.fromkeys(shown(value) for call in own for value in values_of(call.arguments, name))
+            message = f"{subject}: {name} is {' or '.join(asked)}, expected {match_in_words(match)}"
+            hint = "bound means equal: {op: contains, of: {op: bound, ...}} takes a text that contains it"
+            part = isinstance(match, Bound) and self._keeps(index, match={name: Contains(op="contains", of=match)})
+            yield rule, ("match", name), message, hint if part else ""
+        else:
+            after = f" after {' and '.join(expected.after)}" if expected.after else ""
+            yield rule, (), f"{subject}: no call of {expected.name} keeps all of its rules{after}", ""
+
+    def _keeps(self, index: int, **rules: Any) -> bool:
+        """Return whether a call of the oracle would fulfil an expected tool that had these rules only."""
+        alone = self._tools[index].model_copy(update={"required": (), "match": {}, "after": (), **rules})
+        return bool(hop_calls([*self._tools[:index], alone, *self._tools[index + 1 :]], self._calls)[index])
+
+
+# -- other choices: a task tells agents apart where some row does what is asked and breaks a preference, and one row alone is right (VitaBench 2.0, A.2.2) --
+
+#: The most other rows of a case that are tried, and the most right ones that a remark names.
+_MOST, _NAMED = 25, 3
+#: Marks in a result of the row that is right: parts of keys, and values of keys such as ``type``.
+_TELLING_KEYS = ("distract", "target_reason")
+_TELLING_VALUES = frozenset({"target", "distractor", "distraction", "query_distractor", "preference_distractor"})
+
+
+def candidate_remarks(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[Remark]:
+    """Give the labels of the source that a tool shows; for a case with preferences also that no row is a distractor, or that several are right.
+
+    Args:
+        case: the case.
+        suite: its suite.
+        oracle: its oracle, played; all calls answered.
+    """
+    for step in oracle.calls:
+        if (label := _label_in(step.result)) is not None:
+            message = f"{step.tool} returns {label}, which says what is right"
+            yield Remark(
+                "error", "label-visible", ("truth", "oracle"), message, "leave it out of tables and recordings"
+            )
+            break
+    hidden = [requirement.id for requirement in case.truth.implicit if requirement.leaves]
+    if not case.truth.preferences or not hidden:
+        return
+    outcomes = list(_tried(case, suite, oracle, hidden))
+    right = [name for name, outcome in outcomes if outcome == "right"]
+    place = ("truth", "oracle")
+    if outcomes and all(outcome != "distractor" for _, outcome in outcomes):
+        message = f"of {len(outcomes)} other rows that the oracle's calls return, none does what is asked and breaks a preference"
+        yield Remark(
+            "warning", "no-distractor", place, message, "an agent that knows nothing of the user is right, too"
+        )
+    if right:
+        named = ", ".join(map(shown, right[:_NAMED])) + (f" and {len(right) - _NAMED} more" if right[_NAMED:] else "")
+        message = f"{named} would be as right as what the oracle chooses"
+        yield Remark("warning", "several-targets", place, message, "one right row shows that an agent knows the user")
+
+
+def _tried(
+    case: Case, suite: Suite, oracle: Trajectory, hidden: Sequence[str]
+) -> Iterator[tuple[str, Literal["distractor", "right", "other"]]]:
+    """Yield each other row that can be chosen: a distractor does what is asked and breaks a preference, a right one keeps all of them."""
+    judge = ChecksJudge(suite.tools, suite.vocabulary, suite=suite)
+    before = {label.requirement: label.value for label in judge.judge(case, oracle).labels}
+    for name, changed in _choices(case, suite, oracle):
+        played = play_oracle(changed, suite)
+        if played.fault is not None or any(step.status != "ok" for step in played.calls):
+            continue  # the sandbox has no answer for this choice
+        after = {label.requirement: label.value for label in judge.judge(case, played).labels}
+        values = [(before.get(requirement), after.get(requirement)) for requirement in hidden]
+        if any(after.get(requirement.id) != 1 for requirement in case.truth.asked):
+            yield name, "other"
+        elif any(now is not None and was is not None and now < was for was, now in values):
+            yield name, "distractor"
+        else:
+            yield name, "other" if any(now is None for _, now in values) else "right"
+
+
+class _Choice(NamedTuple):
+    """A row that a tool returned, by what an agent calls it: its name, its id, or both."""
+
+    tool: str
+    name: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})" if self.name and self.id else self.name or self.id
+
+
+def _choices(case: Case, suite: Suite, oracle: Trajectory) -> Iterator[tuple[str, Case]]:
+    """Yield the names of other rows, each with the case whose oracle chooses that one."""
+    rows = dict.fromkeys(_rows(suite, oracle))
+    words = "\n".join(turn.say for turn in case.truth.oracle)
+    given = {value for turn in case.truth.oracle for call in turn.calls for value in _texts(call.arguments)}
+    by_id = [row for row in rows if row.id in given and row.id]
+    chosen = by_id or [row for row in rows if row.name in words and row.name]
+    for row in chosen[:1]:
+        others = [other for other in rows if other.tool == row.tool and other not in chosen]
+        for other in others[:_MOST]:
+            swap = {old: new for old, new in ((row.name, other.name), (row.id, other.id)) if old and new}
+            turns = tuple(
+                turn.model_copy(
+                    update={
+                        "say": _renamed(turn.say, swap),
+                        "calls": tuple(
+                            call.model_copy(update={"arguments": _swapped(call.arguments, swap)}) for call in turn.calls
+                        ),
+                    }
+                )
+                for turn in case.truth.oracle
+            )
+            output = _swapped(case.truth.output, swap)
+            truth = case.truth.model_copy(update={"oracle": turns, "output": output})
+            yield str(other), case.model_copy(update={"truth": truth})
+
+
+def _rows(suite: Suite, oracle: Trajectory) -> Iterator[_Choice]:
+    for step in oracle.calls:
+        tool = suite.tools.get(step.tool)
+        if tool is None:
+            continue
+        ids = [entities.id for entities in tool.entities if entities.id]
+        ids += [key for entities in tool.entities for key, meaning in entities.fields.items() if meaning.kind == "id"]
+        for row in returned_rows(tool, step.result):
+            names, own = (
+                [value for key in keys if isinstance(value := row.record.get(key), str) and value]
+                for keys in ([entities.name for entities in tool.entities], ids)
+            )
+            yield _Choice(step.tool, next(iter(names), ""), next(iter(own), ""))
+
+
+def _renamed(text: str, swap: Mapping[str, str]) -> str:
+    for old, new in swap.items():
+        text = text.replace(old, new)
+    return text
+
+
+def _swapped(value: Json, swap: Mapping[str, str]) -> Json:
+    """Return data with each text that is an old name replaced by the new one."""
+    if isinstance(value, dict):
+        return {key: _swapped(part, swap) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_swapped(part, swap) for part in value]
+    return swap.get(value, value) if isinstance(value, str) else value
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+
+
+def _label_in(value: Json) -> str | None:
+    """Return the first field of a result that marks a row as right or wrong, as ``key: value``; None where there is none."""
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            for key, held in part.items():
+                marks = isinstance(held, str) and held.casefold() in _TELLING_VALUES and key.endswith(("type", "label"))
+                if marks or any(telling in key for telling in _TELLING_KEYS):
+                    return f"{key}: {shown(held)}"
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    return None

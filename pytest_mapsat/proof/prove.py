@@ -9,12 +9,23 @@ from operator import itemgetter
 from pathlib import Path
 
 from pytest_mapsat.judges import Judge, make_judge
-from pytest_mapsat.model import Case, JsonObject, Label, Trajectory, trajectory_digest
+from pytest_mapsat.model import (
+    AnyOf,
+    AtLeast,
+    Case,
+    Check,
+    JsonObject,
+    Label,
+    Not,
+    Requirement,
+    Trajectory,
+    trajectory_digest,
+)
 from pytest_mapsat.reports import cell_width, columns, cut, printable, wrap
 from pytest_mapsat.suite import Suite
 
-from .mutants import HARMLESS, WRONG, write_changes
-from .plain import Mutant, OracleRun, play_oracle, violated
+from .mutants import HARMLESS, WRONG, Mutant, OracleRun, write_changes
+from .oracles import play_oracle
 
 #: The most mutants of one kind that are made of one case: every kind gets a hearing, and a long answer stays quick.
 MOST = 12
@@ -178,6 +189,33 @@ def _changes_of_words(run: OracleRun, judge: Judge, idle: list[tuple[str, str, s
                 yield _trial(run, judge, kind, mutant, broken)
             else:
                 idle.append((run.case.id, kind, mutant.changed))
+
+
+def violated(run: OracleRun, mutant: Mutant) -> tuple[str, ...]:
+    """Return the requirements that surely get less than on the oracle, by the checks that a mutant breaks; one that it does not break holds as before."""
+
+    def holds(check: Check) -> bool | None:
+        parts = [holds(part) for part in check.parts]
+        if isinstance(check, Not):
+            return None if parts[0] is None else not parts[0]
+        if parts:
+            needed = check.n if isinstance(check, AtLeast) else 1 if isinstance(check, AnyOf) else len(parts)
+            reached, reachable = parts.count(True) >= needed, len(parts) - parts.count(False) >= needed
+            return True if reached else None if reachable else False
+        finding = run.finding(check)
+        return not mutant.breaks(check, finding) if finding.passed else None
+
+    def level(requirement: Requirement) -> float | None:
+        rules = [(1.0, requirement.check)] if requirement.check is not None else []
+        rules += [(rule.level, rule.check) for rule in requirement.levels]
+        for reached, check in rules:
+            if (held := holds(check)) is not False:
+                return reached if held else None
+        return 0.0
+
+    levels = {requirement.id: level(requirement) for requirement in run.case.truth.requirements}
+    before = {name: label.value or 0 for name, label in run.labels.items()}
+    return tuple(name for name, now in levels.items() if now is not None and now < before[name])
 
 
 def _changes_of_writes(run: OracleRun, suite: Suite, judge: Judge) -> Iterator[Trial]:

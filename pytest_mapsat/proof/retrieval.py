@@ -15,13 +15,15 @@ from pytest_mapsat.model import Case, ExpectedTool, Json, RankedAnswer, Step, Us
 from pytest_mapsat.sandbox import Ranker, SandboxSuite, fits, holds_evidence, hop_calls, id_text, ranker_of
 from pytest_mapsat.user_code import StrangerError, call_stranger, words_of
 
-from .plain import play_oracle
+from .oracles import play_oracle
 
 #: Another ranker: from a free text and the part that is searched to the ids of rows, the best first.
 OtherRanker = Callable[[str, str], Iterable[Json]]
 #: The depths of the metrics: the first rows of a result that count.
 DEPTHS = (10, 20)
 METRICS = tuple(f"{name}@{depth}" for name in ("ndcg", "mrr") for depth in DEPTHS)
+#: So many queries are named that find nothing.
+_NAMED = 5
 #: Of what another ranker gives no more is read; rows of a table.
 _MOST_IDS = 2_000_000
 
@@ -116,6 +118,20 @@ class Retrieval:
                 for found in self.found
             ],
         }
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report: the means, and the first queries that find nothing."""
+        yield f"retrieval: {len(self.found)} hop queries, {'its own search' if self.ranker == 'own' else self.ranker}"
+        for name, (mean, interval) in self.means().items():
+            between = f"  [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else ""
+            yield f"  {name:8} {mean:.3f}{between}"
+        for reason, count in self.left_out.items():
+            yield f"not measured: {count} ({reason})"
+        nothing = [found.query for found in self.found if not found.places]
+        for query in nothing[:_NAMED]:
+            yield f"finds nothing: {query.case}, {query.hop}: {' '.join(query.text.split())}"
+        if len(nothing) > _NAMED:
+            yield f"and {len(nothing) - _NAMED} more, with --json"
 
 
 def _within(interval: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -43,7 +43,7 @@ from pytest_mapsat.sandbox import (
 )
 from pytest_mapsat.suite import Suite
 
-from .plain import play_oracle
+from .oracles import play_oracle
 from .plain_answer import Told, joined, sentences_about
 
 #: The most choices of a case that are tried, and the most ways to make its calls.

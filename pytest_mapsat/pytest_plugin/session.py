@@ -537,7 +537,9 @@ class MapsatSession:
 
         rounds = 1 + (self.settings.concurrency or 1) // max(sum(self._cluster.nthreads().values()), 1)
         submit = partial(self._cluster.submit, pure=False)  # each call is an episode of its own
-        return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds)
+        hooks = reversed(self.config.hook.pytest_mapsat_sandbox.get_hookimpls())  # as they are called
+        conftests = [str(getattr(hook.plugin, "__file__", "")) for hook in hooks]
+        return Elsewhere(submit, request, self.root, self.settings.cache, rounds=rounds, conftests=conftests)
 
     def _moved(self, spec: str) -> str:
         """Return the spec of a recorded file, which the start of the run may have moved out of the way of the new one."""
@@ -562,8 +564,9 @@ def _connect(config: pytest.Config, settings: Settings, *, asks_models: bool, ca
         "--mapsat-on-miss asks from this process": settings.request.options.on_miss != "strict",
         "limits on what models may cost or how often they are asked hold on one machine": asks_models and any(bounds),
         "the suite carries dialogues from one task to the next, and each would be played somewhere else": carries,
-        "sandboxes of a conftest.py are not known there, those of installed packages are": bool(
-            config.hook.pytest_mapsat_sandbox.get_hookimpls()
+        "sandboxes of a plugin are not known there, those of a conftest.py and of installed packages are": not all(
+            Path(getattr(hook.plugin, "__file__", None) or "").name == "conftest.py"
+            for hook in config.hook.pytest_mapsat_sandbox.get_hookimpls()
         ),
     }
     for reason, holds in reasons.items():

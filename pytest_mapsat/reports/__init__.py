@@ -6,27 +6,25 @@ from pytest_mapsat.interpreter import fetched
 
 if TYPE_CHECKING:
     from .changes import change_lines as change_lines
-    from .data import Report as Report
-    from .data import properties as properties
+    from .changes import memory_lines as memory_lines
+    from .changes import memory_rows as memory_rows
+    from .dialogue import again_command as again_command
     from .dialogue import dialogue_data as dialogue_data
     from .dialogue import dialogue_lines as dialogue_lines
-    from .failure import again_command as again_command
-    from .failure import failure_text as failure_text
-    from .failure import lost_reason as lost_reason
+    from .dialogue import failure_text as failure_text
+    from .dialogue import lost_reason as lost_reason
     from .html import opening as opening
-    from .live import Tally as Tally
-    from .live import UnderWay as UnderWay
-    from .live import live_line as live_line
     from .markdown import code as code
-    from .memories import memory_lines as memory_lines
-    from .memories import memory_rows as memory_rows
     from .targets import REPORTS as REPORTS
     from .targets import ReportTarget as ReportTarget
     from .targets import parse_reports as parse_reports
     from .targets import reports_of_packages as reports_of_packages
     from .targets import write_report_of_package as write_report_of_package
     from .targets import write_reports as write_reports
+    from .terminal import Tally as Tally
+    from .terminal import UnderWay as UnderWay
     from .terminal import group_lines as group_lines
+    from .terminal import live_line as live_line
     from .terminal import summary_lines as summary_lines
     from .text import call_text as call_text
     from .text import cell_width as cell_width
@@ -35,21 +33,19 @@ if TYPE_CHECKING:
     from .text import labelled as labelled
     from .text import printable as printable
     from .text import wrap as wrap
+    from .view import Report as Report
     from .view import answered_by as answered_by
     from .view import call_notes as call_notes
     from .view import metric_title as metric_title
+    from .view import properties as properties
     from .view import shown_metrics as shown_metrics
 else:
     __getattr__ = fetched(
         __name__,
         {
-            "changes": ("change_lines",),
-            "memories": ("memory_lines", "memory_rows"),
-            "data": ("Report", "properties"),
-            "dialogue": ("dialogue_data", "dialogue_lines"),
-            "failure": ("again_command", "failure_text", "lost_reason"),
+            "changes": ("change_lines", "memory_lines", "memory_rows"),
+            "dialogue": ("again_command", "dialogue_data", "dialogue_lines", "failure_text", "lost_reason"),
             "html": ("opening",),
-            "live": ("Tally", "UnderWay", "live_line"),
             "markdown": ("code",),
             "targets": (
                 "REPORTS",
@@ -59,8 +55,8 @@ else:
                 "write_report_of_package",
                 "write_reports",
             ),
-            "terminal": ("group_lines", "summary_lines"),
+            "terminal": ("Tally", "UnderWay", "group_lines", "live_line", "summary_lines"),
             "text": ("call_text", "cell_width", "columns", "cut", "labelled", "printable", "wrap"),
-            "view": ("answered_by", "call_notes", "metric_title", "shown_metrics"),
+            "view": ("Report", "answered_by", "call_notes", "metric_title", "properties", "shown_metrics"),
         },
     )

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from pytest_mapsat.model import JsonObject, Label, Run, Scorecard, Step
+from pytest_mapsat.model import (
+    ASSERTED_AS,
+    MSB_METRICS,
+    UNDECIDED,
+    Case,
+    JsonObject,
+    Label,
+    Metric,
+    Requirement,
+    Run,
+    RunRequest,
+    Scorecard,
+    Step,
+)
+from pytest_mapsat.options import OPTIONS, Option, fields_of
 
 from . import view
 from .changes import quoted
-from .text import Line, cell_width, cut, labelled, printable, side_by_side
+from .text import Line, cell_width, cut, labelled, printable, side_by_side, wrap
+from .view import metric_word
 
 #: Characters of a result that are shown, and of all of them where everything is wanted.
 _RESULT, _ALL = 400, 1_000_000
@@ -125,3 +141,205 @@ def dialogue_data(card: Scorecard) -> JsonObject:
     """Return one episode as the run file has it."""
     data: dict[str, Any] = card.model_dump(mode="json", exclude={"trajectory"})
     return {**data, "trajectory": card.trajectory.to_json()}
+
+
+# -- failures, and the command that shows them again -------------------------------------------------------------------
+
+_QUOTE = 160
+_QUOTES = 8
+_FAILURE_RESULT = 100
+_TITLES = {"hard": "hard constraint", "soft": "preference"}
+_CALLS = 12
+_COMPARED = 20
+#: Options that change something for one case; what own tools have answered is a recording by then.
+_OF_A_CASE = frozenset(name for name, option in OPTIONS.items() if option.changes in ("episode", "item")) - {"on-miss"}
+#: Options that stand beside those of the run, first of all.
+_SPECS = dict.fromkeys(("agent", "user", "judge"))
+#: A blank at which no line is broken.
+_HELD = "\N{NO-BREAK SPACE}"
+
+
+def again_command(request: RunRequest, place: str, named: Collection[str] = ()) -> str:
+    """Return the command that runs one case again as it was run, from the folder that pytest was started in.
+
+    Args:
+        request: what the run was asked for.
+        place: what to give pytest for the case: its file from that folder on, and its name.
+        named: options to say although they have their default, as ``max-turns``: an ini file may set another value.
+    """
+    usual = RunRequest(agent="", user="scripted", judge="checks")
+    names = [name for name in sorted({*_OF_A_CASE, "trials"} - _SPECS.keys()) if OPTIONS[name].typed]
+    of_case = [OPTIONS[name] for name in (*_SPECS, *names)]
+    values = [(option.name, _value_of(request, option), _value_of(usual, option)) for option in of_case]
+    options = [_said_option(name, value) for name, value, default in values if value != default or name in named]
+    return shlex.join(["pytest", f"./{place}" if place.startswith("-") else place, *options])
+
+
+def _value_of(request: RunRequest, option: Option) -> object:
+    if option.name in _SPECS:
+        return getattr(request, option.name)
+    return getattr(request.options, "asserted" if option.name == "assert" else fields_of(option)[0])
+
+
+def _said_option(name: str, value: object) -> str:
+    text = ",".join(value) if isinstance(value, tuple) else str(value).removesuffix(".0")
+    return f"--mapsat-{name}" if value is True else f"--mapsat-{name}={text}"
+
+
+def failure_text(
+    card: Scorecard,
+    case: Case,
+    asserted: frozenset[str],
+    *,
+    again: str,
+    width: int = 78,
+    short: bool = False,
+    metrics: Sequence[Metric] = MSB_METRICS,
+) -> str:
+    """Return the text of a failed item.
+
+    Args:
+        card: the failed episode.
+        case: its case.
+        asserted: the kinds of requirements that fail an item.
+        again: the command that runs the case again.
+        width: columns to fit in; only the command may be longer.
+        short: only what failed and the words that decided it, without the dialogue.
+        metrics: those of the suite.
+    """
+    text = _Text(card, case, width)
+    missed = view.missed(card)
+    told = [label for label in missed if ASSERTED_AS.get(label.kind) in asserted]
+    broken = f"broken: {', '.join(label.requirement for label in told)}"
+    if card.lost:
+        text.lines.append(printable(lost_reason(card)))  # JUnit and the short summary have the first line alone
+    else:
+        text.add(printable(card.reason) if card.trajectory.fault is not None or not told else broken)
+    if short:
+        for label in told:
+            text.head(label)
+            text.said(label)
+    else:
+        text.scores(metrics)
+        text.add(f"query: {printable(case.visible.query)}", hang=7)
+        for label in told:
+            text.label(label)
+        text.rest([label for label in missed if label not in told])
+        text.dialogue()
+    return "\n".join([*text.lines, "", f"run it again: {again}"])
+
+
+def lost_reason(card: Scorecard) -> str:
+    """Return why an episode tells nothing of the agent, and whom that is laid to."""
+    return f"lost to the {card.blame}: {card.reason}"
+
+
+class _Text:
+    """The lines of a failure as they come to be."""
+
+    def __init__(self, card: Scorecard, case: Case, width: int) -> None:
+        self.lines: list[str] = []
+        self._card, self._case, self._width = card, case, width
+
+    def add(self, text: str, indent: int = 0, hang: int = 0) -> None:
+        """Add a paragraph."""
+        self.lines += wrap(text, self._width, indent=" " * indent, hang=hang)
+
+    def _part(self, name: str, text: str) -> None:
+        """Add what is known of a label, behind its name."""
+        self.add(f"{name:7} {printable(text)}", 4, 8)
+
+    def _more(self, count: int, what: str) -> None:
+        self.lines += [f"    ... and {count} more {what}"] if count > 0 else []
+
+    def scores(self, metrics: Sequence[Metric]) -> None:
+        """Add the metrics; one and its value stay on one line."""
+        spans = {
+            name: view.metric_text(self._card, name) for name in (metric.name for metric in metrics if metric.gated)
+        }
+        values = [f"{metric_word(name)} {span}".replace(" ", _HELD) for name, span in spans.items() if span]
+        self.add("  ".join(values) or "no metric could be computed")
+        self.lines[1:] = [line.replace(_HELD, " ") for line in self.lines[1:]]
+
+    def label(self, label: Label) -> None:
+        """Add all that is known of a label."""
+        self.lines.append("")
+        requirement = self.head(label)
+        self.said(label)
+        if label.wanted:
+            self._part("wanted", label.wanted)
+        for tool in self._case.truth.tools:
+            if label.requirement in tool.evidence:
+                statuses = {call.status for call in self._card.trajectory.calls if call.tool == tool.name}
+                fate = "was called and did not answer" if statuses else "was never called"
+                self.add(f"rests on {tool.name}, which {'answered' if 'ok' in statuses else fate}", 4, 8)
+        if requirement is not None and requirement.source != "unstated":
+            notes = "; ".join(evidence.text for evidence in requirement.evidence if evidence.text)
+            self._part("because", f"the {requirement.source} says" + (f": {notes}" if notes else " so"))
+
+    def head(self, label: Label) -> Requirement | None:
+        """Name the requirement, say how far it was met, and return it; None where the case no longer has it."""
+        every = {requirement.id: requirement for requirement in self._case.truth.requirements}
+        requirement = every.get(label.requirement)
+        how = f"met in part ({label.value:g} of 1)" if label.value else "broken"
+        self.add(f"{_TITLES.get(label.kind, label.kind)} {how}: {label.requirement}")
+        self._part("rule", requirement.text if requirement else "(a requirement that the case no longer has)")
+        return requirement
+
+    def said(self, label: Label) -> None:
+        """Quote the words that decided, and give the judge's reason whole."""
+        quotes = list(dict.fromkeys(label.quotes))
+        for quote in quotes[:_QUOTES]:
+            words = cut(printable(quote.text), _QUOTE)
+            self._part("said", f"turn {quote.turn}, chars {quote.start}-{quote.end}: “{words}”")
+        self._more(len(quotes) - _QUOTES, "quotes")
+        if label.why:
+            self._part("why", label.why)
+        self.lines += side_by_side(label.compared[:_COMPARED], self._width, indent="    ")
+        self._more(len(label.compared) - _COMPARED, "lines")
+
+    def rest(self, missed: Sequence[Label]) -> None:
+        """Add what is missed and fails nothing, what is not known, and where the agent broke."""
+        names = [
+            f"{label.requirement} ({label.kind}{f' {label.value:g} of 1' if label.value else ''})" for label in missed
+        ]
+        if names:
+            self.lines.append("")
+            self.add(f"also missed, without failing the item: {', '.join(names)}")
+        for label in self._card.labels:
+            if label.requirement in self._card.unknown:
+                self.lines.append("")
+                why = printable(label.why).removeprefix(f"{UNDECIDED}: ")
+                self.add(f"undecided: {label.requirement} ({label.kind}): {why}")
+        fault = self._card.trajectory.fault
+        if fault is not None and fault.detail:
+            self.lines.append("")
+            for line in fault.detail.splitlines():
+                self.add(printable(line), 2)
+
+    def dialogue(self) -> None:
+        """Add what was said, and the first calls."""
+        trajectory = self._card.trajectory
+        self.lines += ["", "dialogue and calls:"]
+        calls = 0
+        for index, turn in enumerate(trajectory.turns):
+            for step in (step for step in turn.steps if step.kind == "call"):
+                calls += 1
+                if calls <= _CALLS:
+                    self._call(step, "" if turn.role == "agent" else "the user ")
+            self.add(f"{index} {turn.role}: {cut(printable(turn.text) or '(nothing)', 3 * self._width)}", 2)
+            for step in turn.steps:
+                if step.kind == "thought" and turn.role == "user":
+                    self.add(f"note: {cut(printable(step.text), 3 * _FAILURE_RESULT)}", 4, 6)
+        self._more(calls - _CALLS, "calls")
+        for step in trajectory.after_end[:_CALLS]:
+            self._call(step, "after the end ")
+        if trajectory.ending != "done":
+            self.lines.append(f"  ended: {trajectory.ending.replace('_', ' ')}")
+
+    def _call(self, step: Step, whose: str) -> None:
+        kind = view.answered_by(step)
+        self.add(f"{whose}-> {cut(view.call_as_made(step), 3 * self._width)}  [{kind}]", 4, 3)
+        failed = kind in ("error", "refused", "over_limit")
+        for note in [cut(printable(str(step.result)), _FAILURE_RESULT)] if failed else view.call_notes(step):
+            self.add(cut(note, 3 * _FAILURE_RESULT), 9)

@@ -14,8 +14,8 @@ from pytest_mapsat.printed import WorkflowCommand
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.user_code import installed
 
-from .data import json_report
 from .markdown import annotation_lines, markdown_report
+from .view import json_report
 
 if TYPE_CHECKING:
     from .html import Dialogues

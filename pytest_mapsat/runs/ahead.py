@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
 from contextvars import Context
 from dataclasses import dataclass, field
 from threading import Condition, Thread
-from time import perf_counter
 
 from pytest_mapsat.episode import leave_behind
 from pytest_mapsat.interpreter import computing
@@ -70,10 +68,9 @@ class Ahead:
         self._grades = grades
         self._changed = Condition()
         self._planned: dict[Hashable, Planned] = {}
-        self._queue: deque[Planned] = deque()
-        self._threads = 0
-        self._idle = 0
-        self._busy = 0
+        self._queue: list[Planned] = []
+        #: Under way; and those of other threads that wait to be.
+        self._busy = self._waiting = 0
         self._shared: set[Hashable] = set()
         self._open = True
         self._wanted = True
@@ -95,11 +92,7 @@ class Ahead:
                 planned.cancel()
                 return
             self._queue.append(planned)
-            # One that is idle may have been woken for an earlier episode and not have taken it yet.
-            if len(self._queue) > self._idle and self._threads < self._width:
-                self._threads += 1
-                Thread(target=self._work, name="mapsat-ahead", daemon=True).start()
-            self._changed.notify()
+            self._begin()
 
     def ask(self, key: Hashable, meanwhile: Callable[[], None]) -> Scorecard | None:
         """Return the scorecard of an episode, as soon as it has ended; None where it was cancelled before it began.
@@ -115,8 +108,7 @@ class Ahead:
         with self._changed:
             if planned in self._queue:  # somebody is waiting for this one: it is next
                 self._queue.remove(planned)
-                self._queue.appendleft(planned)
-                self._changed.notify()
+                self._queue.insert(0, planned)
         try:
             while not planned.outcome.done():
                 meanwhile()
@@ -142,8 +134,9 @@ class Ahead:
     def elsewhere(self) -> Iterator[None]:
         """Count an episode that runs on the calling thread as one of those under way; wait until it may begin."""
         with self._changed:
-            while self._busy >= self._width:
-                self._changed.wait(_GLANCE)
+            self._waiting += 1
+            self._changed.wait_for(lambda: self._busy < self._width)
+            self._waiting -= 1
             self._busy += 1
         try:
             yield
@@ -155,8 +148,7 @@ class Ahead:
         with self._changed:
             self._open = False
             while self._queue:
-                self._queue.popleft().cancel()
-            self._changed.notify_all()
+                self._queue.pop().cancel()
 
     def close(self) -> int:
         """Cancel what has not begun, wait a little for what has, then give it up.
@@ -167,51 +159,31 @@ class Ahead:
         self.cancel()
         self._wanted = False
         with self._changed:
-            self._wait(_PATIENCE)
-        left = self._give_up() if self._threads else 0
+            ended = self._changed.wait_for(lambda: not self._busy, _PATIENCE)
+        left = 0 if ended else self._give_up()
         with self._changed:
-            self._wait(_LAST)
+            self._changed.wait_for(lambda: not self._busy, _LAST)
         return left
 
-    def _wait(self, seconds: float) -> None:
-        until = perf_counter() + seconds
-        while self._threads and (left := until - perf_counter()) > 0:
-            self._changed.wait(left)
+    def _begin(self) -> None:
+        """Begin the first episodes that may begin; the lock is held."""
+        for planned in list(self._queue):
+            if self._busy + self._waiting < self._width and planned.alone not in self._shared:
+                self._queue.remove(planned)
+                self._busy += 1
+                self._shared |= set() if planned.alone is None else {planned.alone}
+                Thread(target=self._run, args=(planned,), name="mapsat-ahead", daemon=True).start()
 
     # -- the threads -----------------------------------------------------------------------
 
-    def _work(self) -> None:
-        while (planned := self._next()) is not None:
-            with computing():
-                planned.context.run(self._run, planned)
-            # Kept until the next one comes, it would keep a dialogue and its agent alive.
-            del planned
-        with self._changed:
-            self._threads -= 1
-            self._changed.notify_all()
-
-    def _next(self) -> Planned | None:
-        with self._changed:
-            self._idle += 1
-            while self._open and (planned := self._free()) is None:
-                self._changed.wait()
-            self._idle -= 1
-            if not self._open or planned is None:
-                return None
-            self._busy += 1
-            self._shared.add(planned.alone)
-            self._queue.remove(planned)
-            return planned
-
-    def _free(self) -> Planned | None:
-        """Return the first episode that may begin."""
-        if self._busy >= self._width:
-            return None
-        return next(
-            (planned for planned in self._queue if planned.alone is None or planned.alone not in self._shared), None
-        )
-
     def _run(self, planned: Planned) -> None:
+        try:
+            with computing():
+                planned.context.run(self._play, planned)
+        finally:
+            self._freed(planned.alone)
+
+    def _play(self, planned: Planned) -> None:
         """Play an episode; one that was given up has no outcome."""
         try:
             played = planned.play()
@@ -221,12 +193,10 @@ class Ahead:
             planned.outcome.set_exception(error)
             if isinstance(error, CeilingReachedError):
                 self.cancel()  # what has not begun would meet it as well: its item finds that out for itself
-        finally:
-            self._freed(planned)
 
-    def _freed(self, planned: Planned | None = None) -> None:
+    def _freed(self, alone: Hashable = None) -> None:
         with self._changed:
             self._busy -= 1
-            if planned is not None:
-                self._shared.discard(planned.alone)
-            self._changed.notify()
+            self._shared.discard(alone)
+            self._begin()
+            self._changed.notify_all()

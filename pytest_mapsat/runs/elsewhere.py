@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,10 @@ from pytest_mapsat.model import (
     Truth,
     UsageError,
 )
-from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, make_sandbox
+from pytest_mapsat.registry import exchange
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox, sandbox_hook
 from pytest_mapsat.secrets import name_secrets
+from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
 from pytest_mapsat.users import make_user
 
 from .memories import Memories
@@ -67,6 +69,7 @@ class Elsewhere:
         root: the folder that modules are looked for in first, where the other process has it too.
         cache: what kept answers of models are used for.
         rounds: how many episodes may stand before one in the queue.
+        conftests: the files with sandboxes of the suites, which the other process has too; the first that has one for a case makes it.
     """
 
     submit: Callable[..., Any]
@@ -74,6 +77,7 @@ class Elsewhere:
     root: Path
     cache: Mode = "auto"
     rounds: int = 1
+    conftests: Sequence[str] = ()
     _stopped: Event = field(default_factory=Event)
     _suites: dict[int, bytes] = field(default_factory=dict)
 
@@ -118,6 +122,7 @@ class Elsewhere:
             "user": self.request.user,
             "cache": self.cache,
             "options": _plain(self.request.options),
+            "conftests": list(self.conftests),
             "trial": trial,
             "session": session_id(case, trial),
             "case": _without_truth(case, self.request).to_json(),
@@ -222,7 +227,8 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
     case, trial = Case.model_validate(wanted["case"]), wanted["trial"]
     name_secrets(common.manifest.redact)
     own = tuple(map(Recording.model_validate, wanted["recordings"]))
-    suite = replace(common, own=own, laid=tuple(map(Overlay.model_validate, wanted["overlays"])))
+    laid, sandboxes = tuple(map(Overlay.model_validate, wanted["overlays"])), _sandboxes(tuple(wanted["conftests"]))
+    suite = replace(common, own=own, laid=laid, sandboxes=sandboxes)
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     options = RunOptions.model_validate(wanted["options"])
     asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
@@ -263,6 +269,28 @@ def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[S
 def _memories(spec: str, root: str, cache: Mode | None) -> Memories | None:
     source = open_memory(spec, root=Path(root), client=None if cache is None else door_for(cache))
     return None if source is None else Memories(source)
+
+
+def _sandboxes(conftests: tuple[str, ...]) -> tuple[SandboxHook, ...]:
+    """Return what looks for sandboxes: installed packages, then some files, each as it is now."""
+    with _loading:
+        hooks = [_hook(path, Path(path).stat().st_mtime_ns if Path(path).is_file() else 0) for path in conftests]
+    return (*installed_sandboxes(), *hooks)
+
+
+_loading = Lock()
+
+
+@lru_cache(maxsize=16)
+def _hook(path: str, changed: int) -> SandboxHook:
+    del changed  # a file that has changed is another one
+    checks = exchange({})  # those of the file are for the process that judges
+    try:
+        return sandbox_hook(call_stranger(load_file, path))
+    except StrangerError as broken:
+        raise MapsatError(f"{path} cannot be loaded: {words_of(broken.error)}") from None
+    finally:
+        exchange(checks)
 
 
 # -- a cluster of dask ---------------------------------------------------------------------

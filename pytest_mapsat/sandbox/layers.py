@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from functools import cache
+from inspect import signature
 from queue import Empty, SimpleQueue
 from threading import Thread
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from pydantic_core import to_json
@@ -181,6 +182,19 @@ def installed_sandboxes() -> tuple[SandboxHook, ...]:
         return tuple(call_stranger(point.load) for point in installed(GROUP))
     except StrangerError as broken:
         raise _broke(f"{GROUP}: a package cannot be loaded", broken) from None
+
+
+def sandbox_hook(module: ModuleType) -> SandboxHook:
+    """Return the hook ``pytest_mapsat_sandbox`` of a module as a function of a case and its suite, for where there is no pytest: its ``config`` is None."""
+    function = module.pytest_mapsat_sandbox
+    wanted = signature(function).parameters
+
+    def hook(case: Case, suite: Any) -> SandboxFactory | None:
+        given = {"config": None, "case": case, "suite": suite}
+        made: SandboxFactory | None = function(**{name: value for name, value in given.items() if name in wanted})
+        return made
+
+    return hook
 
 
 def _factory_of(case: Case, suite: object, hooks: Sequence[SandboxHook]) -> SandboxFactory | None:

@@ -24,8 +24,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import Vocabulary
 
 from .canonical import fold
-from .kept import Arrays, kept_arrays
-from .large import FileRows, Keys, Parts
+from .large import Arrays, FileRows, Keys, Parts, kept_arrays
 from .ranked_index import PartIndex, build, units_of
 from .ranked_query import Lexicon, Query, between, minute_of
 from .rows import Ground, TableCall, canonical_values

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_mapsat.model import Json, JsonObject, RankedField, canonical_json
 
 from .canonical import fold, number, open_at, word_pattern
-from .kept import Arrays
+from .large import Arrays
 from .search import Wordbook, is_run
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_mapsat.model import (
     Absent,
@@ -14,7 +15,7 @@ from pytest_mapsat.model import (
     Bound,
     Contains,
     Equal,
-    Has,
+    ExpectedTool,
     Json,
     Match,
     OneOf,
@@ -23,6 +24,7 @@ from pytest_mapsat.model import (
     SameItems,
     Similar,
     Step,
+    Tool,
     WithinM,
     all_true,
     any_true,
@@ -32,7 +34,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.model.match import MAX_VALUES
 
-from .canonical import SAME_POINT_M, Point, distance_m, moment, normalise, number, open_at, point_of, text_similarity
+from .canonical import SAME_POINT_M, distance_m, moment, normalise, number, open_at, point_of, text_similarity
 
 _NO_HOPS: Mapping[str, FoundValues] = MappingProxyType({})
 
@@ -60,20 +62,12 @@ def satisfies(
         returned nothing there, does not hold.
     """
     try:
-        if isinstance(match, (Bound, Contains, Similar, WithinM)) and (bound := match.bound) is not None:
+        if isinstance(match, (Bound, Contains)) and (bound := match.bound) is not None:
             called = (step for step in results if step.kind == "call" and step.tool == bound.tool)
             found = FoundValues(called) if bound.call is None else hops.get(bound.call) or FoundValues()
-            return _bound(match, bound, value, arguments, found)
+            return _bound(match, bound, value, found)
         if isinstance(match, WithinM):
-            here = (match.lon or 0.0, match.lat or 0.0)
-            return _near(here, match.metres, value, match.lat_from, arguments)
-        if isinstance(match, Has):
-            elements = value if isinstance(value, (list, tuple)) else [value]
-            return any_true(
-                fits(match.where, element, results=results, hops=hops)
-                for element in elements
-                if isinstance(element, Mapping)
-            )
+            return _near(match, value, arguments)
         return _OPERATIONS[type(match)](match, value)
     except RecursionError:
         return None
@@ -165,16 +159,14 @@ def _between(match: Between, value: Json) -> bool:
     return (match.min is None or amount >= match.min) and (match.max is None or amount <= match.max)
 
 
-def _near(
-    here: Point, metres: float, value: Json, lat_from: str | None, arguments: Mapping[str, Json] | None
-) -> bool | None:
+def _near(match: WithinM, value: Json, arguments: Mapping[str, Json] | None) -> bool | None:
     """Return whether a value, with the latitude from another argument where one is named, is a point near enough."""
-    if lat_from is not None:
+    if match.lat_from is not None:
         if arguments is None:
             return None
-        value = [value, arguments.get(lat_from)]
+        value = [value, arguments.get(match.lat_from)]
     place = point_of(value)
-    return place is not None and distance_m(*place, *here) <= metres
+    return place is not None and distance_m(*place, match.lon, match.lat) <= match.metres
 
 
 class FoundValues:
@@ -219,29 +211,15 @@ class FoundValues:
         return self._texts[path]
 
 
-def _bound(
-    match: Bound | Contains | Similar | WithinM,
-    bound: Bound,
-    value: Json,
-    arguments: Mapping[str, Json] | None,
-    found: FoundValues,
-) -> bool | None:
+def _bound(match: Bound | Contains, bound: Bound, value: Json, found: FoundValues) -> bool | None:
     """Return whether a match holds for one of the values that earlier results had at a path."""
     sources = found.at(bound.path)
-    if isinstance(match, Bound):
-        held: bool | None = any(_is_close(source, value, match.tolerance) for source in sources)
-    elif isinstance(match, WithinM):
-        held = any_true(
-            _near(here, match.metres, value, match.lat_from, arguments) for here in map(point_of, sources) if here
-        )
-    elif isinstance(match, Contains):
+    if isinstance(match, Contains):
         held = _has_text(found.texts(bound.path), value)
     else:
-        text = _text_of(value)
-        texts = found.texts(bound.path).values()
-        held = text is not None and any(text_similarity(other, text) >= match.at_least for other in texts)
-    if held is not False:
-        return held
+        held = any(_is_close(source, value, match.tolerance) for source in sources)
+    if held:
+        return True
     return None if found.untold or not (sources or bound.call) else False
 
 
@@ -274,3 +252,123 @@ _OPERATIONS: dict[type, Callable[[Any, Json], bool | None]] = {
     Present: lambda _, value: _is_present(value),
     Absent: lambda _, value: not _is_present(value),
 }
+
+
+# -- the calls that fulfil an expected tool, and the rows that they returned -------------------------------------------
+
+
+class ReturnedRow(NamedTuple):
+    """A thing that a tool lists in a result: its id as text, empty where there is none, and its part of the result."""
+
+    id: str
+    record: Mapping[str, Json]
+
+
+def hop_calls(
+    tools: Sequence[ExpectedTool], calls: Sequence[Step], specs: Mapping[str, Tool] | None = None
+) -> list[dict[int, int]]:
+    """Return which calls fulfil each expected tool.
+
+    A call does so when it gives every required argument, keeps every match that can be checked, and comes after calls that fulfil the entries of ``after``.
+
+    Args:
+        tools: the expected tools of a case.
+        calls: all calls of the dialogue, in their order.
+        specs: the tools themselves, by name; given, an entry is bound to the evidence alone of those that it refers to, where they say theirs.
+
+    Returns:
+        For each expected tool the positions of its calls in ``calls``, each with the number of matches that are unclear.
+    """
+    fulfilled: list[dict[int, int]] = [{} for _ in tools]
+    hops: dict[str, FoundValues] = {}
+    for position, call in enumerate(calls):
+        met = []
+        for tool, own in zip(tools, fulfilled, strict=True) if call.status != "over_limit" else ():
+            if tool.name == call.tool and all(key in hops for key in tool.after):
+                unknown = _unknown_rules(tool, call, calls[:position], hops)
+                if unknown is not None:
+                    own[position] = unknown
+                    met.append(tool)
+        for tool in met:
+            spec = (specs or {}).get(tool.name) if tool.evidence_rows else None
+            hops.setdefault(tool.key, FoundValues()).add(call if spec is None else _evidence_alone(tool, spec, call))
+    return fulfilled
+
+
+def _evidence_alone(expected: ExpectedTool, tool: Tool, call: Step) -> Step:
+    """Return a call with the rows of its result alone that may be evidence of an expected tool."""
+    result = deepcopy(call.result)
+    for declared in tool.entities:
+        for listed in values_at(result, declared.items):
+            if isinstance(listed, list):
+                listed[:] = [
+                    row for row in listed if any(fits(part.where, row) is not False for part in expected.evidence_rows)
+                ]
+    return call.model_copy(update={"result": result})
+
+
+def _unknown_rules(
+    expected: ExpectedTool, call: Step, earlier: Sequence[Step], hops: Mapping[str, FoundValues]
+) -> int | None:
+    """Return how many matches cannot be said to hold in a call, or None where it is not valid."""
+    arguments: Mapping[str, Json] = call.arguments
+    if "arguments" in call.unknown:
+        return None if expected.required or expected.match else 0
+    # Not given: null, "", [] or {}; 0 and false are values.
+    if any(value is None or value in ("", [], {}, ()) for value in map(arguments.get, expected.required)):
+        return None
+    unknown = 0
+    for name, match in expected.match.items():
+        held = {
+            satisfies(match, value, arguments=arguments, results=earlier, hops=hops)
+            for value in values_of(arguments, name)
+        }
+        if held == {False}:
+            return None
+        unknown += True not in held
+    return unknown
+
+
+def returned_rows(tool: Tool, result: Json) -> list[ReturnedRow]:
+    """Return what a result lists, where the tool declares that in ``entities``, in the order of the result."""
+    return [
+        ReturnedRow(id_text(item.get(declared.id)) or "" if declared.id else "", item)
+        for declared in tool.entities
+        if declared.sort != "leg"
+        for item in named_items(values_at(result, declared.items), declared.id or declared.name)
+    ]
+
+
+def holds_evidence(expected: ExpectedTool, tool: Tool, result: Json, *, first: int | None = None) -> bool | None:
+    """Return whether a result holds a row for each ``where`` of an expected tool's evidence; None where that is unclear.
+
+    Args:
+        expected: the expected tool.
+        tool: the tool itself, which declares where its rows stand.
+        result: what a call of it returned.
+        first: how many rows from the top count; None: all.
+    """
+    rows = [row.record for row in returned_rows(tool, result)[:first]]
+    held = [{fits(evidence.where, row) for row in rows} for evidence in expected.evidence_rows]
+    if any(True not in fits_of and None not in fits_of for fits_of in held):
+        return False
+    return None if any(True not in fits_of for fits_of in held) else True
+
+
+def id_text(value: Json) -> str | None:
+    """Return an id as text: a text without blanks around it, a whole number by its digits; None for what is no id."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
+    try:
+        return str(value).strip() or None
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        return None
+
+
+def named_items(values: Iterable[Json], name: str) -> Iterator[dict[str, Json]]:
+    """Yield the objects that have a name, from a list, an object of them, or one by itself."""
+    for value in values:
+        inner = value if isinstance(value, list) else [value]
+        if isinstance(value, dict) and name not in value:
+            inner = list(value.values())
+        yield from (item for item in inner if isinstance(item, dict) and name in item)

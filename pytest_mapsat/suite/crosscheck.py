@@ -9,7 +9,7 @@ from functools import cache
 from inspect import signature
 from itertools import islice
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_mapsat.formats import DataPath
 from pytest_mapsat.model import (
@@ -22,20 +22,27 @@ from pytest_mapsat.model import (
     Calls,
     Case,
     ClockTime,
+    Contains,
     EndState,
+    Equal,
     Exempt,
     ExpectedTool,
+    Json,
     Located,
+    Match,
     Matches,
     Not,
     Noun,
     Number,
+    OneOf,
+    OpenAt,
     Output,
     Overlay,
     PlannedCall,
     PythonCheck,
     Recommends,
     SameEnd,
+    SameItems,
     ScriptedCall,
     Similar,
     SuiteManifest,
@@ -49,9 +56,8 @@ from pytest_mapsat.model import (
     types_of,
 )
 from pytest_mapsat.registry import added_checks
-from pytest_mapsat.sandbox import Table, as_seen, distance_m, unknown_table, unmet
+from pytest_mapsat.sandbox import Table, as_seen, distance_m, number, satisfies, unknown_table, unmet
 
-from .impossible import impossible
 from .tables import StateFiles, circle_in
 
 Place = tuple[str | int, ...]
@@ -225,8 +231,7 @@ def _why_always(noun: Noun, schema: Mapping[str, Any]) -> str:  # noqa: PLR0911 
     """Return why a check or match always holds; empty where it may not."""
     match noun:
         case Calls() if noun.tool and noun.at_least == 0 and noun.at_most is None:
-            placed = noun.agreed or noun.after is not None or noun.before is not None
-            return "" if placed else "at_least: 0 asks for no call, and without at_most any number is allowed"
+            return "" if noun.agreed else "at_least: 0 asks for no call, and without at_most any number is allowed"
         case Asked() if not noun.at_least and noun.at_most is None:
             return "any number of questions is allowed: give at_least or at_most"
         case Matches() if all(noun.compiled.search(text) for text in _TEXTS):
@@ -358,20 +363,20 @@ def _expected(case: Case) -> Iterator[Remark]:
         place: Place = ("truth", "tools", index)
         if tool.id is not None and any(tool.id == other.key for other in tools[:index]):
             yield _error("expected-tool", (*place, "id"), f"another expected tool has the id {shown(tool.id)}")
-        for number, key in enumerate(tool.after):
-            here = (*place, "after", number)
+        for at, key in enumerate(tool.after):
+            here = (*place, "after", at)
             if keys[key] == 0:
                 hint = did_you_mean(key, keys) or f"expected tools: {', '.join(keys)}"
                 yield _error("expected-tool", here, f"no expected tool has the id or name {shown(key)}", hint)
             elif keys[key] > 1:
                 message = f"several expected tools are {shown(key)}"
                 yield _error("expected-tool", here, message, "give each an id, and name that")
-        for number, requirement in enumerate(tool.evidence):
+        for at, requirement in enumerate(tool.evidence):
             if isinstance(requirement, str) and requirement not in requirements:
                 hint = (
                     did_you_mean(requirement, requirements) or f"its requirements: {', '.join(requirements) or 'none'}"
                 )
-                here = (*place, "evidence", number)
+                here = (*place, "evidence", at)
                 yield _error("expected-tool", here, f"the case has no requirement {shown(requirement)}", hint)
     if circle := circle_in({tool.key: [key for key in tool.waits_for if keys[key]] for tool in tools}):
         first = next(index for index, tool in enumerate(tools) if tool.key == circle[0])
@@ -575,3 +580,137 @@ def _matched(field: str, matches: Mapping[str, Any]) -> Iterator[tuple[Place, st
         yield (field, name), name
         if isinstance(match, WithinM) and match.lat_from is not None:
             yield (field, name, "lat_from"), match.lat_from
+
+
+# -- matches that no value can fulfil ----------------------------------------------------------------------------------
+
+_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
+_NUMBERS = frozenset({"number", "integer"})
+#: The types of which a value can fulfil a match; other matches take any.
+_TYPES: dict[type[Noun], frozenset[str]] = {
+    Contains: frozenset({"string", "number", "integer", "array"}),
+    Similar: frozenset({"string", "number", "integer"}),
+    Between: frozenset({"string", "number", "integer"}),
+    WithinM: frozenset({"string", "array", "object"}),
+    OpenAt: frozenset({"string"}),
+    SameItems: frozenset({"array"}),
+}
+
+
+class Impossible(NamedTuple):
+    """A match that can never hold."""
+
+    place: Place
+    message: str
+    hint: str = ""
+
+
+def impossible(matches: Mapping[str, Match], schema: Json) -> Iterator[Impossible]:
+    """Yield what among matches no object of a schema can fulfil."""
+    for path, match in matches.items():
+        part = schema
+        names = [path] if path in _properties(schema) else path.split(".")
+        for index, name in enumerate(names):
+            below = _impossible_below(part, name)
+            if isinstance(below, Impossible):
+                at = ".".join(names[:index]) or "it"
+                yield below._replace(place=(path,), message=f"{at} {below.message}")
+                break
+            part = below
+        else:
+            yield from (wrong._replace(place=(path, *wrong.place)) for wrong in _unmatched(match, part))
+
+
+def _properties(schema: Json) -> Mapping[str, Json]:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _types(schema: Json) -> frozenset[str]:
+    """Return the types that a value may have; none where the schema leaves that open."""
+    types = schema.get("type") if isinstance(schema, Mapping) else None
+    names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _impossible_below(schema: Json, name: str) -> Json | Impossible:
+    """Return the schema of what stands under a name, None where that is open, or why nothing can."""
+    if not isinstance(schema, Mapping):
+        return None
+    types, properties = _types(schema), _properties(schema)
+    if types and types <= _SCALARS:
+        return Impossible((), f"is of type {' or '.join(sorted(types))}: it has no {shown(name)}")
+    if name == "*" or name.isdecimal():
+        return schema.get("items") if "array" in types else None
+    if name in properties:
+        return properties[name]
+    if types == {"array"}:
+        return Impossible((), f"is a list: it has no {shown(name)}", f"write *.{name}: that of every element")
+    hint = did_you_mean(name, properties)
+    closed = bool(properties) and (bool(hint) or schema.get("additionalProperties") is False)
+    return Impossible((), f"has no {shown(name)}", hint or f"it has: {', '.join(properties)}") if closed else None
+
+
+def _unmatched(match: Match, schema: Json) -> Iterator[Impossible]:  # noqa: C901  a branch per kind of match
+    """Yield why no value of a schema can fulfil a match; nothing where one may."""
+    if not isinstance(schema, Mapping):
+        return
+    types = _types(schema)
+    allowed = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(allowed, list | tuple) and allowed:
+        bound = getattr(match, "bound", None) is not None  # what will be found is not known here
+        if not bound and all(satisfies(match, value) is False for value in allowed) and not isinstance(match, Absent):
+            hint = did_you_mean(match.value, allowed) if isinstance(match, Equal) else ""
+            yield Impossible((), f"none of the allowed values fits: {', '.join(map(shown, allowed))}", hint)
+        return
+    takes = _TYPES.get(type(match), frozenset())
+    if isinstance(match, WithinM) and match.lat_from is not None:
+        takes = _NUMBERS | {"string"}
+    if types and takes and not types & takes:
+        yield Impossible((), f"a value of type {' or '.join(sorted(types))} can never fulfil {match.op}")
+    elif isinstance(match, Between):
+        yield from _out_of_range(match, schema, types)
+    elif isinstance(match, Equal):
+        yield from _unequal(match.value, schema, types)
+    elif isinstance(match, OneOf):
+        wrong = [next(_unequal(value, schema, types), None) for value in match.values]
+        if all(wrong):
+            yield from filter(None, wrong[:1])
+    elif isinstance(match, SameItems):
+        for index, value in enumerate(match.values):
+            item = Equal(op="equal", value=value)
+            yield from (inner._replace(place=("values", index)) for inner in _unmatched(item, schema.get("items")))
+
+
+def _out_of_range(match: Between, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Impossible]:
+    if match.min is not None and match.max is not None and match.min > match.max:
+        yield Impossible((), f"no number is at least {match.min:g} and at most {match.max:g}")
+        return
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if types and types <= _NUMBERS:
+        if isinstance(most, int | float) and match.min is not None and match.min > most:
+            yield Impossible((), f"the schema allows at most {most:g}")
+        elif isinstance(least, int | float) and match.max is not None and match.max < least:
+            yield Impossible((), f"the schema allows at least {least:g}")
+
+
+def _unequal(value: Json, schema: Mapping[str, Any], types: frozenset[str]) -> Iterator[Impossible]:
+    """Yield why no value of a schema equals one, however it is written: ``"5"`` equals 5."""
+    if not types:
+        return
+    if isinstance(value, Mapping | list | tuple):
+        if not types & {"object" if isinstance(value, Mapping) else "array", "string"}:
+            yield Impossible((), f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+        return
+    figure = number(value)
+    written = {
+        "string": value is not None,
+        "number": figure is not None,
+        "integer": figure is not None and figure.is_integer(),
+        "boolean": isinstance(value, bool) or str(value).strip().casefold() in ("true", "false"),
+        "null": value is None,
+    }
+    if not any(written.get(name) for name in types):
+        yield Impossible((), f"found {shown(value)}, but the schema allows {' or '.join(sorted(types))} only")
+    elif figure is not None:
+        yield from _out_of_range(Between(op="between", min=figure, max=figure), schema, types)

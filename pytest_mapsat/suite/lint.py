@@ -30,11 +30,11 @@ from pytest_mapsat.registry import installed_function
 from pytest_mapsat.sandbox import SandboxHook, installed_sandboxes
 from pytest_mapsat.user_code import StrangerError, call_stranger, installed
 
+from .common import CaseEntry
 from .crosscheck import deciding_nothing, never_failing, nouns_in, tools_named, unfulfillable, unknown_columns
-from .entries import CaseEntry
 from .opened import Suite, placed
 from .people_labels import read_answers, stale_labels
-from .recordings import PlacedRecording, RequestKey, read_recordings, request_key
+from .tables import PlacedRecording, RequestKey, read_recordings, request_key
 
 #: The entry point group in which installed packages name functions of a case and its suite that return a list of remarks.
 GROUP = "pytest_mapsat.lints"

@@ -18,7 +18,7 @@ from pytest_mapsat.model import (
     wording_digest,
 )
 
-from .entries import CaseEntry
+from .common import CaseEntry
 from .opened import Suite
 
 

@@ -30,7 +30,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.sandbox import Keys, Parts, point_of
 
-from .entries import documents_of_yaml
+from .common import documents_of_yaml
 from .tables import StateFiles
 
 #: Tools by name, each with its file and line.

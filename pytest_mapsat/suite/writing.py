@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.registry import installed_function
 from pytest_mapsat.user_code import installed
 
-from .entries import HEADER, id_problem
+from .common import HEADER, id_problem
 
 if TYPE_CHECKING:
     import yaml

@@ -8,7 +8,6 @@ from pytest_mapsat.interpreter import fetched
 from pytest_mapsat.llm import named_model
 from pytest_mapsat.model import UsageError, hint_at
 
-from .reading import learn_to_read as learn_to_read
 from .slips import audit as audit
 from .user import Hands as Hands
 from .user import ScriptedUser as ScriptedUser
@@ -16,6 +15,7 @@ from .user import SilentUser as SilentUser
 from .user import User as User
 from .user import UserBrokenError as UserBrokenError
 from .user import UserMove as UserMove
+from .user import learn_to_read as learn_to_read
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import ModelClient

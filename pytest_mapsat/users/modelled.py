@@ -10,9 +10,8 @@ from typing import cast
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Case, Ending, JsonObject, ScriptedAnswer, Turn, Usage, digest, total_usage
 
-from .reading import liberties, read, words
 from .slips import Script, Slip, out_of_turn, speaks_amiss
-from .user import NO_HANDS, Hands, UserBrokenError, UserMove
+from .user import NO_HANDS, Hands, UserBrokenError, UserMove, liberties, read, words
 
 #: The prompts of each spec, for the manifest.
 USER_PROMPTS: Mapping[str, tuple[str, ...]] = {

@@ -26,10 +26,11 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.reading import Span, agrees, fold_phrase
 
-from .reading import (
+from .user import (
     PATTERNS,
     Fact,
     Reading,
+    answer_go_ahead,
     facts_of,
     mentions,
     read,
@@ -37,7 +38,6 @@ from .reading import (
     wants_something,
     words,
 )
-from .user import answer_go_ahead
 
 #: What a user may do wrong (PIPA 5.3 and appendix F).
 SlipKind = Literal["proactivity", "contradiction", "missing_details", "misinterpretation"]

@@ -4,14 +4,13 @@ import asyncio
 import atexit
 import contextlib
 import ctypes
+import fcntl
 import gc
 import inspect
 import json
 import os
 import re
 import signal
-import socket
-import struct
 import sys
 import threading
 import time
@@ -147,9 +146,15 @@ def kills_its_group(message):
     os.killpg(0, signal.SIGTERM)
 
 
-def kills_its_keeper(message):
+def kills_its_guard(message):
     os.kill(os.getppid(), signal.SIGKILL)
     time.sleep(60)
+
+
+def kills_its_keeper(message):
+    status = Path(f"/proc/{os.getppid()}/status").read_text()
+    os.kill(int(re.search(r"PPid:\s*(\d+)", status)[1]), signal.SIGKILL)
+    return "Here."
 
 
 def holds_the_interpreter(message):
@@ -217,57 +222,54 @@ def never_ends(message):
 # -- ones that speak past us, on the line itself
 
 
-def _line():
+def _line(mode=os.O_WRONLY):
+    """Return the end of the pipe to pytest, or of that from it."""
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
-                return socket.socket(fileno=os.dup(int(name)))
+            is_pipe = os.readlink(f"/proc/self/fd/{name}").startswith("pipe:")
+            if is_pipe and int(name) > 2 and fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE == mode:
+                return int(name)
     raise AssertionError("no line")
 
 
-def _say(*messages, raw=b""):
+def _write(raw):
     line = _line()
+    while raw:
+        raw = raw[os.write(line, raw) :]
+
+
+def _say(*messages):
     for message in messages:
-        text = message if isinstance(message, bytes) else json.dumps(message).encode()
-        line.sendall(struct.pack(">I", len(text)) + text)
-    if raw:
-        line.sendall(raw)
+        _write((message if isinstance(message, bytes) else json.dumps(message).encode()) + b"\n")
     time.sleep(60)
 
 
 GARBAGE = {
-    "more than is taken": {"raw": b"\x7f\xff\xff\xff"},
-    "a length below none": {"raw": b"\x80\x00\x00\x00"},
-    "no JSON": {"raw": struct.pack(">I", 5) + b"hello"},
-    "no UTF-8": {"raw": struct.pack(">I", 2) + b"\xff\xfe"},
-    "nothing": {"raw": struct.pack(">I", 0)},
-    "a number that is none": [b'{"kind": "said", "turn": 1, "text": NaN}'],
-    "a long number": [b'{"kind": "said", "turn": 1' + b"0" * 5000 + b', "text": "x"}'],
-    "lists in lists": [b'{"kind": "said", "turn": 1, "text": "x", "output": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
-    "a key twice": [b'{"kind": "said", "kind": "said", "turn": 1, "text": "x"}'],
+    "more than is taken": [b"x" * 33_000_000],
+    "no JSON": [b"hello"],
+    "no UTF-8": [b"\xff\xfe"],
+    "half a message": [b'{"type": "reply", "te'],
+    "a number that is none": [b'{"type": "reply", "text": NaN}'],
+    "a long number": [b'{"type": "reply", "usage": 1' + b"0" * 5000 + b', "text": "x"}'],
+    "lists in lists": [b'{"type": "reply", "text": "x", "output": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"],
+    "a key twice": [b'{"type": "reply", "type": "reply", "text": "x"}'],
     "a list": [[1, 2]],
-    "a message of no kind": [{"kind": "truth", "turn": 1}],
-    "a message with more in it": [{"kind": "said", "turn": 1, "text": "x", "case": "?"}],
-    "another turn": [{"kind": "said", "turn": 2, "text": "x"}],
-    "a turn that is no number": [{"kind": "said", "turn": True, "text": "x"}],
-    "what is said before": [{"kind": "ready"}],
+    "a message of no type": [{"type": "truth"}],
+    "a message with more in it": [{"type": "reply", "text": "x", "case": "?"}],
+    "what is said before": [{"type": "ready"}],
     "more values than pytest has room for": [
-        b'{"kind": "said", "turn": 1, "text": "x", "output": [' + b"{}," * 2_000_000 + b"{}]}"
+        b'{"type": "reply", "text": "x", "output": [' + b"{}," * 2_000_000 + b"{}]}"
     ],
-    "half a character": [b'{"kind": "said", "turn": 1, "text": "\\ud800"}'],
-    "no text": [{"kind": "said", "turn": 1, "text": ["x"]}],
-    "usage that is none": [{"kind": "said", "turn": 1, "text": "x", "usage": {"cost": -1}}],
-    "output that is none": [{"kind": "said", "turn": 1, "text": "x", "output": 3}],
-    "a name that is none": [{"kind": "call", "turn": 1, "name": 3}],
+    "no text": [{"type": "reply", "text": ["x"]}],
+    "nothing": [{"type": "reply"}],
+    "usage that is none": [{"type": "reply", "text": "x", "usage": {"cost": -1}}],
+    "output that is none": [{"type": "reply", "text": "x", "output": 3}],
+    "a name that is none": [{"type": "call", "name": 3}],
 }
 
 
 def _garbage(what):
-    def agent(message):
-        given = GARBAGE[what]
-        _say(**given) if isinstance(given, dict) else _say(*given)
-
-    return agent
+    return lambda message: _say(*GARBAGE[what])
 
 
 for _number, _what in enumerate(GARBAGE):
@@ -275,17 +277,14 @@ for _number, _what in enumerate(GARBAGE):
 
 
 def answers_twice(message):
-    line = _line()
-    text = json.dumps({"kind": "said", "turn": 1, "text": "What time? I say it myself"}).encode()
-    line.sendall((struct.pack(">I", len(text)) + text) * 2)
+    _write((json.dumps({"type": "reply", "text": "What time? I say it myself"}) + "\n").encode() * 2)
     return "What time? I am asked"
 
 
 def _makes_up_calls(times):
-    line = _line()
-    text = json.dumps({"kind": "call", "turn": 1, "name": "find", "arguments": {"query": ["deep"] * 3}}).encode()
+    text = json.dumps({"type": "call", "name": "find", "arguments": {"query": ["deep"] * 3}}) + "\n"
     for _ in range(times):
-        line.sendall(struct.pack(">I", len(text)) + text)
+        _write(text.encode())
 
 
 def makes_up_calls(message, tools):
@@ -295,6 +294,17 @@ def makes_up_calls(message, tools):
 
 def never_listens(message, tools):
     _makes_up_calls(1_000_000)
+
+
+def calls_after_its_reply(message, tools):
+    def late():
+        with contextlib.suppress(RuntimeError):
+            tools.find(query="too late")
+
+    if message == "Find a cafe":
+        threading.Timer(0.3, late).start()
+        return "What time?"
+    return "Here."
 
 
 # -- ones that look around
@@ -388,8 +398,12 @@ def _memory():
 
 
 def _peek():
-    with _line() as line:
-        return line.recv(1 << 20, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+    line = _line(os.O_RDONLY)
+    os.set_blocking(line, False)
+    try:
+        return os.read(line, 1 << 20)
+    finally:
+        os.set_blocking(line, True)
 
 
 #: What a try gives that has found something without any words.

@@ -116,10 +116,10 @@ FAULTS = {
     "empty": "the command wrote a reply with neither text nor output",
     "wrong_text": "the agent returned a Reply whose text is an int; expected a string",
     "wrong_usage": "the agent returned bad usage: input_tokens: found 'many', expected a number",
-    "floods_a_line": "bytes without the end of a line; at most 16,000,000 are taken: found 'xxx",
+    "floods_a_line": "bytes without the end of a line; at most 32,000,000 are taken: found 'xxx",
     "floods_lines": "the command wrote more than 1,000 lines in one reply",
     "calls_for_ever": "the agent made more than 200 tool calls in one reply",
-    "closes": "the command closed its standard output before it replied",
+    "closes": "the command closed its output before it replied",
 }
 
 

@@ -215,7 +215,7 @@ def test_a_full_disk_leaves_no_half_of_a_city(tmp_path, monkeypatch, capsys):
 
     (tmp_path / "suite.yaml").write_text("name: mine\n")
     with monkeypatch.context() as patched:
-        patched.setattr("pytest_mapsat.building.city.build.replacing", full)
+        patched.setattr("pytest_mapsat.building.city.plans_suite.replacing", full)
         assert main(["build", "city", str(tmp_path), "--cities", "1", "--each", "1"]) == 2
     assert "cannot be written: No space left" in capsys.readouterr().err
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["suite.yaml"]

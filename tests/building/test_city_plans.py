@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mapsat.building import BuildRequest
 from pytest_mapsat.building.city import briefs_of, build_suite, kinds, meets, metres_between, scenes_of, wordings
-from pytest_mapsat.building.city.plans import document, schedule
+from pytest_mapsat.building.city.plans import plan_data, schedule
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError, UsageError
 from pytest_mapsat.suite import lint, open_suite
@@ -69,7 +69,7 @@ def telling(suite):
 
 def named_in(text, language, kind):
     """Return the words of a kind's hidden needs that stand in a text."""
-    words = [word for need, _ in kind.needs for word in document()["needs"][need]["words"][language]]
+    words = [word for need, _ in kind.needs for word in plan_data()["needs"][need]["words"][language]]
     if language == "zh":
         return [word for word in words if word in text]
     return [word for word in words if re.search(rf"\b{re.escape(word)}", text.lower())]

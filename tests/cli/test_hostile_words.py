@@ -94,7 +94,6 @@ OTHERS: dict[str, tuple[list[str], dict[str, str]]] = {
     "schema": (["schema", EVIL], {}),
     "cache": (["cache", "import", "kept.jsonl"], {"kept.jsonl": json.dumps({EVIL: 1}) + "\n"}),
     "lint": (["lint", EVIL], {}),
-    "retrieval": (["retrieval", "SUITE"], {"SUITE/tools.yaml": f"{tiny_suite.TOOL}{KEY}: 1\n"}),
     "serve": (["serve", "SUITE"], {"SUITE/tools.yaml": f"{tiny_suite.TOOL}{KEY}: 1\n"}),
     "init": (["init", EVIL, EVIL], {}),
 }  # fmt: skip

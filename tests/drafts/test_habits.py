@@ -9,7 +9,7 @@ from behaviour_logs import found_and_wanted, made_logs
 from scipy.stats import binom
 
 from pytest_mapsat.drafts import build_from_logs
-from pytest_mapsat.drafts.conditions import Choice, Condition
+from pytest_mapsat.drafts.evidence import Choice, Condition
 from pytest_mapsat.drafts.habits import Catalogue, Identifier, tail
 from pytest_mapsat.drafts.logs import Place
 

@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from pytest_mapsat.cli import main
-from pytest_mapsat.drafts.conditions import Condition
-from pytest_mapsat.drafts.habits import Habit
+from pytest_mapsat.drafts.evidence import Condition
+from pytest_mapsat.drafts.habits import Habit, Kinds, restore
 from pytest_mapsat.drafts.log_cases import behaviour_evidence
 from pytest_mapsat.drafts.logs import open_log
-from pytest_mapsat.drafts.sessions import Kinds, restore
 from pytest_mapsat.metrics import weight_of
 from pytest_mapsat.model import Case, Evidence, Requirement
 

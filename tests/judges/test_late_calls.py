@@ -72,7 +72,6 @@ FAILED = [
     UNCHANGED,
     NEVER,
     check_of("calls", tool="cancel_order", at_most=0, **{"with": {"number": "o1"}}),
-    check_of("calls", extra="forbid"),
     check_of("calls", steps=[], match="exact"),
     check_of("all", checks=[NEVER, UNCHANGED]),
     check_of("not", check={"kind": "calls", "tool": "cancel_order"}),
@@ -105,7 +104,12 @@ def test_the_failure_names_the_tool(judged):
         (check_of("calls", tool="cancel_order", at_most=2), (call(),), True, True),
         (check_of("calls", steps=["cancel_order"]), (call(),), True, True),
         (check_of("calls", steps=["cancel_order"], match="exact"), (call(),), True, False),
-        (check_of("calls", tool="cancel_order", before="opening_hours"), (call(), call("opening_hours")), True, False),
+        (
+            check_of("calls", steps=["cancel_order", "opening_hours"], match="exact"),
+            (call(), call("opening_hours")),
+            True,
+            False,
+        ),
         # Whether the world outside would have answered it is not known.
         (check_of("calls", tool="cancel_order", answered=True, at_most=0), (), True, None),
         (check_of("calls", tool="cancel_order", answered=False, at_most=0), (), True, None),

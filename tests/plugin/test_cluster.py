@@ -114,6 +114,37 @@ def test_a_cluster_gives_the_file_of_a_local_run_even_where_a_worker_is_killed(p
     assert result.ret == 1
 
 
+SANDBOX = """
+import pytest_mapsat as mapsat
+from places import PLACES
+
+class World:
+    def __init__(self, state):
+        pass
+
+    def search_poi(self, query):
+        return {"pois": PLACES}
+
+def pytest_mapsat_sandbox(case, suite):
+    return World if suite.manifest.name == "tiny" else None
+
+@mapsat.check
+def talks(episode):
+    assert episode.replies
+"""
+
+
+def test_a_cluster_has_the_sandboxes_of_a_conftest(project, cluster):
+    project.makeconftest(SANDBOX)
+    (project.path / "places.py").write_text("PLACES = [{'id': 'p9', 'name': 'Blue Bay', 'of_the_conftest': True}]\n")
+    options = ("--mapsat-agent=good:agent", "-k", "nav-00 or nav-01")
+    here = project.runpytest_subprocess(*options, "--mapsat-save=here.json")
+    there = project.runpytest_subprocess(*options, f"--mapsat-executor=dask:{cluster}", "--mapsat-save=there.json")
+    assert here.parseoutcomes() == there.parseoutcomes()
+    assert saved_text(project, "there.json") == saved_text(project, "here.json")
+    assert "of_the_conftest" in saved_text(project, "there.json")
+
+
 def test_an_episode_that_takes_down_every_worker_is_given_up(project, cluster):
     cases = [tiny_suite.case(f"nav-{number}") for number in range(2)]
     cases[1]["visible"]["query"] += " A deadly one."

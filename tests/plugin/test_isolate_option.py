@@ -78,7 +78,7 @@ def agent(message, tools):
 """
 
 
-#: Reads the environment of every process that there is, and the memory of those that began it; says where the secret stood.
+#: Reads the environment, arguments and stack of every process that there is; root, which may read all of them, those of its own. Says how many have the secret.
 SPY = """\
 import os, pathlib
 
@@ -103,7 +103,7 @@ def texts(pid):
 
 
 def agent(message):
-    pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    pids = [name for name in os.listdir("/proc") if name.isdigit()] if os.getuid() else ["self", "thread-self", str(os.getppid())]
     places = [pathlib.Path(f"/proc/{pid}/comm") for pid in pids if any(HUSH in text for text in texts(pid))]
     own = "PATH=" in pathlib.Path("/proc/self/environ").read_text()
     return f"I suggest Blue Bay. own={own} found={len(places)} of {len(pids) > 2}"
@@ -139,7 +139,7 @@ def test_agents_that_end_or_hold_their_process_fail_their_item_and_the_run_goes_
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "the agent's process ended itself (exit status 0)",
+            "the agent's process ended with exit status 0 before it replied",
             "run it again: *--mapsat-isolate*",
             "number 0",
             "*not over after 1 s*",
@@ -232,7 +232,7 @@ REFUSED = {
     "no such module": (("--mapsat-agent=god:agent", "--mapsat-isolate"), "*there is no module 'god' in *did you mean 'good'?*"),
     "a module that ends its process": (
         ("--mapsat-agent=ends:agent", "--mapsat-isolate"),
-        "*'ends:agent': the agent's process ended itself (exit status 0), before its module 'ends' was imported*",
+        "*'ends:agent': the agent's process ended with exit status 0 before its module 'ends' was imported*",
     ),
     "too little memory": (("--mapsat-agent=good:agent", "--mapsat-isolate=memory:1"), "*found '1', expected megabytes*from 64*"),
     "memory that is no number": (("--mapsat-agent=good:agent", "--mapsat-isolate=memory:1G"), "*found '1G', expected megabytes*"),

@@ -257,7 +257,7 @@ def test_a_journal_that_cannot_be_written_loses_nothing_that_can_be_kept(many):
     many.makeconftest(
         """
         import errno
-        import pytest_mapsat.formats.journal as journal
+        import pytest_mapsat.formats.run_file as journal
         real = journal.os.write
         def full(file, data):
             if b'"episode"' in bytes(data):

@@ -7,7 +7,7 @@ from saved_runs import saved
 from scripted_models import ScriptedModels, said
 from tiny_suite import case, write_suite
 
-from pytest_mapsat.recording.own_sandbox import unlike
+from pytest_mapsat.recording.keep import unlike
 
 SIMULATE = "--mapsat-on-miss=simulate:openai/gpt-4o-mini"
 #: Asks for what no recording answers.

@@ -2,7 +2,7 @@
 
 from pytest_mapsat.judges import ChecksJudge
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
-from pytest_mapsat.proof.plain import OracleRun
+from pytest_mapsat.proof.mutants import OracleRun
 
 _PLAIN = {"type": "object", "properties": {"query": {}, "to": {}, "mode": {}}}
 TOOLS = {

@@ -8,8 +8,7 @@ import tiny_suite
 
 from pytest_mapsat.commands.shared import load_added
 from pytest_mapsat.proof import lint_recordings
-from pytest_mapsat.proof.candidates import candidate_remarks
-from pytest_mapsat.proof.plain import play_oracle
+from pytest_mapsat.proof.oracles import candidate_remarks, play_oracle
 from pytest_mapsat.suite import lint, open_suite
 
 CALL = {"tool": "search_poi", "arguments": {"query": "charger"}}

@@ -5,7 +5,8 @@ from oracle_runs import CHINESE, ENGLISH, oracle_run, requirement, says
 
 from pytest_mapsat.model import Step
 from pytest_mapsat.proof import HARMLESS, WRONG
-from pytest_mapsat.proof.plain import OracleRun
+from pytest_mapsat.proof.mutants import OracleRun
+from pytest_mapsat.proof.prove import violated
 
 NUMBER = {"kind": "number", "unit": "yuan", "near": ["ticket"], "max": 20, "if_absent": "nothing_claimed"}
 RUN = oracle_run(
@@ -147,3 +148,84 @@ def test_no_oracle_is_too_odd(name, say):
     for mutant in {**WRONG, **HARMLESS}[name](run):
         assert mutant.changed
         assert mutant.trajectory.turns[:-2] == run.trajectory.turns[:-2], "only what is said last may change"
+
+
+BOUND = {"op": "bound", "tool": "route"}
+WALK = {"kind": "number", "unit": "min", "equals": {**BOUND, "path": "minutes"}}
+LENGTH = {"kind": "number", "unit": "m", "equals": {**BOUND, "path": "metres"}}
+RATED = {"kind": "recommends", "only": True, "where": {"rating": {"op": "between", "min": 4}}}
+QUIET = {"kind": "says", "any": ["quiet room"]}
+
+
+def breaks(name, *checks, say=ENGLISH, facts=(), **fields):
+    """What the mutants of an operator change, with the requirements that each breaks."""
+    run = oracle_run(*(requirement(check, f"r{at}") for at, check in enumerate(checks)), say=say, facts=facts, **fields)
+    assert {label.outcome for label in run.verdict.labels} == {"passed"}, run.labels
+    return {mutant.changed: violated(run, mutant) for mutant in WRONG[name](run)}
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "broken"),
+    [
+        ("dropped_constraint", QUIET, ["left out: It has a quiet room."]),
+        ("another_place", RATED, [f"{how} became {new}" for how in ("Cafe Luna", "the name Cafe Luna alone") for new in ("Old Mill", "Red Door")]),
+        ("another_place", {"kind": "recommends", "any_of": ["Cafe Luna", "Old Mill"]}, ["Cafe Luna became Red Door", "the name Cafe Luna alone became Red Door"]),
+        ("second_choice", {"kind": "recommends", "none_of": ["Red Door"]}, ["Red Door was proposed as well", "Red Door was recommended first", "a stop at Red Door was added"]),
+        ("value_off", WALK, ["10 min became 8 min", "10 min became 12 min"]),
+        ("value_off", LENGTH, ["1.5 km became 1.2 km", "1.5 km became 1.8 km"]),
+        ("value_off", {"kind": "number", "unit": "min", "max": 11}, ["10 min became 12 min"]),
+        ("clock_shifted", {"kind": "clock_time", "before": "11:00"}, ["10:30 became 11:30"]),
+        ("clock_shifted", {"kind": "clock_time", "equals": {**BOUND, "path": "leaves.*"}}, ["10:30 became 09:30", "10:30 became 11:30"]),
+        ("unneeded_question", {"kind": "asked", "at_most": 0}, ["asked: What is your favourite colour?", "asked: Could you tell me your budget and your date of birth?"]),
+        ("dropped_call", {"kind": "calls", "tool": "route"}, ["route was never called"]),
+        ("other_argument", {"kind": "calls", "tool": "route", "with": {"mode": "walking"}}, ["route was called for the mode transit"]),
+        ("invented_phone", {"kind": "grounded", "claims": ["phone"]}, ["the telephone number 555-9768 was added"]),
+    ],
+)  # fmt: skip
+def test_an_operator_names_the_checks_whose_field_it_breaks(name, check, broken):
+    told = breaks(name, check)
+    assert {changed for changed, requirements in told.items() if requirements} == set(broken)
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("dropped_constraint", {"kind": "calls", "tool": "route"}),
+        ("value_off", {"kind": "number", "unit": "min", "max": 20}),
+        ("value_off", QUIET),
+        ("clock_shifted", {"kind": "clock_time", "before": "12:00"}),
+        ("another_place", WALK),
+        ("second_choice", {"kind": "recommends", "any_of": ["Cafe Luna"]}),
+        ("dropped_call", {"kind": "calls", "tool": "route", "at_least": 0, "at_most": 1}),
+    ],
+)
+def test_what_a_check_allows_breaks_nothing(name, check):
+    assert set(breaks(name, check).values()) <= {()}
+
+
+def test_a_part_that_breaks_breaks_what_it_is_a_part_of_as_far_as_that_is_sure():
+    told = breaks("value_off", {"kind": "all", "checks": [WALK, RATED]}, {"kind": "any", "checks": [WALK, RATED]})
+    assert told["10 min became 8 min"] == ("r0",)
+    denied = {"kind": "not", "check": {"kind": "says", "any": ["terrace"], "about": ["terrace"]}}
+    assert set(breaks("dropped_constraint", QUIET, denied).values()) == {("r0",)}
+
+
+def test_a_level_that_falls_is_broken_and_one_that_stays_is_not():
+    levels = [{"level": 1, "check": QUIET}, {"level": 0.5, "check": WALK}]
+    run = oracle_run({"id": "z", "text": "z", "kind": "soft", "weight": 1, "levels": levels})
+    told = {mutant.changed: violated(run, mutant) for name in ("dropped_constraint", "value_off") for mutant in WRONG[name](run)}  # fmt: skip
+    assert told["left out: It has a quiet room."] == ("z",)
+    assert told["10 min became 8 min"] == ()
+
+
+def test_a_fact_breaks_where_one_of_its_figures_strays_though_another_agrees():
+    say = "It is a 10 min walk. The walk back takes 10 min."
+    check = {**WALK, "quantifier": "any"}
+    told = breaks("value_off", check, say=say, facts=[{"id": "f", "text": "f", "check": check}])
+    assert {"f"} <= {name for requirements in told.values() for name in requirements}
+    assert all("r0" not in requirements for requirements in told.values())
+
+
+def test_what_the_oracle_does_not_hold_cannot_be_broken():
+    run = oracle_run(requirement({"kind": "says", "any": ["bus"]}), requirement(WALK, "y"))
+    assert {violated(run, mutant) for mutant in WRONG["dropped_constraint"](run)} <= {(), ("y",)}

@@ -1,4 +1,4 @@
-"""``mapsat retrieval``: NDCG and MRR of a ranked search over the queries of oracles, worked out by hand on eight rows."""
+"""``mapsat lint --retrieval``: NDCG and MRR of a ranked search over the queries of oracles, worked out by hand on eight rows."""
 
 import json
 import math
@@ -96,7 +96,7 @@ def measured(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
 
     def run(*options, path="."):
-        status = main(["retrieval", path, *options])
+        status = main(["lint", path, "--retrieval", *options])
         return status, *capsys.readouterr()
 
     return run
@@ -104,7 +104,7 @@ def measured(folder, capsys, monkeypatch):
 
 def test_the_own_search_is_measured_by_the_evidence_of_each_hop_over_its_whole_part(measured):
     status, out, _ = measured("--json")
-    data = json.loads(out)
+    data = json.loads(out)["retrieval"]
     assert status == 0
     assert (data["suite"], data["ranker"], data["hops"], data["left_out"]) == ("small", "own", 2, {})
     assert [(one["hop"], one["part"], one["relevant"], one["places"]) for one in data["queries"]] == [
@@ -118,14 +118,14 @@ def test_the_own_search_is_measured_by_the_evidence_of_each_hop_over_its_whole_p
 
 def test_another_ranker_comes_by_name_and_is_filtered_as_the_call_is(measured):
     _, out, _ = measured("--json", "--ranker", "rankers_here:backwards")
-    data = json.loads(out)
+    data = json.loads(out)["retrieval"]
     # Without b1 and a3, which the filter and the town leave out, a2 is the second; a1 is the fifth of all, a3 counted once.
     assert [one["places"] for one in data["queries"]] == [[5], [2]]
     assert data["metrics"]["mrr@10"]["mean"] == pytest.approx((1 / 5 + 1 / 2) / 2)
     assert data["metrics"]["ndcg@10"]["mean"] == pytest.approx((1 / math.log2(6) + 1 / math.log2(3)) / 2)
     status, text, _ = measured("--ranker", "rankers_here:backwards")
     assert status == 0
-    assert text.splitlines()[0] == "small: 2 hop queries, rankers_here:backwards"
+    assert "retrieval: 2 hop queries, rankers_here:backwards" in text.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_hops_that_cannot_be_measured_are_counted(measured, folder, tmp_path):
     files["state/merchants.jsonl"] = (folder / "state" / "merchants.jsonl").read_bytes()
     lines = "".join(json.dumps(case) + "\n" for case in (CASE, without, lost))
     _, out, _ = measured(path=str(make_suite(tmp_path / "three", files | {"cases/a.jsonl": lines})))
-    assert out.splitlines()[0] == "small: 3 hop queries, its own search"
+    assert "retrieval: 3 hop queries, its own search" in out.splitlines()
     assert out.splitlines()[-2:] == [
         "not measured: 1 (no row of the part is evidence)",
         "not measured: 2 (the case has no oracle)",

@@ -10,10 +10,10 @@ from markdown_it import MarkdownIt
 from report_runs import COMPARED, HOSTILE, hostile
 
 from pytest_mapsat.reports import Report, cell_width, dialogue_lines, summary_lines
-from pytest_mapsat.reports.data import json_report, properties
 from pytest_mapsat.reports.html import html_report
 from pytest_mapsat.reports.markdown import MOST, annotation_lines, markdown_report
 from pytest_mapsat.reports.text import wrap
+from pytest_mapsat.reports.view import json_report, properties
 
 
 @cache

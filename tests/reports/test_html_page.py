@@ -11,8 +11,7 @@ from runs_made import run_of
 from pytest_mapsat.model import Label, Quote, Step, Trajectory
 from pytest_mapsat.reports.html import case as html_case
 from pytest_mapsat.reports.html import html_report, opening
-from pytest_mapsat.reports.html.case import pieces
-from pytest_mapsat.reports.html.drawing import drawing_of
+from pytest_mapsat.reports.html.case import drawing_of, pieces
 
 MIB = 1024 * 1024
 

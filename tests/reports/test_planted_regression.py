@@ -8,9 +8,9 @@ from runs_made import run_of
 
 from pytest_mapsat.gate import Side, compare, parse_drops
 from pytest_mapsat.reports import summary_lines
-from pytest_mapsat.reports.data import json_report
 from pytest_mapsat.reports.html import html_report
 from pytest_mapsat.reports.markdown import markdown_report
+from pytest_mapsat.reports.view import json_report
 
 KEPT = OPEN_NOW.model_copy(update={"outcome": "passed", "value": 1.0, "why": "it is open"})
 

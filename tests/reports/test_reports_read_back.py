@@ -11,9 +11,9 @@ from runs_made import card, run_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import Label, MapsatError, UsageError
 from pytest_mapsat.reports import parse_reports, write_reports
-from pytest_mapsat.reports.data import json_report
 from pytest_mapsat.reports.markdown import MOST, annotation_lines, code, markdown_report
 from pytest_mapsat.reports.targets import parse_report
+from pytest_mapsat.reports.view import json_report
 
 
 def tables(text):

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.model import ExpectedTool, Match, Step, Tool
-from pytest_mapsat.sandbox import FoundValues, holds_evidence, hop_calls, returned_rows, satisfies
+from pytest_mapsat.sandbox import holds_evidence, hop_calls, returned_rows, satisfies
 
 MATCH = TypeAdapter(Match)
 LANDMARK = {"op": "bound", "call": "play", "path": "merchants.*.landmark"}
@@ -54,21 +54,6 @@ def test_chinese_queries_hold_what_was_found():
     tools = [PLAY, bite({"op": "contains", "of": LANDMARK})]
     assert hop_calls(tools, [found, search("钟楼广场附近的面馆")])[1] == {1: 0}
     assert hop_calls(tools, [found, search("钟楼附近的面馆")])[1] == {}
-
-
-def test_what_was_found_may_be_similar_or_near():
-    here = MATCH.validate_python({"op": "within_m", "of": {**LANDMARK, "path": "merchants.*.at"}, "metres": 100})
-    alike = MATCH.validate_python({"op": "similar", "of": LANDMARK, "at_least": 0.8})
-    hops = {"play": FoundValues([THEATRES])}
-    assert [satisfies(here, place, hops=hops) for place in ("13.4001,52.5", "13.5,52.5", "here")] == [
-        True,
-        False,
-        False,
-    ]
-    assert [satisfies(alike, text, hops=hops) for text in ("Rowan Squar", "Linden Gate")] == [True, False]
-    apart = here.model_copy(update={"lat_from": "lat"})
-    assert satisfies(apart, 13.4, arguments={"lat": 52.5}, hops=hops) is True
-    assert satisfies(apart, 13.4, hops=hops) is None
 
 
 def test_a_found_value_of_a_tool_needs_no_hop():
@@ -120,9 +105,6 @@ def test_a_call_over_the_limit_fulfils_nothing():
     [
         ({"op": "contains"}, "contains needs text, or of"),
         ({"op": "contains", "text": "a", "of": LANDMARK}, "contains needs text, or of"),
-        ({"op": "similar"}, "similar needs text, or of"),
-        ({"op": "within_m", "lon": 1, "metres": 5}, "within_m needs lon and lat, or of"),
-        ({"op": "within_m", "lon": 1, "lat": 1, "of": LANDMARK, "metres": 5}, "within_m needs lon and lat, or of"),
         ({"op": "bound", "path": "a"}, "bound needs tool, or call"),
         ({"op": "bound", "tool": "a", "call": "b", "path": "a"}, "bound needs tool, or call"),
     ],

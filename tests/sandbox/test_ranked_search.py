@@ -360,7 +360,7 @@ def test_the_index_is_kept_and_the_same_whatever_the_order_of_the_rows(tmp_path,
 def test_other_code_never_reads_an_index_that_this_one_kept(tmp_path, cache, many, monkeypatch):
     first = ranks(suite_in(tmp_path / "a", many))
     stamps = {file: file.stat().st_mtime_ns for file in cache.glob("*.arrays")}
-    monkeypatch.setattr("pytest_mapsat.sandbox.kept._code", lambda: ["0" * 64])
+    monkeypatch.setattr("pytest_mapsat.sandbox.large._code", lambda: ["0" * 64])
     assert ranks(suite_in(tmp_path / "b", many)) == first
     assert len(list(cache.glob("*.arrays"))) == 2 * len(stamps)
     assert {file: file.stat().st_mtime_ns for file in stamps} == stamps
@@ -424,7 +424,7 @@ def test_a_full_disk_leaves_the_search_in_memory(tmp_path, cache, many, monkeypa
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_mapsat.sandbox.kept.replacing", full)
+    monkeypatch.setattr("pytest_mapsat.sandbox.large.replacing", full)
     without = ranks(suite_in(tmp_path / "a", many))
     assert not list(cache.glob("*.arrays"))
     monkeypatch.undo()
@@ -453,11 +453,11 @@ def test_processes_with_other_hash_seeds_build_one_index_and_answer_alike(tmp_pa
 def test_a_builder_that_is_killed_leaves_nothing_that_holds_others_up(tmp_path, cache, many):
     suite = suite_in(tmp_path / "a", many)
     script = (
-        "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import kept, ranker_of\n"
+        "import os, signal, sys; from pathlib import Path; from pytest_mapsat.sandbox import large, ranker_of\n"
         "from pytest_mapsat.suite import open_suite\n"
-        "kept._prune = lambda path: None\n"
+        "large._prune = lambda path: None\n"
         "ranker = ranker_of(open_suite(Path(sys.argv[1])), 'search')\n"
-        "kept.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "large.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
         "ranker.rank('bar', 'Larkhaven')"
     )
     killed = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=False)

@@ -91,8 +91,6 @@ def test_a_denied_output_that_nobody_is_asked_for_is_told_where_the_case_has_no_
         {**FIND, "at_most": 0},
         {**FIND, "at_least": 1},
         {**FIND, "at_least": 0, "agreed": True},
-        {**FIND, "at_least": 0, "after": "book"},
-        {**FIND, "at_least": 0, "before": "book"},
         {"kind": "calls", "steps": ["find"]},
         {"kind": "asked", "at_least": 1},
         {"kind": "asked", "at_most": 0},

@@ -1,8 +1,8 @@
-"""What runs outside pytest's process: the keeper, and in each process that it forks one agent.
+"""What runs outside pytest's process: the keeper, for each agent a guard, and the agent itself.
 
 The keeper runs in an interpreter of its own. It loads what an agent's process needs and nothing of the agent, so that a fork costs milliseconds and
-every process begins alike. It has one thread, which is what makes forks safe. (``multiprocessing`` forks, too, but takes a process for alive as long as
-anything that it has started, and leaves out what was left to be done at the exit.)
+every process begins alike. For each agent it forks a guard, which forks the agent's process, ends it at pytest's word or a moment after pytest has hung
+up, with all that it started, and says how it ended. Each has one thread, which is what makes forks safe.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import faulthandler
 import json
 import os
 import resource
-import selectors
+import select
 import shutil
 import signal
 import socket
@@ -22,36 +22,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from math import inf
-from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Literal, cast
+from typing import IO, Any, cast
 
+from pytest_mapsat.agents.process import MOST_BYTES
 from pytest_mapsat.agents.resolve import resolve_source
 from pytest_mapsat.agents.returned import AgentFault, as_json, describe
 from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, KeptAgent, Session
-from pytest_mapsat.interpreter import Reserve
-from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Noun, Tool, Turn
+from pytest_mapsat.interpreter import reserve
+from pytest_mapsat.model import Case, Json, JsonObject, MapsatError, Tool, Turn
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import listening
-
-from .messages import MOST_BYTES, NONE, Broken, Call, Ready, Said, Thought, Unusable, packed
 
 # -- which processes may look into which, on Linux ------------------------------------------------------------------------
 
 _LINUX = sys.platform.startswith("linux")
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 _SET_NO_NEW_PRIVS = 38
-_CLEAR_AMBIENT = 47, 4
-#: What root keeps in an agent's process (bits of linux/capability.h): chown, dac_override, fowner, fsetid, kill, setgid, setuid and
-#: net_bind_service, so that files, ports and users are its own as ever. Without sys_ptrace, sys_admin and perfmon it reads no other process.
-_KEPT = sum(1 << bit for bit in (0, 1, 3, 4, 5, 6, 7, 10))
-_CAPABILITIES_VERSION = 0x20080522
 #: Landlock: its system calls, whose numbers are those of every machine; the right to move a file to another folder, which is given back for
 #: every file, because some right has to be ruled; the kind of rule that is about what lies below a folder.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -79,26 +72,11 @@ def unreadable() -> Iterator[None]:
             prctl(_SET_DUMPABLE, 1)
 
 
-def give_up_rights() -> None:
-    """Keep none of root's rights but those over files, ports and users, in this process and all that it starts; ``sudo`` gives none back."""
+def see_no_others() -> None:
+    """Keep this process, and all that it starts, from new rights (``sudo`` gives none), and where the kernel has Landlock from reading and tracing any other; it cannot be undone."""
     if not _LINUX:
         return
     prctl(_SET_NO_NEW_PRIVS, 1)
-    ctypes.CDLL(None).prctl(*_CLEAR_AMBIENT, 0, 0, 0)
-    header = struct.pack("Ii", _CAPABILITIES_VERSION, 0)
-    rights = ctypes.create_string_buffer(
-        24
-    )  # effective, permitted and inheritable: the lower halves, then the upper ones
-    libc = ctypes.CDLL(None)
-    if libc.capget(header, rights) == 0:
-        low = [half & _KEPT for half in struct.unpack_from("2I", rights)]
-        libc.capset(header, struct.pack("6I", *low, 0, 0, 0, 0))
-
-
-def see_no_others() -> None:
-    """Keep this process, and all that it starts, from reading and tracing any other, where the kernel has Landlock; it cannot be undone."""
-    if not _LINUX:
-        return
     libc = ctypes.CDLL(None)
     if libc.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION) < _LEAST_VERSION:
         return
@@ -118,106 +96,139 @@ def see_no_others() -> None:
 # -- one agent ------------------------------------------------------------------------------------------------------------
 
 
-def _send(line: Connection, message: Noun) -> None:
-    """Send pytest a message.
+class Line:
+    """The line to pytest, for all threads of the agent.
 
-    Raises:
-        ValueError: it is more than pytest takes.
+    Args:
+        reads: where messages of pytest come.
+        writes: where those to pytest go.
+
+    Attributes:
+        open: whether a reply is under way: only then are tools called, and thoughts kept.
     """
-    raw = packed(message)
-    if len(raw) > MOST_BYTES:
-        raise ValueError(f"{len(raw):,} bytes at once; at most {MOST_BYTES:,} are taken")
-    line.send_bytes(raw)
 
-
-def _next(line: Connection) -> JsonObject:
-    """Return the next message of pytest. Raises EOFError when the episode is over."""
-    told: JsonObject = json.loads(line.recv_bytes())
-    return told
-
-
-class _Episode:
-    """One episode, or those of one user where dialogues are carried: what the agent is handed stays the same, the message and the context change. Its tools are closed while no reply is under way."""
-
-    def __init__(self, line: Connection, source: AgentSource, opened: JsonObject) -> None:
-        self._line = line
-        self._source = source
+    def __init__(self, reads: IO[bytes], writes: IO[bytes]) -> None:
+        self.open = False
+        self._reads = reads
+        self._writes = writes
         self._lock = Lock()
-        self._reserve = Reserve()
-        self._kept = KeptAgent() if opened["kept"] else None
-        self._begin(opened)
 
-    def hear(self, told: JsonObject) -> None:
-        """Take in what pytest sends: the next task of the user, or a message that is to be answered."""
-        if "session" in told:
-            self._begin(told)
-        else:
-            self.answer(told)
+    def next(self) -> JsonObject:
+        """Return the next message of pytest. Raises EOFError when the episode is over."""
+        if not (raw := self._reads.readline()):
+            raise EOFError
+        message: JsonObject = json.loads(raw)
+        return message
 
-    def _begin(self, opened: JsonObject) -> None:
-        self._turn = 0
-        self._open = False
-        self._context: JsonObject = {}
-        self._session = Session(opened["session"], self._think, kept=self._kept)
-        toolbox = Toolbox(_tools(opened["tools"]), self._call)
-        # An agent is not given the case, and there is none here.
-        self._conversation: Conversation = self._source.open(
-            cast("Case", None), toolbox, lambda: _context_of(self._context), self._session
-        )
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send pytest a message.
 
-    def answer(self, asked: JsonObject) -> None:
-        """Have the agent answer a message, and send what it says."""
-        self._turn += 1
-        try:
-            self._answer(asked)
-        except MemoryError:
-            self._reserve.release()
-            _send(self._line, Broken(turn=self._turn, message="MemoryError: none is left to send the agent's reply"))
+        Raises:
+            ValueError: it is more than pytest takes.
+        """
+        raw = json.dumps({"type": kind, **fields}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        if len(raw) > MOST_BYTES:
+            raise ValueError(f"{len(raw):,} bytes at once; at most {MOST_BYTES:,} are taken")
+        self._writes.write(raw)
+        self._writes.flush()
 
-    def _answer(self, asked: JsonObject) -> None:
-        self._context = asked["context"]
-        self._session.remember(Turn(role=role, text=text) for role, text in asked["said"])
-        self._open = True
-        message = self._reply(self._turn, asked["message"])
-        with self._lock:  # a call that is under way is answered first
-            self._open = False
-        try:
-            _send(self._line, message)
-        except ValueError as error:
-            _send(self._line, Broken(turn=self._turn, message=f"the agent's reply cannot be sent: {error}"))
-
-    def _call(self, name: str, arguments: JsonObject) -> Json:
-        """Have pytest make a call, and return its result."""
-        return self._asked(Call(turn=self._turn, name=str(as_json(name)), arguments=as_json(arguments)))
-
-    def _think(self, text: str) -> None:
-        """Have pytest keep a thought."""
-        self._asked(Thought(turn=self._turn, text=str(as_json(text))))
-
-    def _asked(self, message: Call | Thought) -> Json:
+    def close(self) -> None:
+        """Let no call through until the next reply; one that is under way is answered first."""
         with self._lock:
-            if not self._open:
+            self.open = False
+
+    def call(self, name: str, arguments: JsonObject) -> Json:
+        """Have pytest make a call, and return its result."""
+        return self._asked("call", name=str(as_json(name)), arguments=as_json(arguments))
+
+    def think(self, text: str) -> None:
+        """Have pytest keep a thought."""
+        self._asked("thought", text=str(as_json(text)))
+
+    def _asked(self, kind: str, **fields: Any) -> Json:
+        with self._lock:
+            if not self.open:
+                if kind == "call":
+                    with suppress(OSError):  # pytest has hung up
+                        self.send("late", **fields)
                 raise ToolsClosed
-            _send(self._line, message)
-            answer = _next(self._line)
-        if answer["refused"]:
+            self.send(kind, **fields)
+            answer = self.next()
+        if "refused" in answer:
             raise ToolsClosed(answer["refused"])
         return answer["result"]
 
-    def _reply(self, turn: int, message: str) -> Said | Broken:
+
+def serve(line: Line) -> None:
+    """Find the agent and take it through one episode; return when pytest closes the line.
+
+    The module is imported on the main thread and the agent called on another one, as in pytest's process.
+    """
+    with suppress(EOFError, OSError):
+        wanted = line.next()
+        name_secrets(wanted["redact"])
         try:
-            reply = self._conversation.reply(message)
-        except AgentFault as error:
-            fault = error.fault
-        except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
-            self._reserve.release()
-            fault = describe(error, blame="agent")
-        else:
-            return Said(
-                turn=turn, text=reply.text, thoughts=list(reply.thoughts), usage=reply.usage, output=reply.output
+            with listening():
+                # Pytest asks for agents only.
+                source = cast("AgentSource", resolve_source(wanted["spec"], root=Path(wanted["root"])))
+        except MapsatError as error:
+            line.send("unusable", message=str(error))
+            return
+        line.send("ready", waits=source.waits)
+        thread = Thread(target=_converse, args=(line, source), name="mapsat-agent")
+        thread.start()
+        thread.join()
+
+
+def _converse(line: Line, source: AgentSource) -> None:
+    """Have the agent answer the messages of one episode, or of those of one user where dialogues are carried."""
+    kept = KeptAgent()
+    with suppress(EOFError, OSError):
+        while True:
+            asked = line.next()
+            reserve.keep()
+            if asked["first"]:
+                context: JsonObject = {}
+                session = Session(asked["session"], line.think, kept=kept if asked["kept"] else None)
+                toolbox = Toolbox(_tools(asked["tools"]), line.call)
+                # An agent is not given the case, and there is none here.
+                conversation = source.open(cast("Case", None), toolbox, partial(_context_of, context), session)
+            context.update(asked["context"])
+            session.remember(
+                Turn(role="user" if earlier["role"] == "user" else "agent", text=earlier["content"])
+                for earlier in asked["messages"]
             )
-        blame: Literal["agent", "infrastructure"] = "infrastructure" if fault.blame == "infrastructure" else "agent"
-        return Broken(turn=turn, message=fault.message, detail=fault.detail, blame=blame)
+            _answer(line, conversation, asked["message"])
+
+
+def _answer(line: Line, conversation: Conversation, message: str) -> None:
+    """Have the agent answer a message, and send what it says."""
+    line.open = True
+    try:
+        try:
+            reply = _reply(conversation, message)
+        finally:
+            line.close()
+        line.send(**reply)
+    except MemoryError:
+        reserve.release()
+        line.send("broken", message="MemoryError: none is left to send the agent's reply")
+    except ValueError as error:
+        line.send("broken", message=f"the agent's reply cannot be sent: {error}")
+
+
+def _reply(conversation: Conversation, message: str) -> JsonObject:
+    """Return the agent's reply, or its fault, as it is sent."""
+    try:
+        reply = conversation.reply(message)
+    except AgentFault as error:
+        fault = error.fault
+    except BaseException as error:  # noqa: BLE001  # whatever is left of it, such as no memory for ours
+        reserve.release()
+        fault = describe(error, blame="agent")
+    else:
+        return {"kind": "reply", **vars(reply)}
+    return {"kind": "broken", "message": fault.message, "detail": fault.detail, "blame": fault.blame}
 
 
 def _tools(schemas: list[JsonObject]) -> Mapping[str, Tool]:
@@ -235,194 +246,126 @@ def _context_of(data: JsonObject) -> AgentContext:
     return context
 
 
-def serve(line: Connection) -> None:
-    """Find the agent and take it through one episode; return when pytest closes the line.
-
-    The module is imported on the main thread and the agent called on another one, as in pytest's process.
-    """
-    with suppress(EOFError, OSError):
-        source = _found(line)
-        if source is not None:
-            thread = Thread(target=_converse, args=(line, source), name="mapsat-agent")
-            thread.start()
-            thread.join()
-
-
-def _found(line: Connection) -> AgentSource | None:
-    told = _next(line)
-    name_secrets(told["redact"])
-    try:
-        with listening():
-            source = resolve_source(told["spec"], root=Path(told["root"]))
-    except MapsatError as error:
-        _send(line, Unusable(message=str(error)))
-        return None
-    _send(line, Ready(waits=source.waits))
-    return cast("AgentSource", source)  # pytest asks for agents only
-
-
-def _converse(line: Connection, source: AgentSource) -> None:
-    with suppress(EOFError, OSError):
-        episode = _Episode(line, source, _next(line))
-        while True:
-            episode.hear(_next(line))
-
-
-# -- the keeper -----------------------------------------------------------------------------------------------------------
+# -- the keeper and the guards --------------------------------------------------------------------------------------------
 
 #: How long a process may take to end by itself once its episode is over, seconds: traces are sent, files closed.
 GRACE = 2.0
-_DESCRIPTORS = 4
+#: What comes with the order of a process: the guard's line to pytest, and four pipes of the agent.
+_DESCRIPTORS = 5
 #: Linux: a process gets a signal when the one that made it ends; a process is given those below it whose own parent has ended.
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-@dataclass
-class _Agent:
-    """A process and what is to become of it."""
-
-    pid: int
-    fate: socket.socket
-    folder: str
-    deadline: float = inf
-
-    def kill(self) -> None:
-        """Kill it with all that it started and that did not leave its group."""
-        self.deadline = inf
-        for kill in (os.killpg, os.kill):  # the second for one that has not founded its group yet
-            with suppress(OSError):
-                kill(self.pid, signal.SIGKILL)
-
-    def bury(self, status: int) -> None:
-        """Say how it ended, end what it left, and remove its folder."""
-        with suppress(OSError):
-            os.killpg(self.pid, signal.SIGKILL)
-        with suppress(OSError):
-            self.fate.sendall(str(status).encode())
-        self.fate.close()
-        remove(self.folder)
-
-
-class Keeper:
-    """Waits for what pytest asks and for processes that end.
+def keep(told: JsonObject) -> None:
+    """Be the keeper, in each process that it forks a guard, and in each process that this forks the agent's process.
 
     Args:
-        control: where pytest asks.
-        folder: where each process has its own folder.
-        memory: what each process may use, MB; 0: any amount.
+        told: ``path``: where modules are found; ``folder``: where each agent has its own; ``memory``: what each may use, MB; 0: any amount.
     """
-
-    def __init__(self, control: socket.socket, folder: str, memory: int) -> None:
-        self._control = control
-        self._folder = folder
-        self._memory = memory
-        self._agents: dict[int, _Agent] = {}
-        self._orphaned = False
-        self._selector = selectors.DefaultSelector()
-        self._woken, self._wakes = socket.socketpair()
-        for end in (self._woken, self._wakes):
-            end.setblocking(False)
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
-        self._selector.register(control, selectors.EVENT_READ)
-        self._selector.register(self._woken, selectors.EVENT_READ)
-
-    def run(self) -> Connection | None:
-        """Return the line to pytest in each process that is forked; None once pytest is gone and every process has ended."""
-        while self._agents or not self._orphaned:
-            for key, _ in self._selector.select(self._patience()):
-                if key.fileobj is self._control:
-                    line = self._asked()
-                    if line is not None:
-                        return line
-                elif key.fileobj is self._woken:
-                    with suppress(OSError):
-                        self._woken.recv(4096)
-                else:
-                    self._told(key.data)
-            for agent in self._agents.values():
-                if agent.deadline <= time.monotonic():
-                    agent.kill()
-            self._bury_ended()
-        _end_strays()
-        return None
-
-    def _patience(self) -> float | None:
-        first = min((agent.deadline for agent in self._agents.values()), default=inf)
-        return None if first == inf else max(first - time.monotonic(), 0)
-
-    def _asked(self) -> Connection | None:
-        raw: bytes = b""
-        descriptors: list[int] = []
-        with suppress(OSError):
-            raw, descriptors, _, _ = socket.recv_fds(self._control, 1, _DESCRIPTORS)
-        if not raw:
-            self._selector.unregister(self._control)
-            self._orphaned = True
-        return self._fork(*descriptors) if len(descriptors) == _DESCRIPTORS else None
-
-    def _fork(self, line: int, out: int, err: int, fate: int) -> Connection | None:
-        folder, pid, why = "", -1, ""
-        try:
-            Path(self._folder).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
-            folder = tempfile.mkdtemp(dir=self._folder)
-            pid = os.fork()
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-        if pid == 0:
-            self._leave()
-            os.close(fate)
-            return _move_in(line, out, err, folder, self._memory)
-        for descriptor in (line, out, err):
+    control = socket.socket(fileno=os.dup(0))
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.argv = ["mapsat-agent"]
+    reserve.keep()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # guards tell pytest themselves how it went
+    while (order := _ordered(control)) is not None:
+        if len(order) == _DESCRIPTORS and _fork(order[0]) == 0:
+            control.close()
+            line = _guarded(order, told)
+            sys.path[:] = told["path"]
+            serve(line)
+            _end()
+        for descriptor in order:
             os.close(descriptor)
-        if pid < 0:
-            with suppress(OSError):
-                os.write(fate, NONE + why.encode())
-            os.close(fate)
-            remove(folder)
-            return None
-        agent = self._agents[pid] = _Agent(pid, socket.socket(fileno=fate), folder)
-        self._selector.register(agent.fate, selectors.EVENT_READ, agent)
-        return None
+    with suppress(ChildProcessError):
+        os.wait()  # until every guard has ended
+    remove(told["folder"])
+    os._exit(0)
 
-    def _told(self, agent: _Agent) -> None:
-        """Kill a process at pytest's word; where pytest has closed its end, leave it a moment to end by itself."""
-        if agent.fate.fileno() < 0:
-            return
-        raw = b""
-        with suppress(OSError):
-            raw = agent.fate.recv(1)
-        if raw:
-            agent.kill()
-        else:
-            self._selector.unregister(agent.fate)
-            agent.deadline = min(agent.deadline, time.monotonic() + GRACE)
 
-    def _bury_ended(self) -> None:
-        with suppress(ChildProcessError):
-            while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if not pid:
-                    return
-                agent = self._agents.pop(pid, None)
-                if agent is not None:
-                    with suppress(KeyError):
-                        self._selector.unregister(agent.fate)
-                    agent.bury(os.waitstatus_to_exitcode(status))
+def _ordered(control: socket.socket) -> list[int] | None:
+    """Wait for pytest to order a process, and return the descriptors that come with it; None once pytest is gone."""
+    with suppress(OSError):
+        raw, descriptors, _, _ = socket.recv_fds(control, 1, _DESCRIPTORS)
+        return descriptors if raw else None
+    return None
 
-    def _leave(self) -> None:
-        """In a new process: let go of everything that is the keeper's."""
+
+def _fork(fate: int) -> int:
+    """Fork; where that cannot be, tell pytest why, and return -1."""
+    try:
+        return os.fork()
+    except OSError as error:
+        os.write(fate, f"could not be made: {error.strerror}".encode())
+        return -1
+
+
+def _guarded(order: Sequence[int], told: JsonObject) -> Line:
+    """Return, in a process of the agent's own, its line to pytest. This process is its guard and does not return.
+
+    Args:
+        order: where pytest orders the process's end and hears how it ended; where the agent hears pytest, and where it speaks to it; its standard output
+            and error.
+        told: as of ``keep``.
+    """
+    fate, reads, writes, out, err = order
+    woken, wakes = os.pipe()
+    for end in (woken, wakes):
+        os.set_blocking(end, False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    try:
+        Path(told["folder"]).mkdir(mode=0o700, parents=True, exist_ok=True)  # an agent may have removed it
+        folder = tempfile.mkdtemp(dir=told["folder"])
+        pid = os.fork()
+    except OSError as error:
+        os.write(fate, f"could not be made: {error.strerror}".encode())
+        os._exit(1)
+    if pid == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._selector.close()
-        for end in (self._control, self._woken, self._wakes, *(agent.fate for agent in self._agents.values())):
-            end.close()
-        self._agents.clear()
+        for descriptor in (fate, woken, wakes):
+            os.close(descriptor)
+        _move_in(out, err, folder, told["memory"])
+        return Line(os.fdopen(reads, "rb"), os.fdopen(writes, "wb"))
+    for descriptor in (reads, writes, out, err):
+        os.close(descriptor)
+    status = _watched(pid, fate, woken)
+    _end_strays()
+    with suppress(OSError):
+        os.write(fate, str(os.waitstatus_to_exitcode(status)).encode())
+    remove(folder)
+    os._exit(0)
+
+
+def _watched(pid: int, fate: int, woken: int) -> int:
+    """Wait until a process has ended, and return its status. It is killed at pytest's word; where pytest has hung up, it has a moment to end by itself."""
+    deadline, listened = inf, [woken, fate]
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        left = deadline - time.monotonic()
+        if ended or left <= 0:
+            deadline = inf
+            with suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+        if ended:
+            return status
+        if left <= 0:  # it may not have founded its group yet
+            os.kill(pid, signal.SIGKILL)
+        for ready in select.select(listened, [], [], None if deadline == inf else left)[0]:
+            word = b""
+            with suppress(OSError):
+                word = os.read(ready, 100)
+            if ready == fate:
+                deadline = time.monotonic() + (0 if word else GRACE)
+                if not word:
+                    listened.remove(fate)
 
 
 def _end_strays() -> None:
-    """End the processes that have left their agent's group; Linux has given them to the keeper when their parents ended."""
+    """End the processes that have left their agent's group; Linux has given them to the guard when their parents ended."""
     ours = Path(f"/proc/self/task/{os.getpid()}/children")
     until = time.monotonic() + GRACE
     with suppress(OSError):
@@ -432,7 +375,7 @@ def _end_strays() -> None:
             os.waitpid(-1, 0)
 
 
-def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connection:
+def _move_in(out: int, err: int, folder: str, memory: int) -> None:
     """Make a new process the agent's: its group, its output, its folder, its limits."""
     os.setsid()
     see_no_others()
@@ -440,7 +383,6 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connect
     for descriptor, place in ((out, 1), (err, 2)):
         os.dup2(descriptor, place)
         os.close(descriptor)
-    os.set_inheritable(line, False)
     os.chdir(folder)
     os.environ.setdefault("HOME", folder)
     os.environ.setdefault("TMPDIR", folder)
@@ -450,7 +392,6 @@ def _move_in(line: int, out: int, err: int, folder: str, memory: int) -> Connect
         most = memory << 20
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     faulthandler.enable()
-    return Connection(line)
 
 
 def _end() -> None:
@@ -464,27 +405,6 @@ def _end() -> None:
         with suppress(Exception):
             stream.flush()
     os._exit(0)
-
-
-def keep(told: dict[str, Any]) -> None:
-    """Be the keeper, and in each process that it forks the agent's process.
-
-    Args:
-        told: ``path``: where modules are found; ``folder`` and ``memory`` as of a ``Keeper``.
-    """
-    control = socket.socket(fileno=os.dup(0))
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    sys.argv = ["mapsat-agent"]
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    give_up_rights()
-    line = Keeper(control, told["folder"], told["memory"]).run()
-    if line is None:
-        remove(told["folder"])
-        os._exit(0)
-    sys.path[:] = told["path"]
-    serve(line)
-    _end()
 
 
 def remove(folder: str) -> None:

@@ -2,30 +2,216 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections import deque
-from collections.abc import Callable
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Pipe
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from typing import Any, Literal
 
+from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
 from pytest_mapsat.agents.resolve import search_first
-from pytest_mapsat.agents.returned import AgentFault, checked, scrubbed
-from pytest_mapsat.agents.source import AgentContext, HandedConversation, Session, kept_of
+from pytest_mapsat.agents.returned import AgentFault, scrubbed
+from pytest_mapsat.agents.source import AgentContext, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
 
-from .messages import Broken, Call, Ready, Said, Thought, Unusable, WireError
-from .processes import AgentProcess, Isolation, LostError, Processes
+from .inside import remove
 
-#: How long a reply that is given up may take to come back, seconds.
-_CANCEL_PATIENCE = 1.0
-#: How often a process that was lost before its episode is replaced: the one that takes its place may be lost with the same keeper.
-_TRIES = 2
+# -- the processes --------------------------------------------------------------------------------------------------------
+
+#: What the keeper's interpreter runs. Its arguments say nothing that an agent does not have. The interpreter's own
+#: places come first: a module of the user's that is named like one of the standard library is the agent's to load, not ours.
+BOOT = """\
+import json, sys
+told = json.loads(sys.argv[1])
+sys.path += [place for place in told["path"] if place not in sys.path]
+from pytest_mapsat.agents.isolation.inside import keep
+keep(told)
+"""
+
+#: What an agent's process has of the environment, where it is set, besides what is passed by name: where programs are, which language and zone hold,
+#: which certificates are trusted, and how Python is to behave. HOME and TMPDIR are its own folder.
+ENVIRONMENT = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONNOUSERSITE", "PYTHONUTF8"),
+)
+#: How long the keeper may need to end, seconds; and where it does so by itself.
+_END_PATIENCE, _AT_ONCE = 5.0, 0.5
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """How agents are kept apart.
+
+    Attributes:
+        passed: variables of the environment that are passed on.
+        memory: what each process may use, MB; 0: any amount.
+        path: where modules are found.
+        patience: how long a process may take until its agent is imported, seconds.
+    """
+
+    path: tuple[str, ...]
+    passed: Mapping[str, str]
+    memory: int = 0
+    patience: float = 300.0
+
+    def environment(self) -> dict[str, str]:
+        """Return what an agent's process has of the environment."""
+        kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
+
+
+class _Keeper:
+    """A keeper that has been started.
+
+    Raises:
+        OSError: the system gives no process, or no folder for one.
+    """
+
+    def __init__(self, isolation: Isolation) -> None:
+        self.folder = tempfile.mkdtemp(prefix="mapsat-")
+        self._written = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end
+        self.control, its_end = socket.socketpair()
+        told = {"path": isolation.path, "folder": self.folder, "memory": isolation.memory}
+        try:
+            with its_end:
+                self._process = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=isolation.environment(),
+                    cwd=self.folder,
+                    start_new_session=True,
+                )
+        except OSError:
+            self._clear()
+            raise
+
+    def has_ended(self) -> bool:
+        """Return whether it ends by itself at once."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_AT_ONCE)
+        return self._process.returncode is not None
+
+    def end(self) -> str:
+        """Let it end, and wait for it a little; return what it has written last."""
+        self.control.close()
+        try:
+            self._process.wait(_END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._written.seek(0)
+        words = self._written.read().decode(errors="replace").strip().splitlines()
+        self._clear()
+        return words[-1] if words else ""
+
+    def _clear(self) -> None:
+        self.control.close()
+        self._written.close()
+        remove(self.folder)  # which a keeper that was killed has left
+
+
+class _Guarded:
+    """A process that a guard of the keeper's has forked, and ends at our word."""
+
+    def __init__(self, guard: socket.socket) -> None:
+        self._guard = guard
+        self._ended: int | str | None = None
+        guard.setblocking(False)
+
+    def poll(self) -> int | str | None:
+        """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
+        if self._ended is None:
+            word = b""
+            try:
+                word = self._guard.recv(200)
+            except BlockingIOError:
+                return None
+            except OSError:  # closed
+                pass
+            text = word.decode(errors="replace")
+            self._ended = int(text) if re.fullmatch(r"-?\d+", text) else text or "was lost with its keeper"
+        return self._ended
+
+    def end(self) -> None:
+        """Kill it, with all that it started."""
+        with suppress(OSError):
+            self._guard.send(b"k")
+
+    def leave(self) -> None:
+        """Leave it to its guard, which gives it a moment to end by itself."""
+        self._guard.close()
+
+
+class Processes:
+    """Makes processes for agents, by a keeper that is started when it is first needed, and again where it was lost.
+
+    Args:
+        isolation: how agents are kept apart.
+    """
+
+    def __init__(self, isolation: Isolation) -> None:
+        self.isolation = isolation
+        self._lock = Lock()
+        self._keeper: _Keeper | None = None
+
+    def start(self) -> AgentProcess:
+        """Return a new process; it may have been lost already.
+
+        Raises:
+            OSError: the system gives no more processes or descriptors.
+        """
+        reads, to = Pipe(duplex=False)
+        back, out, err = (Pipe(duplex=False) for _ in range(3))
+        guard, its_end = socket.socketpair()
+        sent = (its_end, reads, back[1], out[1], err[1])
+        descriptors = [end.fileno() for end in sent]
+        with self._lock:
+            for last in (False, True):
+                self._keeper = self._keeper or _Keeper(self.isolation)
+                try:
+                    socket.send_fds(self._keeper.control, [b"+"], descriptors)
+                    break
+                except OSError:  # it was killed
+                    self._end()
+                    if last:
+                        raise
+        for end in sent:
+            end.close()
+        return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
+
+    def last_words(self) -> str:
+        """Return what a keeper has written last that was lost; nothing of one that lives."""
+        with self._lock:
+            return self._end() if self._keeper is not None and self._keeper.has_ended() else ""
+
+    def close(self) -> None:
+        """Let the keeper end, once every process has; the next process has a new one."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> str:
+        keeper, self._keeper = self._keeper, None
+        return "" if keeper is None else keeper.end()
+
+
+# -- the source -----------------------------------------------------------------------------------------------------------
+
 #: Characters of a fault that was described where it came up: its type, its words, which were cut there, and its place.
 _DESCRIBED = 2_000
 #: A name as those of variables are, that an agent has looked up in vain.
@@ -56,7 +242,8 @@ class IsolatedSource:
         self._find = {"spec": spec, "root": str(root)}
         self._processes = processes
         self._lock = Lock()
-        self._spare: deque[AgentProcess] = deque()
+        #: Each with whether it has said that its agent is imported.
+        self._spare: list[tuple[AgentProcess, bool]] = []
 
     @property
     def agent(self) -> None:
@@ -67,17 +254,18 @@ class IsolatedSource:
 
         Raises:
             UsageError: there is no such agent, or its process did not live to say so.
+            InfrastructureError: there is no process for it.
         """
-        process, told = self._brought_up()
-        if not isinstance(told, Ready):
-            process.close()
-            if isinstance(told, Unusable):
-                raise UsageError(str(self.fault(plain(told.message))))
-            why = f": {self._processes.last_words}" if process.lost_keeper and self._processes.last_words else ""
-            raise UsageError(plain(f"agent {self.spec!r}: {told}{why}"))
-        self.waits = told.waits
-        with self._lock:
-            self._spare.appendleft(process)
+        process, _ = self._taken()
+        try:
+            self.waits = self._waits(process)
+        except AgentFault as fault:
+            raise UsageError(plain(f"agent {self.spec!r}: {fault}")) from None
+        except UsageError as error:
+            raise UsageError(str(self.fault(plain(str(error))))) from None
+        else:
+            with self._lock:
+                self._spare.append((process, True))
 
     def open(
         self,
@@ -86,15 +274,26 @@ class IsolatedSource:
         context: Callable[[], AgentContext],
         session: Session,
     ) -> IsolatedConversation:
-        """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not."""
-        kept = kept_of(session)
-        if kept is not None and kept.process is not None and not kept.process.has_ended():
+        """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not.
+
+        Raises:
+            InfrastructureError: there is no process for it.
+        """
+        kept, fault = kept_of(session), None
+        if kept is not None and kept.process is not None and kept.process.poll() is None:
             process, kept.process = kept.process, None
-            return IsolatedConversation(process, None, self, toolbox, context, session)
-        process, told = self._brought_up()
-        if isinstance(told, Unusable):
-            told = self.fault(scrubbed(told.message, _DESCRIBED))
-        fault = told if isinstance(told, AgentFault) else None
+        else:
+            process, ready = self._taken()
+            try:
+                if not ready:
+                    self._waits(process)
+            except AgentFault as error:
+                fault = error
+            except UsageError as error:
+                fault = self.fault(scrubbed(str(error), _DESCRIBED))
+            except BaseException:  # there is none, or the user interrupts
+                process.close()
+                raise
         return IsolatedConversation(process, fault, self, toolbox, context, session)
 
     def close(self) -> None:
@@ -106,7 +305,7 @@ class IsolatedSource:
         """End the process that waits for the next episode."""
         with self._lock:
             while self._spare:
-                process = self._spare.pop()
+                process, _ = self._spare.pop()
                 process.kill()
                 process.close()
 
@@ -119,146 +318,123 @@ class IsolatedSource:
             message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
         return AgentFault(message, detail, blame)
 
-    def _brought_up(self) -> tuple[AgentProcess, Ready | Unusable | AgentFault]:
-        """Return a process that has imported the agent, or that says why it has not.
-
-        One that was lost while it waited had nothing of this episode yet: another takes its place.
-
-        Raises:
-            InfrastructureError: the system gives no more processes, or no folder for one.
-        """
-        process = self._taken()
-        try:
-            told = self._word_of(process)
-            for _ in range(_TRIES):
-                if not process.has_ended():
-                    break
-                process.close()
-                if process.lost_keeper is not None:
-                    self._processes.close(process.lost_keeper)
-                process = self._taken()
-                told = self._word_of(process)
-        except BaseException:  # the user interrupts
-            process.close()
-            raise
-        return process, told
-
-    def _taken(self) -> AgentProcess:
-        """Return a process, and begin another one for the next episode."""
+    def _taken(self) -> tuple[AgentProcess, bool]:
+        """Return a process, and whether it has said that its agent is imported; begin another one for the next episode."""
         with self._lock:
-            process = self._spare.popleft() if self._spare else self._start()
+            process, ready = self._spare.pop() if self._spare else (self._started(), False)
+            if process.poll() is not None:  # it was lost while it waited, and had nothing of an episode yet
+                process.close()
+                process, ready = self._started(), False
             if not self._spare:
-                self._spare.append(self._start())
-        return process
+                self._spare.append((self._started(), False))
+        return process, ready
 
-    def _start(self) -> AgentProcess:
+    def _started(self) -> AgentProcess:
         process = self._processes.start()
         process.send({**self._find, "redact": named_secrets()})  # of what it is passed
         return process
 
-    def _word_of(self, process: AgentProcess) -> Ready | Unusable | AgentFault:
-        """Wait until the agent is imported, and return what the process says, or the fault of one that does not say it."""
-        if process.ready is None:
-            try:
-                told = process.receive(self._isolation.patience)
-            except (LostError, WireError) as error:
-                if process.unmade:
-                    raise InfrastructureError(f"the agent's process {error}") from None
-                module = self.spec.partition(":")[0]
-                return self.fault(f"the agent's process {error}, before its module {module!r} was imported")
-            if isinstance(told, Unusable):
-                return told
-            if not isinstance(told, Ready):
-                return self.fault("the agent's process spoke before it was asked")
-            process.ready = told
-        return process.ready
+    def _waits(self, process: AgentProcess) -> bool:
+        """Wait until the agent is imported; return whether it waits, as of an ``AgentSource``.
+
+        Raises:
+            UsageError: there is no such agent.
+            AgentFault: its process did not live to say so.
+            InfrastructureError: there is no process for it.
+        """
+        module = self.spec.partition(":")[0]
+        try:
+            line = process.line(f"its module {module!r} was imported", self._isolation.patience)
+            message = message_of(line, {"ready": ("waits",), "unusable": ("message",)})
+        except LostError as error:
+            process.print_all()
+            if isinstance(process.poll(), str):
+                words = self._processes.last_words()
+                raise InfrastructureError(f"the agent's process {error}{words and f': {words}'}") from None
+            raise self.fault(f"the agent's process {error}") from None
+        if message["type"] == "unusable":
+            raise UsageError(str(message.get("message")))
+        return bool(message.get("waits"))
 
 
-class IsolatedConversation(HandedConversation):
+class IsolatedConversation(ProcessConversation):
     """One episode with an agent in its process."""
 
     _source: IsolatedSource
+    _process: AgentProcess
+    kinds = {  # noqa: RUF012  # fixed
+        "call": ("name", "arguments"),
+        "reply": ("text", "output", "usage", "thoughts"),
+        "thought": ("text",),
+        "late": ("name", "arguments"),
+        "broken": ("message", "detail", "blame"),
+    }
+    arguments = object
+    most_lines = 20_000  # a reply may hold 10,000 thoughts
 
     def __init__(self, process: AgentProcess, fault: AgentFault | None, *handed: Any) -> None:
         super().__init__(*handed)
         self._process = process
-        self._fault = fault
-        self._turn = 0
-        self._killed = False
-        self._came_back = Event()
-        self._came_back.set()
+        self._unusable = fault
+        self._first = True
+        self._late: list[JsonObject] = []
 
     def reply(self, message: str) -> Reply:
         """Have the process answer; see ``Conversation.reply``."""
-        if self._fault is not None:
-            raise self._fault
-        self._came_back.clear()
-        try:
-            return self._reply(message)
-        except (LostError, WireError) as error:
-            self._kill()
-            raise self._source.fault(f"the agent's process {error}") from None
-        finally:
-            self._came_back.set()
-
-    def cancel(self) -> None:
-        """Kill the process; what it prints from now on belongs to no episode."""
-        self._kill()
-        self._came_back.wait(_CANCEL_PATIENCE)
+        if self._unusable is not None:
+            raise self._unusable
+        return super().reply(message)
 
     def close(self) -> None:
-        """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors: they go with it."""
-        kept = kept_of(self._session)
+        """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors."""
         if not self._came_back.is_set():
-            self._kill()
-        elif kept is None or self._killed or self._fault is not None:
+            self._process.kill()
+            return
+        kept = kept_of(self._session)
+        try:
+            for line in self._process.unread():
+                self._unasked(line)
+        except LostError:
+            kept = None
+        for call in self._late:
+            with suppress(ToolsClosed):  # which keeps it as a call after the end
+                self._toolbox.call(str(call.get("name")), call.get("arguments"))
+        if kept is None or self._cancelled or self._unusable is not None:
             self._process.close()
         else:
             kept.process = self._process
 
-    def _kill(self) -> None:
-        self._killed = True
-        self._process.kill()
+    def _message(self, text: str) -> JsonObject:
+        first, self._first = self._first, False
+        return {**super()._message(text), "first": first, "kept": kept_of(self._session) is not None}
 
-    def _reply(self, message: str) -> Reply:
-        if not self._turn:
-            opened = {
-                "session": self._session.id,
-                "tools": self._toolbox.schemas(),
-                "kept": bool(kept_of(self._session)),
-            }
-            self._process.send(opened)
-        self._turn += 1
-        messages = [(turn["role"].replace("assistant", "agent"), turn["content"]) for turn in self._session.messages]
-        self._process.send({"message": message, "context": self._context(), "said": messages})
-        while True:
-            told = self._process.receive()
-            if isinstance(told, Ready | Unusable) or told.turn != self._turn:
-                raise WireError("answered what it was not asked")
-            if isinstance(told, Said):
-                return checked(_reply_of(told))
-            if isinstance(told, Broken):
-                raise self._source.fault(scrubbed(told.message, _DESCRIBED), _detail(told.detail), told.blame)
-            self._process.send(self._served(told))
+    def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        if message["type"] == "late":
+            self._late.append(message)
+        elif message["type"] == "thought":
+            try:
+                self._session.think(str(message.get("text")))
+                process.send({"result": None})
+            except ToolsClosed as closed:
+                process.send(self._refused(closed))
+        else:
+            words, detail = scrubbed(str(message.get("message")), _DESCRIBED), str(message.get("detail", ""))[:_DETAIL]
+            lines = "\n".join(scrubbed(line, _DESCRIBED) for line in detail.splitlines()[:_DETAIL_LINES])
+            blame: Blame = "infrastructure" if message.get("blame") == "infrastructure" else "agent"
+            raise self._source.fault(words, lines, blame)
 
-    def _served(self, asked: Call | Thought) -> JsonObject:
-        """Make the call, or keep the thought, as if the agent itself had."""
+    def _unasked(self, line: bytes) -> None:
         try:
-            if isinstance(asked, Thought):
-                self._session.think(asked.text)
-                return {"result": None, "refused": ""}
-            return {"result": self._toolbox.call(asked.name, asked.arguments), "refused": ""}
-        except ToolsClosed as refusal:
-            return {"result": None, "refused": str(refusal)}
+            self._late.append(message_of(line, {"late": self.kinds["late"]}))
+        except LostError:
+            super()._unasked(line)
 
+    def _refused(self, closed: ToolsClosed) -> JsonObject:
+        return {"refused": str(closed)}
 
-def _reply_of(message: Said) -> object:
-    """Return the reply as the agent might have returned it: nothing of it is known to be what it should."""
-    return Reply(message.text, message.thoughts, message.usage, message.output)
-
-
-def _detail(text: str) -> str:
-    return "\n".join(scrubbed(line, _DESCRIBED) for line in text[:_DETAIL].splitlines()[:_DETAIL_LINES])
+    def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        del errors
+        return self._source.fault(f"the agent's process {lost}")
 
 
 def isolated_source(spec: str, root: Path, isolation: Isolation) -> IsolatedSource:

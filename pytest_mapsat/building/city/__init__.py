@@ -1,42 +1,15 @@
 """Made-up cities from a seed: the tables that the tools of the starter suite answer from, and what people do there."""
 
-from __future__ import annotations
-
-from .build import Person, build_city, people_of
-from .people import DAYS, Habit, activity_row, chain_of, user_row
-from .places import Group
-from .plans import Kind, Need, kinds
-from .plans_scenes import Scene
-from .plans_suite import briefs_of, build_suite, scenes_of, wordings
-from .sorts import Sort, Trait, meets, sorts
-from .surroundings import metres_between
-from .world import Centre, City, World, world_of
-
-__all__ = [
-    "DAYS",
-    "Centre",
-    "City",
-    "Group",
-    "Habit",
-    "Kind",
-    "Need",
-    "Person",
-    "Scene",
-    "Sort",
-    "Trait",
-    "World",
-    "activity_row",
-    "briefs_of",
-    "build_city",
-    "build_suite",
-    "chain_of",
-    "kinds",
-    "meets",
-    "metres_between",
-    "people_of",
-    "scenes_of",
-    "sorts",
-    "user_row",
-    "wordings",
-    "world_of",
-]
+from .people import Habit as Habit
+from .people import activity_row as activity_row
+from .people import chain_of as chain_of
+from .plans import kinds as kinds
+from .plans_suite import briefs_of as briefs_of
+from .plans_suite import build_city as build_city
+from .plans_suite import build_suite as build_suite
+from .plans_suite import people_of as people_of
+from .plans_suite import scenes_of as scenes_of
+from .plans_suite import wordings as wordings
+from .sorts import meets as meets
+from .sorts import metres_between as metres_between
+from .world import world_of as world_of

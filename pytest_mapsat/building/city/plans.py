@@ -128,7 +128,7 @@ def need_of(kind: Kind, at: int, language: str, draws: Draws, limit: float | str
         limit: this figure, where the plan gives it.
     """
     name, why = kind.needs[at]
-    told, reason = document()["needs"][name], document()["reasons"][why]
+    told, reason = plan_data()["needs"][name], plan_data()["reasons"][why]
     trait_name = told.get("trait", "")
     trait_name = trait_name[language] if isinstance(trait_name, dict) else trait_name
     trait = sorts(language)[kind.sort].traits.get(trait_name) if trait_name else None
@@ -171,7 +171,7 @@ def clock(minutes: int) -> str:
 
 
 @cache
-def document() -> Any:
+def plan_data() -> Any:
     """Return what ``plans.yaml`` says."""
     (document,) = parse_yaml((files(__package__) / "plans.yaml").read_bytes(), "plans.yaml")
     return document.data
@@ -180,7 +180,7 @@ def document() -> Any:
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Return the kinds of plans by name."""
-    return {name: _kind(name, dict(told)) for name, told in document()["kinds"].items()}
+    return {name: _kind(name, dict(told)) for name, told in plan_data()["kinds"].items()}
 
 
 def _kind(name: str, told: dict[str, Any]) -> Kind:

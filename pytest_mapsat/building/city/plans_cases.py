@@ -10,7 +10,7 @@ from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, Overlay, Recording, SuiteManifest, Tool
 from pytest_mapsat.sandbox import RecordedSandbox, Table, make_sandbox
 
-from .plans import Need, document, need_of
+from .plans import Need, need_of, plan_data
 from .plans_scenes import Scene
 from .starter import tool_files
 
@@ -137,11 +137,11 @@ class _Truth:
         self._look_up()
         hidden = [self._hidden(need, last=at == len(scene.needs) - 1) for at, need in enumerate(scene.needs)]
         hidden.append(self._told())
-        idle = scene.draws.choice(document()["idle"][scene.language])
+        idle = scene.draws.choice(plan_data()["idle"][scene.language])
         self._habit((idle[0], idle[1]), 4, 9)
         truth: JsonObject = {
             "intent": self._intent(),
-            "persona": scene.draws.choice(document()["moods"][scene.language]),
+            "persona": scene.draws.choice(plan_data()["moods"][scene.language]),
             "use": self._facts(),
             "requirements": [*self._asked(), *hidden],
             "tools": list(self._tools()),
@@ -171,7 +171,7 @@ class _Truth:
         scene = self._scene
         self.calls.append({"tool": "get_user_profile", "arguments": {"uid": self._uid}})
         self.calls.append({"tool": "get_recent_activity", "arguments": {"uid": self._uid}})
-        if any(need.reason is document()["reasons"]["rain"] for need in scene.needs):
+        if any(need.reason is plan_data()["reasons"]["rain"] for need in scene.needs):
             self._call("get_weather", city=scene.town.name, date=scene.day.isoformat())
         getattr(self, f"_look_up_{scene.kind.family}")()
 
@@ -249,7 +249,7 @@ class _Truth:
     # What is required
 
     def _asked(self) -> Iterator[JsonObject]:
-        scene, asked = self._scene, document()["asked"]
+        scene, asked = self._scene, plan_data()["asked"]
         told = list(asked[scene.kind.family])
         if scene.kind.family == "place" and scene.kind.mode:
             told.append(asked["to"])
@@ -269,7 +269,7 @@ class _Truth:
 
     def _hidden(self, need: Need, *, last: bool) -> JsonObject:
         family = self._scene.kind.family
-        noun = document()["nouns"][family][self._scene.language]
+        noun = plan_data()["nouns"][family][self._scene.language]
         check: Any = {"kind": "recommends", "only": True, "where": need.where}
         tools = {"line": "get_transit_lines", "ride": "get_ride_estimate", "way": "get_route"}
         if family in tools:
@@ -325,7 +325,7 @@ class _Truth:
 
     def _told(self) -> JsonObject:
         scene = self._scene
-        tell, total = document()["tells"][scene.kind.tell], scene.draws.between(10, 16)
+        tell, total = plan_data()["tells"][scene.kind.tell], scene.draws.between(10, 16)
         dimension, choice = tell["habit"][scene.language]
         counted = self._habit((dimension, choice), total * scene.draws.between(5, 7) // 10, total)
         times = (
@@ -381,10 +381,10 @@ class _Truth:
     # What the oracle says
 
     def _say(self) -> str:
-        scene, says = self._scene, document()["says"]
+        scene, says = self._scene, plan_data()["says"]
         plain = [need.holds for need in scene.needs if not ("at_most" in need.told or "yuan" in need.column)]
         holds = ("，" if self._zh else " and ").join(plain)
-        tell = _filled(document()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
+        tell = _filled(plan_data()["tells"][scene.kind.tell]["say"][scene.language], self._figures)
         text: str = _filled(says[scene.kind.family][scene.language], {**self._figures, "holds": holds, "tell": tell})
         if scene.kind.family == "place" and scene.kind.mode:
             text += _filled(says["to"][scene.language][scene.kind.mode], self._figures)
@@ -402,7 +402,7 @@ def manifest_of(seed: int, count: int) -> SuiteManifest:
         seed: the seed that the city is made from.
         count: how many cases it has.
     """
-    told = document()["manifest"]
+    told = plan_data()["manifest"]
     return SuiteManifest.model_validate(
         {"schema_version": SUITE_SCHEMA, "version": f"seed-{seed}", "cases": count, **told}
     )

@@ -10,8 +10,7 @@ from pytest_mapsat.building.towns import Draws, coined_name
 from pytest_mapsat.model import JsonObject
 
 from .plans import Kind, Need, clock, minutes_of, need_of
-from .sorts import Sort
-from .surroundings import YEAR, metres_between
+from .sorts import YEAR, Sort, metres_between
 from .world import Centre, City, World
 
 #: Centimetres of 0.00001 degrees of longitude and of latitude, near 31 degrees north.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
+from math import isqrt
 from typing import Any
 
-from pytest_mapsat.building.towns import Draws
+from pydantic import TypeAdapter
+
+from pytest_mapsat.building.towns import Draws, Town, coined_name
 from pytest_mapsat.formats import parse_yaml
-from pytest_mapsat.model import Has, Json, JsonObject, Match, canonical_json
+from pytest_mapsat.model import Json, JsonObject, Match, canonical_json
 from pytest_mapsat.sandbox import fits
 
 #: How late in the evening a place that is open late closes, and one that is not, in half hours after midnight; the same of opening in the morning.
@@ -104,7 +107,7 @@ def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
 
 @cache
 def _matches(where: str) -> Mapping[str, Match]:
-    return Has.model_validate({"op": "has", "where": json.loads(where)}).where
+    return TypeAdapter(dict[str, Match]).validate_json(where)
 
 
 @cache
@@ -156,3 +159,265 @@ def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterato
         else:
             value = told.get("value", True)
             yield Trait(name, column, label, {column: value}, (value, not value))
+
+
+# -- what lies between places ------------------------------------------------------------------------------------------
+
+#: The year of the weather.
+YEAR = 2026
+#: Centimetres of 0.00001 degrees of longitude and of latitude, near 31 degrees north.
+_CM = (95, 111)
+#: A way is so many tenths as long as the crow flies, so many minutes slower than the quickest, and so many metres a minute quick.
+_DRIVES = {"toll": (13, 0), "main": (14, 4), "slow": (17, 9)}
+_DRIVE_M, _DRIVE_PLUS = 650, 6
+_WALKS = {"steps": 12, "level": 15, "long": 19}
+_WALK_M = 75
+#: The farthest walk that has ways of its own, and the nearest, in metres.
+_WALKED = (250, 4000)
+#: Of sorts whose places have ways of their own from their centre.
+STEEP = ("viewpoint", "museum", "library", "clinic")
+_HOUR, _DAY = 60, 24 * 60
+
+
+def metres_between(one: tuple[float, float], other: tuple[float, float]) -> int:
+    """Return about how many metres lie between two points (longitude, latitude) of a city: a whole number, the same everywhere; right to one in a hundred."""
+    across, along = (
+        round((left - right) * 100_000) * centimetres for left, right, centimetres in zip(one, other, _CM, strict=True)
+    )
+    return isqrt(across * across + along * along) // 100
+
+
+class Surroundings:
+    """Makes the tables of one town that tell how its places are reached.
+
+    Args:
+        key: the seed of the world, and which of its towns this is.
+        town: the town.
+        centres: the landmarks of its districts.
+        landmarks: the places that stand once in the town, each with the number of its district.
+        steep: places to which paths with steps lead, by the number of the district.
+    """
+
+    def __init__(
+        self,
+        key: tuple[int, int],
+        town: Town,
+        *,
+        centres: Sequence[JsonObject],
+        landmarks: Sequence[tuple[int, JsonObject]],
+        steep: Mapping[int, Sequence[JsonObject]],
+    ) -> None:
+        self._key = key
+        self._town, self._centres, self._landmarks, self._steep = town, centres, landmarks, steep
+        self._words = _document()[town.language]
+        self._streets = [street for district in town.districts for area in district.areas for street in area.streets]
+        self._roads: dict[tuple[str, str], str] = {}
+
+    def tables(self) -> dict[str, list[JsonObject]]:
+        """Return the rows by table."""
+        ways = list(self._ways())
+        return {
+            "ways": ways,
+            "roads": list(self._states()),
+            "stops": [self._stop(place) for place in self._stopping()],
+            "lines": list(self._lines()),
+            "fares": list(self._fares()),
+            "weather": list(self._weather()),
+        }
+
+    def _road(self, sort: str, key: str) -> str:
+        """Return the name of a road, the same for the same key."""
+        if (sort, key) not in self._roads:
+            draws = Draws(*self._key, "road", sort, key)
+            taken = {*self._streets, *self._roads.values()}
+            name = ""
+            while not name or name in taken:
+                name = f"{coined_name(self._town.language, draws)}{draws.choice(self._words['roads'][sort])}"
+            self._roads[sort, key] = name
+        return self._roads[sort, key]
+
+    def _ways(self) -> Iterator[JsonObject]:
+        for at, centre in enumerate(self._centres):
+            for district, place in self._landmarks:
+                draws = Draws(*self._key, "ways", at, place["id"])
+                keys = {"toll": place["id"], "main": f"{at}", "slow": f"{district}"}
+                yield from self._drives(centre, place, keys, draws)
+                yield from self._walks(centre, place, at, draws)
+            for place in self._steep[at]:
+                yield from self._walks(centre, place, at, Draws(*self._key, "walks", place["id"]))
+
+    def _drives(
+        self, centre: JsonObject, place: JsonObject, keys: Mapping[str, str], draws: Draws
+    ) -> Iterator[JsonObject]:
+        """Yield the quick road, which costs a toll, the main road, which may be low, and the slow one, which is neither."""
+        apart, ends = _apart(centre, place)
+        minutes = _DRIVE_PLUS + apart * 13 // 10 // _DRIVE_M
+        low = Draws(*self._key, "low", keys["main"]).chance(60)
+        for sort, (tenths, slower) in _DRIVES.items():
+            row = {**ends, "mode": "driving", "via": self._road(sort, keys[sort])}
+            row |= {"distance_m": apart * tenths // 10 + 30, "duration_min": minutes + slower + draws.below(3)}
+            row["toll_yuan"] = draws.between(6, 20) if sort == "toll" else 0
+            if sort == "main":
+                row["max_height_m"] = (22 if low else 42) / 10
+            yield row
+
+    def _walks(self, centre: JsonObject, place: JsonObject, at: int, draws: Draws) -> Iterator[JsonObject]:
+        """Yield the short path, which has steps, one without, and one that is longer still."""
+        apart, ends = _apart(centre, place)
+        if not _WALKED[0] <= apart <= _WALKED[1]:
+            return
+        for sort, tenths in _WALKS.items():
+            metres = apart * tenths // 10 + 20
+            row = {**ends, "mode": "walking", "via": self._road(sort, f"{at}"), "distance_m": metres}
+            steps = draws.between(40, 220) if sort == "steps" else 0
+            yield row | {"duration_min": metres // _WALK_M + 1, "steps": steps}
+
+    def _states(self) -> Iterator[JsonObject]:
+        """Yield what happens on the roads: of those that ways lead over one in five is closed and one in seven slow; streets are clear."""
+        words = self._words
+        for road in (*self._roads.values(), *self._streets):
+            draws = Draws(*self._key, "state", road)
+            state = "clear" if road in self._streets else _of_hundred(draws, {"closed": 20, "slow": 14}, "clear")
+            event = "" if state == "clear" else draws.choice(words[state])
+            until = "" if state == "clear" else f"{draws.between(19, 23)}:{draws.below(4) * 15:02}"
+            yield {
+                "city": self._town.name,
+                "road": road,
+                "status": words["status"][state],
+                "event": event,
+                "until": until,
+            }
+
+    def _stopping(self) -> list[JsonObject]:
+        return [*self._centres, *(place for _, place in self._landmarks)]
+
+    def _stop(self, place: JsonObject) -> JsonObject:
+        return {
+            "id": stop_of(place["id"]),
+            "name": place["name"],
+            "alias": [place["id"]],
+            "lon": place["lon"],
+            "lat": place["lat"],
+            "city": self._town.name,
+        }
+
+    def _lines(self) -> Iterator[JsonObject]:
+        """Yield three lines from every centre to every other stop, and back from the landmarks: a quick one, one that stops early, and one of the night."""
+        stopping = self._stopping()
+        metros = {place["id"]: at for at, place in enumerate(stopping, start=1)}
+        pairs = [(centre, stop) for centre in self._centres for stop in stopping if centre is not stop]
+        pairs += [(landmark, centre) for centre in self._centres for _, landmark in self._landmarks]
+        for at, (start, end) in enumerate(pairs):
+            draws = Draws(*self._key, "lines", start["id"], end["id"])
+            lifted = draws.chance(50)
+            for sort, told in _document()["lines"].items():
+                number = metros[end["id"]] if sort == "metro" else 10 + at
+                name = self._words["lines"][sort].format(number=number)
+                free = {"metro": lifted, "bus": not lifted or draws.chance(30), "night": draws.chance(70)}[sort]
+                row = {
+                    "id": f"l{self._key[1]}-{sort}-{at}",
+                    "city": self._town.name,
+                    "from": [stop_of(start["id"])],
+                    "to": [stop_of(end["id"])],
+                    "line": name,
+                    "kind": self._words["kinds"][sort],
+                    "alight": end["name"],
+                    **_timetable(told, draws),
+                    "ride_min": told["plus"] + _apart(start, end)[0] // told["speed"],
+                    "fare_yuan": draws.between(*told["fare"]),
+                    "step_free": free,
+                    "walk_to_stop_min": draws.between(1, 9),
+                    "walk_m": draws.between(2, 18) * 10,
+                }
+                if sort == "metro" and not free:
+                    row["notice"] = self._words["lift"].format(stop=end["name"])
+                yield row
+
+    def _fares(self) -> Iterator[JsonObject]:
+        """Yield the rides of the town, which drive from everywhere in it; each town has waits and prices of its own."""
+        middles = sorted((place["lon"], place["lat"]) for place in self._centres)
+        lon, lat = (round(sum(part) / len(middles), 3) for part in zip(*middles, strict=True))
+        for at, (name, told) in enumerate(_document()["rides"].items(), start=1):
+            draws = Draws(*self._key, "ride", name)
+            yield {
+                "id": f"f{self._key[1]}-{at}",
+                "lon": lon,
+                "lat": lat,
+                "kind": self._words["rides"][name],
+                "seats": told["seats"],
+                "bags": told["bags"],
+                "wheelchair": told.get("wheelchair", False),
+                "wait_min": draws.between(*told["wait"]),
+                "child_seat": told.get("child_seat", False),
+                "per_person": told.get("per_person", False),
+                "start_yuan": told["start"] + draws.below(3),
+                "yuan_per_km": (told["tenths"] + draws.below(5)) / 10,
+                "longer_min": told.get("longer", 0),
+            }
+
+    def _weather(self) -> Iterator[JsonObject]:
+        """Yield the weather of every day of the year, in three parts of the day."""
+        words = self._words["weather"]
+        day = date(YEAR, 1, 1)
+        while day.year == YEAR:
+            draws = Draws(*self._key, "weather", day.isoformat())
+            high = 28 - abs(day.timetuple().tm_yday - 205) * 24 // 160 + draws.between(-3, 3)
+            low = high - draws.between(5, 9)
+            dry, wet = draws.choice(words["dry"]), draws.choice(words["snow" if high <= 2 else "wet"])  # noqa: PLR2004  degrees
+            rain = [draws.chance(26) for _ in range(3)]
+            spans = [(f"{6 * at:02}:00", f"{6 * at + 6:02}:00") for at in (1, 2, 3)]
+            wet_spans = [span for span, falls in zip(spans, rain, strict=True) if falls]
+            if len(wet_spans) in (0, 3) or rain == [True, False, True]:
+                rain = [bool(wet_spans)] * 3
+                summary = words["whole"].format(sky=wet if wet_spans else dry)
+            else:
+                summary = words["part"].format(dry=dry, wet=wet, start=wet_spans[0][0], end=wet_spans[-1][1])
+            hours = [
+                {"from": start, "to": end, "sky": wet if falls else dry, "rain": falls}
+                for (start, end), falls in zip(spans, rain, strict=True)
+            ]
+            yield {
+                "city": self._town.name,
+                "date": day.isoformat(),
+                "summary": summary,
+                "high_c": high,
+                "low_c": low,
+                "hours": hours,
+            }
+            day += timedelta(days=1)
+
+
+def stop_of(place: str) -> str:
+    """Return the id of the stop at a centre or landmark, by the id of the place."""
+    return f"s-{place}"
+
+
+def _apart(one: JsonObject, other: JsonObject) -> tuple[int, JsonObject]:
+    """Return how many metres lie between two places, and the ends of a way between them."""
+    apart = metres_between((one["lon"], one["lat"]), (other["lon"], other["lat"]))
+    return apart, {"from": f"{one['lon']},{one['lat']}", "to": f"{other['lon']},{other['lat']}"}
+
+
+def _of_hundred(draws: Draws, shares: Mapping[str, int], otherwise: str) -> str:
+    share = draws.below(100)
+    for name, size in shares.items():
+        if share < size:
+            return name
+        share -= size
+    return otherwise
+
+
+def _timetable(told: Mapping[str, Any], draws: Draws) -> JsonObject:
+    """Return the time of the last departure of a line and its times by hour."""
+    last, every, first = (draws.between(*told[key]) for key in ("last", "every", "first"))
+    minutes = list(range(last, first, -every))[::-1]
+    times: dict[str, list[str]] = {}
+    for minute in minutes:
+        times.setdefault(f"{minute % _DAY // _HOUR:02}", []).append(f"{minute % _HOUR:02}")
+    return {"last": f"{last % _DAY // _HOUR:02}:{last % _HOUR:02}", "times": times}
+
+
+@cache
+def _document() -> Any:
+    (document,) = parse_yaml((files(__package__) / "surroundings.yaml").read_bytes(), "surroundings.yaml")
+    return document.data

@@ -10,9 +10,8 @@ from pytest_mapsat.building.towns import TOWNS, town
 from pytest_mapsat.model import JsonObject
 
 from .places import Group, Maker
-from .sorts import Sort, sorts
+from .sorts import STEEP, Sort, Surroundings, metres_between, sorts
 from .starter import word_rows
-from .surroundings import STEEP, Surroundings, metres_between
 
 
 class Centre(NamedTuple):

@@ -13,8 +13,7 @@ from pytest_mapsat.printed import visible
 from pytest_mapsat.reports import changes, view
 from pytest_mapsat.reports.text import cell_width, cut, printable
 
-from .case import Dialogues, opening, row_views, told_views
-from .drawing import HEIGHT, WIDTH
+from .case import HEIGHT, WIDTH, Dialogues, opening, row_views, told_views
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -98,8 +98,8 @@ def test_the_suite_is_sound_and_measured_by_local(suite):
 
 
 def test_its_search_can_be_measured(suite, capsys):
-    assert main(["retrieval", str(suite.root), "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    assert main(["lint", str(suite.root), "--retrieval", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)["retrieval"]
     assert (data["hops"], data["metrics"]["ndcg@10"]["mean"]) == (2, 1)
 
 

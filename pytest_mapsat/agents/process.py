@@ -1,0 +1,367 @@
+"""The talk with an agent in a process of its own: a JSON object on each line, to it and from it; what it prints besides is printed here."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sys
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from math import inf
+from threading import Event
+from time import perf_counter
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+from pytest_mapsat.formats import limits, parse_json
+from pytest_mapsat.model import JsonObject, hint_at, shown
+from pytest_mapsat.printed import printed
+from pytest_mapsat.reply import Reply
+from pytest_mapsat.sandbox import ToolsClosed
+
+from .returned import AgentFault, checked, scrubbed
+from .source import HandedConversation
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+#: Bytes of one line: a reply has at most 1,000,000 characters of text, of thoughts and of output, however they are escaped.
+MOST_BYTES = 32_000_000
+#: How many values may be in a line: each takes many times the room here that it has there.
+_MOST_VALUES = 3_000_000
+#: What is kept of each stream that a process prints on while a reply is under way, bytes: the end of it.
+MOST_PRINTED = 1_000_000
+#: What is read at once, and shown of a line that is none, bytes.
+_PIECE = 64_000
+#: How often a silent process is looked after, and how long one that was killed may need to be gone, seconds.
+_LOOK = 0.2
+PATIENCE = 5.0
+#: How long the word of a process's end may come after its output has closed, seconds.
+_WORD_PATIENCE = 1.0
+
+
+#: One end of a pipe.
+Stream: TypeAlias = "IO[bytes] | Connection"
+
+
+class LostError(Exception):
+    """A process does not do what it should, or is gone; the words follow its name."""
+
+
+class Running(Protocol):
+    """A process, whoever has started it."""
+
+    def poll(self) -> int | str | None:
+        """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
+
+    def end(self) -> None:
+        """Kill it, with all that it started in its group; nothing happens where it has ended."""
+
+    def leave(self) -> None:
+        """Give back what is held for it; its streams are closed."""
+
+
+class AgentProcess:
+    """The lines that go to a process and come from it. One thread talks; any other may ``kill``.
+
+    All streams are served together: a process that writes while it should read blocks neither itself nor us.
+
+    Args:
+        process: the process.
+        to: where lines go.
+        back: where lines come from.
+        prints: what it prints on besides, by the name of our own stream.
+    """
+
+    def __init__(self, process: Running, to: Stream, back: Stream, prints: Mapping[str, Stream]) -> None:
+        self.poll, self.kill = process.poll, process.end
+        self._process = process
+        self._to, self._back = to, back
+        self._streams = (to, back, *prints.values())
+        self._unsent = bytearray()
+        self._lines: deque[bytes] = deque()
+        self._begun = bytearray()
+        self._printed = {name: bytearray() for name in prints}
+        self._selector = selectors.DefaultSelector()
+        for stream in self._streams:
+            os.set_blocking(stream.fileno(), False)
+        self._selector.register(back, selectors.EVENT_READ)
+        for name, stream in prints.items():
+            self._selector.register(stream, selectors.EVENT_READ, self._printed[name])
+        self._closed_output = inf
+
+    def unread(self) -> list[bytes]:
+        """Return the lines that have come and were not asked for, the last of which may be half a line."""
+        self._serve(0)
+        lines = [line for line in (*self._lines, bytes(self._begun)) if line.strip()]
+        self._lines.clear()
+        self._begun.clear()
+        return lines
+
+    def send(self, message: JsonObject) -> None:
+        """Have a message written, as fast as the process reads."""
+        if not self._unsent:
+            self._selector.register(self._to, selectors.EVENT_WRITE)
+        self._unsent += json.dumps(message, ensure_ascii=False).encode() + b"\n"
+
+    def line(self, awaited: str = "it replied", patience: float = inf) -> bytes:
+        """Return the next line.
+
+        Args:
+            awaited: what the line is waited for, as a fault has it.
+            patience: how long to wait, seconds.
+
+        Raises:
+            LostError: the process has ended, writes no end of a line, or was silent for too long.
+        """
+        until = perf_counter() + patience
+        while not self._lines:
+            if len(self._begun) > MOST_BYTES:
+                size = f"{len(self._begun):,} bytes without the end of a line"
+                raise LostError(f"wrote {size}; at most {MOST_BYTES:,} are taken: found {quoted(self._begun)}")
+            if not self._serve(_LOOK):
+                self._look(awaited)
+                if perf_counter() > until:
+                    raise LostError(f"was silent for {patience:g} s before {awaited}")
+        return self._lines.popleft()
+
+    def print_all(self) -> str:
+        """Print what it has printed since the last time, and return what of it was an error's."""
+        self._serve(0)
+        texts = {name: raw.decode(errors="replace") for name, raw in self._printed.items()}
+        for name, text in texts.items():
+            self._printed[name].clear()
+            if text:
+                with suppress(Exception):  # somebody has closed or replaced the stream
+                    getattr(sys, name).write(printed(text))
+        return texts["stderr"]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._selector.close()
+        for stream in self._streams:
+            stream.close()
+        self._process.leave()
+
+    def _serve(self, patience: float) -> bool:
+        """Write and read what can be; return whether anything was."""
+        ready = self._selector.select(patience)
+        for key, events in ready:
+            if events & selectors.EVENT_WRITE:
+                self._write(key.fd)
+                continue
+            try:
+                raw = os.read(key.fd, _PIECE)
+            except OSError:
+                raw = b""
+            if not raw:
+                self._selector.unregister(key.fileobj)
+                if key.fileobj is self._back:
+                    self._closed_output = perf_counter()
+            elif key.fileobj is self._back:
+                self._begun += raw
+                if b"\n" in raw:
+                    *lines, begun = bytes(self._begun).split(b"\n")
+                    self._lines.extend(lines)
+                    self._begun = bytearray(begun)
+            else:
+                key.data.extend(raw)
+                del key.data[:-MOST_PRINTED]
+        return bool(ready)
+
+    def _write(self, number: int) -> None:
+        try:
+            del self._unsent[: os.write(number, self._unsent[:_PIECE])]
+        except BlockingIOError:
+            return
+        except OSError:  # it reads no more: what it writes, or its end, tells why
+            self._unsent.clear()
+        if not self._unsent:
+            self._selector.unregister(self._to)
+
+    def _look(self, awaited: str) -> None:
+        """Look after a process that is silent. Raises LostError where nothing more can come."""
+        if self._begun and _is_whole(bytes(self._begun)):
+            # Its author has forgotten to end the line.
+            self._lines.append(bytes(self._begun))
+            self._begun.clear()
+            return
+        status = self.poll()
+        if isinstance(status, str):
+            raise LostError(status)
+        if status is not None:
+            ending = _ending(status)
+        elif perf_counter() > self._closed_output + _WORD_PATIENCE:
+            ending = "closed its output"
+        else:
+            return
+        half = f" in the middle of a line: found {quoted(self._begun)}" if self._begun.strip() else ""
+        raise LostError(f"{ending}{half or f' before {awaited}'}")
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"ended with exit status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def quoted(line: bytes | bytearray) -> str:
+    """Return what a process has written as a fault shows it."""
+    return shown(scrubbed(line[:_PIECE].decode(errors="replace").strip(), 200))
+
+
+def message_of(line: bytes, kinds: Mapping[str, tuple[str, ...]]) -> JsonObject:
+    """Return the message on a line.
+
+    Args:
+        line: what a process has written.
+        kinds: the keys of each type of message that it may write.
+
+    Raises:
+        LostError: it is none.
+    """
+    expected = "expected one JSON object on each line of standard output (logs belong on standard error)"
+    # What stands in texts counts too: a reply may have a million characters of text, of thoughts and of output.
+    if (values := sum(map(line.count, (b",", b"[", b"{")))) > _MOST_VALUES:
+        raise LostError(f"wrote about {values:,} values at once; at most {_MOST_VALUES:,} are taken")
+    try:
+        message = parse_json(line.decode(), depth=limits.RUN_DEPTH)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is one of the first
+        raise LostError(f"wrote what is no JSON ({scrubbed(str(error))}): found {quoted(line)}; {expected}") from None
+    kind = message.get("type") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(kind, str) or kind not in kinds:
+        hint = hint_at(kind, kinds) if isinstance(kind, str) else ""
+        types = " or ".join(f'"{name}"' for name in kinds)
+        raise LostError(f"wrote {quoted(line)}; expected an object with the type {types}{hint}")
+    for key in message:
+        if key not in ("type", *kinds[kind]):
+            there = ", ".join(kinds[kind]) + hint_at(key, kinds[kind])
+            raise LostError(f"wrote a {kind} with the key {shown(scrubbed(key))}; expected {there}")
+    return message
+
+
+class ProcessConversation(HandedConversation):
+    """One episode with an agent in a process.
+
+    Attributes:
+        kinds: the keys of each type of message that the agent may write; ``call`` and ``reply`` are among them.
+        arguments: what the arguments of a call may be.
+        most_lines: lines in one reply; an episode takes 200 calls.
+    """
+
+    kinds: ClassVar[Mapping[str, tuple[str, ...]]]
+    arguments: ClassVar[Any] = dict | None
+    most_lines: ClassVar[int] = 1_000
+
+    def __init__(self, *handed: Any) -> None:
+        super().__init__(*handed)
+        self._process: AgentProcess | None = None
+        self._cancelled = False
+        self._came_back = Event()
+        self._came_back.set()
+
+    def reply(self, message: str) -> Reply:
+        """Have the process answer; see ``Conversation.reply``."""
+        self._came_back.clear()
+        try:
+            process = self._process = self._process or self._started()
+            if self._cancelled:
+                process.kill()
+            for line in process.unread():
+                self._unasked(line)
+            process.send(self._message(message))
+            return self._reply(process)
+        except LostError as lost:
+            self._cancelled = True
+            process.kill()
+            raise self._fault(lost, process.print_all()) from None
+        finally:
+            if self._process is not None:
+                self._process.print_all()
+            self._came_back.set()
+
+    def cancel(self) -> None:
+        """Kill the process, with all that it started."""
+        self._cancelled = True
+        if self._process is not None:
+            self._process.kill()
+        self._came_back.wait(PATIENCE)
+
+    def close(self) -> None:
+        """Kill the process, with all that it started. A thread that still waits for it has its descriptors: they go with it."""
+        if self._process is not None:
+            self._process.kill()
+            if self._came_back.is_set():
+                self._process.close()
+
+    def _started(self) -> AgentProcess:
+        """Return the agent's process. Raises AgentFault where there is none."""
+        raise NotImplementedError
+
+    def _fault(self, lost: LostError, errors: str) -> AgentFault:
+        """Return the fault of a process that was lost, which has written errors."""
+        raise NotImplementedError
+
+    def _heard(self, process: AgentProcess, message: JsonObject) -> None:
+        """Take in a message that is neither a call nor a reply. Raises AgentFault where it is the agent's fault instead of one."""
+        raise NotImplementedError
+
+    def _unasked(self, line: bytes) -> None:
+        """Take in a line that was written while no reply was under way. Raises LostError."""
+        raise LostError(f"wrote {quoted(line)} before it was asked")
+
+    def _message(self, text: str) -> JsonObject:
+        return {
+            "type": "message",
+            "message": text,
+            "messages": self._session.messages,
+            "context": self._context(),
+            "session": self._session.id,
+            "tools": self._toolbox.schemas(),
+        }
+
+    def _reply(self, process: AgentProcess) -> Reply:
+        for _ in range(self.most_lines):
+            line = process.line()
+            if not line.strip():
+                continue
+            message = message_of(line, self.kinds)
+            if message["type"] == "reply":
+                return _replied(message)
+            if message["type"] == "call":
+                name, arguments = message.get("name"), message.get("arguments")
+                if not isinstance(name, str) or not isinstance(arguments, self.arguments):
+                    raise LostError(f"wrote {quoted(line)}; a call has a name, a string, and arguments, an object")
+                try:
+                    answer = {"result": self._toolbox.call(name, arguments)}
+                except ToolsClosed as closed:
+                    answer = self._refused(closed)
+                process.send({"type": "result", "id": message.get("id"), **answer})
+            else:
+                self._heard(process, message)
+        raise LostError(f"wrote more than {self.most_lines:,} lines in one reply")
+
+    def _refused(self, closed: ToolsClosed) -> JsonObject:
+        return {"result": {"status": "error", "message": str(closed)}}
+
+
+def _replied(message: JsonObject) -> Reply:
+    """Return the reply in a message. Raises LostError where there is none, AgentFault where a part of it is not what it should be."""
+    text, output = message.get("text"), message.get("output")
+    if text is None and output is None:
+        raise LostError("wrote a reply with neither text nor output")
+    if text is None:
+        text = checked(output).text
+    return checked(Reply(text, message.get("thoughts") or (), message.get("usage"), output))
