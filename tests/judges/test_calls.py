@@ -83,12 +83,12 @@ def test_lists_of_calls_are_held_against_each_other_as_by_trying_all(steps, call
         lines = finding.compared[1:]
         left, right = zip(*lines, strict=True) if lines else ((), ())
         assert (len([one for one in left if one]), len([one for one in right if one])) == (len(steps), len(calls))
-        side_by_side = [(asked, made) for asked, made in lines if asked and made]
+        side_by_side = [(asked, called) for asked, called in lines if asked and called]
         most = max(
             size
             for size in range(min(len(steps), len(calls)) + 1)
             for some in combinations(steps, size)
-            if holds(some, calls, "any_order" if match == "any_order" else "in_order", "allow")
+            if holds(some, calls, "any_order" if match == "any_order" else "in_order")
         )
         assert len(side_by_side) == most
         for asked, called in side_by_side:  # find with x equal to 1, find(x=1)
@@ -301,8 +301,7 @@ def test_how_many_calls_of_which_kind_are_wanted_is_said():
         ({"answered": "any"}, "at least one call of book"),
         ({"at_least": 2}, "at least 2 calls of book"),
         ({"at_most": 3, "with": {"seats": 4}}, "1 to 3 calls of book with seats equal to 4"),
-        ({"at_least": 0, "after": "find"}, "each call of book comes after a call of find"),
-        ({"at_most": 0, "answered": True, "before": "find"}, "book is never called answered before a call of find"),
+        ({"at_most": 0, "answered": True}, "book is never called answered"),
     ):
         assert judge(made(*MIXED), "calls", tool="book", **fields).wanted == wanted
 
