@@ -358,6 +358,7 @@ def test_a_model_is_asked_what_is_undecided_with_the_question_the_rows_and_the_c
     ("when", "question", "outcome"),
     [
         (["9.50"], "It costs 9.50. Shall I go on?", "met"),
+        (["A1"], "May I put A1 on hold?", "met"),  # without the words of the case, undecided
         (["A1"], "It is A1. Shall I go on?", "met"),
         (["A2"], "It is A2. Shall I go on?", "failed"),
         (["6"], "It costs 6.00. Shall I go on?", "undecided"),
@@ -433,6 +434,16 @@ def test_a_value_of_the_row_that_stands_in_the_question_in_place_of_an_argument_
     assert outcome == "undecided"
     assert why.partition(": ")[2].startswith("it says '10 october 2025', and the call has day='2025-10-12'")
     assert decided("Shall I ship A1?", "ship", call, first=first)[0] == "met"
+
+
+def test_where_a_user_agrees_to_what_asks_for_nothing_the_last_sentence_is_quoted():
+    case = Case.model_validate({"id": "c", "visible": {"query": "?"}, "truth": {"requirements": [LOOKS]}})
+    message = "Order A2 is open.\nOrder A1 is to be cancelled."
+    outcome, why = decided(message, "cancel_order", A1, case=case)
+    assert outcome == "undecided"
+    assert "whether 'Order A1 is to be cancelled.' (turn 1) asks for cancel_order" in why.replace(
+        "order a1", "Order A1"
+    )
 
 
 def test_no_dialogue_that_was_written_beside_the_rules_is_decided_wrongly():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from judging import check_of
 
 from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges.calls import matching
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 
 TOOLS = {
@@ -95,6 +96,12 @@ def test_lists_of_calls_are_held_against_each_other_as_by_trying_all(steps, call
             tool, _, value = asked.partition(" with x equal to ")
             assert called.startswith(f"{tool}(")
             assert called.endswith(f"x={value})" if value else ")")
+
+
+def test_of_steps_in_each_others_way_the_first_ones_have_their_call():
+    assert matching([[True], [True]]) == {0: 0}
+    assert matching([[True, True], [True, False], [True, True]]) == {0: 1, 1: 0}
+    assert matching([[False, True], [False, True], [True, False]]) == {0: 1, 2: 0}
 
 
 def test_expected_and_called_stand_side_by_side():
@@ -304,6 +311,20 @@ def test_how_many_calls_of_which_kind_are_wanted_is_said():
         ({"at_most": 0, "answered": True}, "book is never called answered"),
     ):
         assert judge(made(*MIXED), "calls", tool="book", **fields).wanted == wanted
+
+
+def test_a_tool_whose_wanted_calls_were_made_and_missed_is_named():
+    for steps, fields, missed in (
+        ([call("book", "miss", seats=4)], {"answered": True}, ("book",)),
+        ([call("book", "miss", seats=2)], {"answered": True, "with": {"seats": 4}}, ()),
+        ([call("book", "error", seats=4)], {"answered": True}, ()),
+        ([call("book", "miss")], {"answered": True, "at_least": 2}, ()),
+        ([call("book", "miss"), call("book")], {"answered": True, "at_least": 2}, ("book",)),
+        ([call("book", "miss"), call("book"), call("book")], {"answered": True, "at_most": 1}, ()),
+        ([call("book", "miss")], {"answered": False, "at_least": 2}, ()),
+    ):
+        finding = judge(made(*steps), "calls", tool="book", **fields)
+        assert (finding.passed, finding.missed) == (False, missed)
 
 
 def test_what_calls_count_is_true_false_or_any():
