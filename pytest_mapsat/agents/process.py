@@ -51,7 +51,7 @@ class LostError(Exception):
 
 
 class Running(Protocol):
-    """A process, whoever has started it."""
+    """A process, of ours or of others."""
 
     def poll(self) -> int | str | None:
         """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
