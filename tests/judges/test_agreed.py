@@ -165,6 +165,23 @@ LOANS = [{"id": "L1", "bank": "Northbank"}, {"id": "L2", "bank": "Harbour Credit
 
 
 @pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("Shall I cancel the noodle soup?", "met"),
+        ("Shall I cancel the soup?", "met"),
+        ("Shall I cancel it?", "met"),
+        ("Shall I cancel your order?", "met"),
+        ("Shall I cancel the curry?", "undecided"),
+        ("Shall I cancel your table?", "undecided"),
+        ("Shall I cancel Jo's birthday cake?", "undecided"),
+        ("Shall I cancel order A7?", "undecided"),
+    ],
+)
+def test_where_one_row_alone_can_be_meant_a_question_about_another_thing_is_undecided(question, outcome):
+    assert decided(question, "cancel_order", A1, rows=ORDERS[:1])[0] == outcome
+
+
+@pytest.mark.parametrize(
     ("question", "asks", "outcome"),
     [
         ("Shall I email you the terms?", (), "undecided"),
