@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import json
 import os
 import random
 import re
@@ -25,6 +26,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -208,8 +210,30 @@ class _Changed(MetaPathFinder, SourceFileLoader):
         return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
-def _tested(tests: list[Path], change: Change | None, seconds: int) -> int:
-    """Fork a process that runs the tests on a change, and return its id."""
+class _CheapestFirst:
+    """Puts the tests that take long behind the others: most changes are noticed before they come.
+
+    Args:
+        file: where the run without any change leaves the seconds of each test.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seconds: dict[str, float] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+    def pytest_collection_modifyitems(self, items) -> None:
+        items.sort(key=lambda item: round(self._seconds.get(item.nodeid, 0.0), 1))
+
+    def pytest_runtest_logreport(self, report) -> None:
+        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        if not self._file.exists():
+            self._file.write_text(json.dumps(self._seconds), encoding="utf-8")
+
+
+def _tested(tests: list[Path], change: Change | None, seconds: int, times: Path) -> int:
+    """Fork a process that runs the tests on a change, and return its id; ``times`` as for ``_CheapestFirst``."""
     pid = os.fork()
     if pid:
         return pid
@@ -226,23 +250,24 @@ def _tested(tests: list[Path], change: Change | None, seconds: int) -> int:
         sys.meta_path.insert(0, changed)
         import_module(changed.name)  # first of all: no other finder is asked for it then
     status = import_module("pytest").main(
-        ["-xq", "-p", "no:cacheprovider", "--assert=plain", "--tb=short", *map(str, tests)]
+        ["-xq", "-p", "no:cacheprovider", "--assert=plain", "--tb=short", *map(str, tests)],
+        plugins=[_CheapestFirst(times)],
     )
     leave(int(status))
     return pid
 
 
-def outcomes(tests: list[Path], changes: list[Change], workers: int) -> Iterator[tuple[Change, bool]]:
+def outcomes(tests: list[Path], changes: list[Change], workers: int, times: Path) -> Iterator[tuple[Change, bool]]:
     """Yield each change, and whether the tests notice it, as they end."""
     started = time.monotonic()
-    if status := os.waitpid(_tested(tests, None, 600), 0)[1]:
+    if status := os.waitpid(_tested(tests, None, 600, times), 0)[1]:
         raise SystemExit(f"the tests fail without any change (status {status}): pytest {' '.join(map(str, tests))}")
     limit = 20 + 5 * int(time.monotonic() - started)
     waiting, running = list(reversed(changes)), {}
     while waiting or running:
         while waiting and len(running) < workers:
             change = waiting.pop()
-            running[_tested(tests, change, limit)] = change
+            running[_tested(tests, change, limit, times)] = change
         pid, status = os.wait()
         yield running.pop(pid), status != 0
 
@@ -267,10 +292,12 @@ def main() -> None:
     counted: Counter[tuple[str, bool]] = Counter()
     for room in rooms:
         own = [change for change in changes if of_file[change.file] == room]
-        for change, noticed in outcomes(_files(ROOT, ROOMS[room][1]), own, options.workers) if own else ():
-            counted[room, noticed] += 1
-            if not noticed:
-                print(change.told(), flush=True)
+        with TemporaryDirectory() as folder:
+            tests, times = _files(ROOT, ROOMS[room][1]), Path(folder, "seconds.json")
+            for change, noticed in outcomes(tests, own, options.workers, times) if own else ():
+                counted[room, noticed] += 1
+                if not noticed:
+                    print(change.told(), flush=True)
         print(f"{room}: {counted[room, True]} of {len(own)} noticed", flush=True)
     noticed = sum(count for (_, seen), count in counted.items() if seen)
     print(f"{noticed} of {len(changes)} changes noticed ({noticed / max(1, len(changes)):.1%})")

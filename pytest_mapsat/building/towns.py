@@ -158,7 +158,12 @@ def _place_names(draws: Draws, language: str) -> dict[str, Iterator[str]]:
 
 
 @cache
+def package_data(package: str, name: str) -> Any:
+    """Return what a YAML file of a package says."""
+    (document,) = parse_yaml((files(package) / name).read_bytes(), name)
+    return document.data
+
+
 def _words(language: str) -> dict[str, Any]:
-    (document,) = parse_yaml((files(__package__) / "words.yaml").read_bytes(), "words.yaml")
-    words: dict[str, Any] = document.data[language]
+    words: dict[str, Any] = package_data("pytest_mapsat.building", "words.yaml")[language]
     return words

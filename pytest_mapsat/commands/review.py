@@ -73,9 +73,11 @@ def _required(text: str) -> tuple[dict[str, float], float]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_mapsat.model import UsageError
+    from pytest_mapsat.model import UsageError, shown
     from pytest_mapsat.suite import find_suite
 
+    if not options.by.strip() or not options.by.isprintable():
+        raise UsageError(f"--by: found {shown(options.by)}, expected a name")
     if options.run.is_dir() or (options.run.suffix in _OF_CASES and options.run.is_file() and find_suite(options.run)):
         return _review_proposals(options)
     suites = options.suites(options)
@@ -105,12 +107,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _opened(options: argparse.Namespace, paths: Sequence[Path]) -> Review:
     from pytest_mapsat.formats import read_run
-    from pytest_mapsat.model import UsageError, shown
     from pytest_mapsat.runs.people_labels import Review
     from pytest_mapsat.runs.regrade import Changes, changed_suites, open_suites
 
-    if not options.by.strip() or not options.by.isprintable():
-        raise UsageError(f"--by: found {shown(options.by)}, expected a name")
     saved, suites = read_run(options.run), open_suites(paths)
     for warning in changed_suites(saved, suites, Changes(decisions=options.labels)):
         tell(f"warning: {warning}")
@@ -221,15 +220,13 @@ def _key(requirement: Requirement) -> tuple[str, str]:
 
 def _review_proposals(options: argparse.Namespace) -> int:
     from pytest_mapsat.drafts import ProposalReview
-    from pytest_mapsat.model import UsageError, shown
+    from pytest_mapsat.model import UsageError
 
     given = [
         name for name in ("suite", "labels", "with_dialogues", "agreement", "require", "save") if getattr(options, name)
     ]
     if given:
         raise UsageError(f"--{given[0].replace('_', '-')} goes with a run, and {options.run} is of a suite")
-    if not options.by.strip() or not options.by.isprintable():
-        raise UsageError(f"--by: found {shown(options.by)}, expected a name")
     review = ProposalReview(options.run, options.by, load_added(options.plugins, [options.run]).sandboxes)
     if options.list:
         proposals = review.open

@@ -10,22 +10,27 @@ from functools import cached_property
 from typing import Literal
 
 from pytest_mapsat.judges import Context as Reading
-from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Trajectory, Turn, Visible, shown
+from pytest_mapsat.model import Mark, Requirement, ScriptedAnswer, Step, Tool, Visible, shown
 from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
-from .conversations import Conversation, Line
-from .evidence import Candidate, Support, linked_to, requirement_of, support_for, told_before
-from .fields import (
+from .conversations import Conversation, Line, trajectory_of
+from .evidence import (
+    Candidate,
     Field,
+    Support,
     Thing,
     any_spoken,
     fields_apart,
     figures_in,
     leaves_of,
+    linked_to,
     listed,
+    requirement_of,
     sentences,
+    support_for,
     takes,
     tells,
+    told_before,
     words_of,
 )
 from .proposed import ProposingModel, read_by_model
@@ -91,7 +96,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     refusals, accepted = talk.refusals, talk.accepted
     if not refusals:
         return Proposals(notes=(talk.why_nothing(),), accepted=tuple(thing.name for thing in accepted))
-    told = told_before(conversation, tools, talk.listing)
+    told = tuple(told_before(conversation, tools, talk.listing))
     chosen: dict[tuple[str, str], tuple[_Refusal, Support]] = {}
     notes: list[str] = []
     for refusal in refusals:
@@ -126,7 +131,7 @@ def proposals_by_model(
     """
     talk = _Talk(conversation, tools)
     refused = tuple(thing for refusal in talk.refusals for thing in refusal.things)
-    told = told_before(conversation, tools, talk.listing)
+    told = tuple(told_before(conversation, tools, talk.listing))
     read = read_by_model(model, conversation, told, talk.things, (refused, talk.accepted))
     if not read.decided:
         return replace(by_rules, notes=(*by_rules.notes, *read.notes))
@@ -350,14 +355,8 @@ class _Talk:
         return told
 
     def _read(self, lines: Sequence[Line]) -> Reading:
-        turns = tuple(
-            Turn(role=line.role, text=line.text, steps=line.calls, output=line.output)
-            for line in lines
-            if line.role != "system"
-        )
-        trajectory = Trajectory(case=self.conversation.id, source="recorded", turns=turns)
         visible = Visible(query=self.query or "?", context=self.conversation.context)
-        return Reading(trajectory, self._tools, visible, language="zh" if self.chinese else "en")
+        return Reading(trajectory_of(lines), self._tools, visible, language="zh" if self.chinese else "en")
 
     def _recommended(self, index: int) -> tuple[Thing, ...]:
         """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
@@ -393,12 +392,12 @@ class _Talk:
         return self._recommended(self.conversation.reply_at)
 
     @cached_property
-    def _replies(self) -> tuple[tuple[tuple[Thing, ...], str, str], ...]:
+    def _replies(self) -> tuple[_Refusal, ...]:
         """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
         start, end, accepted = self.conversation.reply_at, self._accepted_at, self.conversation.accepted
         if end is None and accepted is not None:
             return ()  # the user took what the reply that is judged says
-        told: list[tuple[tuple[Thing, ...], str, str]] = []
+        told: list[_Refusal] = []
         indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
         for index, following in zip(indexes, [*indexes[1:], len(self._lines)], strict=True):
             if index == end or (end is None and index != start):
@@ -410,7 +409,7 @@ class _Talk:
             if not things and (end is not None or any_spoken(words, listed("refuses"))):
                 # What the reply only names was offered all the same; else it describes what the user knows by its name.
                 things = tuple(self._named(self._lines[index].text) or self._named(words))
-            told.append((things, words, place))
+            told.append(_Refusal(things, words, place))
         return tuple(told)
 
     @cached_property
@@ -420,7 +419,7 @@ class _Talk:
         taken = [
             thing for line in behind for step in line.calls if self._takes(line, step) for thing in self._meant(step)
         ]
-        refused = {thing.key for things, _, _ in self._replies for thing in things}
+        refused = {thing.key for reply in self._replies for thing in reply.things}
         if not taken:
             words = [line.text for line in behind if line.role == "user"]
             taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
@@ -461,13 +460,12 @@ class _Talk:
         """What was refused: what replies recommended, without what was taken; only what the user's words name, where they name some of it."""
         taken = {thing.key for thing in self.accepted}
         refusals: list[_Refusal] = []
-        for things, words, place in self._replies:
-            left = tuple(thing for thing in things if thing.key not in taken)
-            if not left or len(left) < len(things) or not (words or taken):
+        for reply in self._replies:
+            if not reply.things or any(thing.key in taken for thing in reply.things) or not (reply.words or taken):
                 continue  # one of several that were offered was taken, or nothing is known
-            named = {thing.key for thing in self._named(words)}
-            only = tuple(thing for thing in left if thing.key in named)
-            refusals.append(_Refusal(only or left, words, place))
+            named = {thing.key for thing in self._named(reply.words)}
+            only = tuple(thing for thing in reply.things if thing.key in named)
+            refusals.append(replace(reply, things=only or reply.things))
         return tuple(refusals)
 
     def read_as(self, refused: Thing | None, accepted: tuple[Thing, ...]) -> None:
@@ -476,9 +474,9 @@ class _Talk:
         if refused is None:
             self.refusals = ()
         elif not any(refused in refusal.things for refusal in self.refusals):
-            judged = self._lines[self.conversation.reply_at].place
-            told = next((each for each in self._replies if refused in each[0]), [*self._replies, ((), "", judged)][0])
-            self.refusals = (_Refusal((refused,), *told[1:]), *self.refusals)
+            judged = _Refusal((), "", self._lines[self.conversation.reply_at].place)
+            told = next((each for each in self._replies if refused in each.things), [*self._replies, judged][0])
+            self.refusals = (replace(told, things=(refused,)), *self.refusals)
         self.judged = self.judged or ((refused,) if refused else ())
 
     def why_nothing(self) -> str:

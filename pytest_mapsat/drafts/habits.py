@@ -213,29 +213,25 @@ class Identifier:
 
     def _across(self, by_kind: Mapping[str, Sequence[Choice]], own: Mapping[str, Identified]) -> Identified:
         """Return the habits that several kinds show together, each still clear without the kind that shows it best."""
-        fields = _conditions(
-            self._catalogue, [choice for members in by_kind.values() for choice in members], across=True
-        )
+        members = [*chain(*by_kind.values())]
+        choices = sorted(members, key=lambda choice: choice.at)
+        fields = _conditions(self._catalogue, members, across=True)
         habits, left_out = [], []
         level = CHANCE / max(1, sum(map(len, fields)))
-        for condition in (condition for conditions in fields for condition in conditions):
-            members = [choice for members in by_kind.values() for choice in members]
-            choices = sorted(members, key=lambda choice: choice.at)
+        for condition in chain(*fields):
             habit = replace(self.measured(condition, choices), across=True)
             holding, telling = self._kinds_of(habit, by_kind, own)
             if len(holding) < max(2, _OF_KINDS * len(telling)) or not self._is_clear(habit, choices, level):
                 continue
-            without = (
-                self.measured(condition, [choice for choice in choices if choice.place.kind != name])
-                for name in by_kind
-            )
-            if any(not others.kept or others.chance > level for others in without):
+            without = ([choice for choice in choices if choice.place.kind != name] for name in by_kind)
+            measured = (self.measured(condition, others) for others in without)
+            if any(not others.kept or others.chance > level for others in measured):
                 continue
             if habit.ended:
                 left_out.append(LeftOut(condition, "ended"))
             else:
                 habits.append(habit)
-        kept, more = self._unexplained(habits, sorted(chain(*by_kind.values()), key=lambda choice: choice.at), ())
+        kept, more = self._unexplained(habits, choices, ())
         return Identified(tuple(kept), (*left_out, *more))
 
     def _kinds_of(
@@ -339,8 +335,9 @@ class Identifier:
         level = BESIDE / max(1, len(clear) + len(beside) - 1)
 
         def holds(habit: Habit, others: Iterable[Habit]) -> bool:
+            """Return whether a condition shows among the choices, and what was there, that fit others, too."""
             conditions = [*beside, *(other.condition for other in others if other is not habit)]
-            return self._holds_beside(habit, conditions, choices, level)
+            return not conditions or self.measured(habit.condition, choices, tuple(conditions)).chance <= level
 
         kept: list[Habit] = []
         for habit in sorted(clear, key=lambda habit: (habit.chance, -habit.count, habit.condition.id)):
@@ -362,10 +359,6 @@ class Identifier:
                 out.append(LeftOut(habit.condition, why, beside[0]))
             out += [_left_out(other, habit, why) for other in rivals]
         return [habit for habit in kept if habit not in doubtful], out
-
-    def _holds_beside(self, habit: Habit, others: Sequence[Condition], choices: Sequence[Choice], level: float) -> bool:
-        """Return whether a condition shows among the choices, and what was there, that fit others, too."""
-        return not others or self.measured(habit.condition, choices, tuple(others)).chance <= level
 
 
 def _shared(habit: Habit, other: Habit) -> int:
@@ -582,13 +575,11 @@ def _sittings(events: Iterable[Event]) -> Iterator[list[Event]]:
     """Give the events that no long pause and no other session id parts."""
     sitting: list[Event] = []
     for event in events:
-        if sitting and (event.at - sitting[-1].at > GAP_S or _other_session(sitting[-1], event)):
+        before = sitting[-1] if sitting else event
+        of_other = before.session and event.session and before.session != event.session
+        if event.at - before.at > GAP_S or of_other:
             yield sitting
             sitting = []
         sitting.append(event)
     if sitting:
         yield sitting
-
-
-def _other_session(before: Event, event: Event) -> bool:
-    return bool(before.session and event.session and before.session != event.session)

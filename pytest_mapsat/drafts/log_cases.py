@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_mapsat.model import (
     Case,
@@ -33,7 +33,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
-from .evidence import Candidate, Choice, Condition, is_figure, metres, profile_of, requirement_of, values_of
+from .evidence import Candidate, Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
 from .habits import HARD, Catalogue, Habit, Identified, Identifier, Kinds, LeftOut, Session, naming, restore, spoken
 from .logs import Event, Log, Place, Told, UserLog
 from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
@@ -211,16 +211,27 @@ class CaseMaker:
         if right is None:
             return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
         right, proposed = self._beside(proposed, required, right, choice, now)
-        requirements = [self._kind_asked(session.kind, language)]
-        requirements += [self._asked(condition, now, language) for condition in asked]
+        kind = (
+            f"推荐的都是{session.kind}"
+            if language == "zh"
+            else f"Everything recommended is a {session.kind.replace('_', ' ')}"
+        )
+        requirements = [requirement_of(Candidate("kind", kind, {"kind": session.kind}, "asked"), draft=False)]
+        for condition in asked:
+            candidate = _candidate(condition, now, language, "asked")
+            requirements.append(requirement_of(replace(candidate, id=f"asked-{candidate.id}"), draft=False))
         shown_too = {habit.condition: habit for habit in identified.habits}
         for condition, event in spoken:
-            candidate = self._from_words(condition, event, now, language)
+            words = Evidence(text=event.text, at=(event.line,), need="direct")
             if (habit := shown_too.get(condition)) is not None:
-                candidate = _confirmed(self._candidate(habit, session, user.log.profile, language, now), event)
+                candidate = self._of_habit(habit, session, user.log.profile, language, now)
+                evidence = (*candidate.evidence, words)
+            else:
+                evidence = (words.model_copy(update={"relevance": "strong", "recency": "recent"}),)
+            candidate = _candidate(condition, now, language, "hard", source="context", evidence=evidence)
             requirements.append(requirement_of(candidate, draft=False))
         for habit in habits:
-            candidate = self._candidate(habit, session, user.log.profile, language, now)
+            candidate = self._of_habit(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
             draft = not fits or habit.condition in proposed.doubted
             requirements.append(_requirement(habit.condition, candidate, draft=draft))
@@ -340,23 +351,7 @@ class CaseMaker:
 
     # -- weigh
 
-    def _kind_asked(self, kind: str, language: str) -> Requirement:
-        text = f"推荐的都是{kind}" if language == "zh" else f"Everything recommended is a {kind.replace('_', ' ')}"
-        return requirement_of(Candidate("kind", text, {"kind": kind}, "asked"), draft=False)
-
-    def _asked(self, condition: Condition, now: Choice, language: str) -> Requirement:
-        text = _sentence(condition, language)
-        where = condition.where(now.clock, now.point)
-        return requirement_of(Candidate(f"asked-{condition.id}", text, where, "asked"), draft=False)
-
-    def _from_words(self, condition: Condition, event: Event, now: Choice, language: str) -> Candidate:
-        evidence = Evidence(text=event.text, at=(event.line,), relevance="strong", recency="recent", need="direct")
-        where = condition.where(now.clock, now.point)
-        return Candidate(condition.id, _sentence(condition, language), where, "hard", "context", (evidence,))
-
-    def _candidate(
-        self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice | None = None
-    ) -> Candidate:
+    def _of_habit(self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice) -> Candidate:
         condition = habit.condition
         evidence = [behaviour_evidence(habit)]
         told = profile_of(profile, condition)
@@ -366,36 +361,22 @@ class CaseMaker:
         elif told:
             evidence.append(Evidence(text="profile", relevance="strong"))
         evidence += self._of_session(condition, session, now)
-        return Candidate(
-            id=condition.id,
-            text=_sentence(condition, language),
-            where=condition.where(now.clock if now else "12:00", now.point if now else None),
-            kind="hard" if habit.recent_share >= HARD else "soft",
-            source="environment" if condition.circumstantial else "profile",
-            evidence=tuple(evidence),
-        )
+        kind: Literal["hard", "soft"] = "hard" if habit.recent_share >= HARD else "soft"
+        return _candidate(condition, now, language, kind, source=_source_of(condition), evidence=evidence)
 
     def _of_draft(
         self, draft: ProposedNeed, session: Session, profile: JsonObject, language: str, now: Choice
     ) -> Candidate:
         """Return a model's proposal as a candidate: who proposes it comes first, what the log counts comes as of a habit."""
         condition = draft.condition
-        candidate = Candidate(
-            id=condition.id,
-            text=_sentence(condition, language),
-            where=condition.where(now.clock, now.point),
-            kind=draft.kind,
-            source="environment" if condition.circumstantial else "profile",
-            evidence=tuple(self._of_session(condition, session, now)),
-        )
         if draft.habit is not None:
-            candidate = self._candidate(draft.habit, session, profile, language, now)
-        return replace(candidate, evidence=(*draft.evidence, *candidate.evidence))
+            candidate = self._of_habit(draft.habit, session, profile, language, now)
+            return replace(candidate, evidence=(*draft.evidence, *candidate.evidence))
+        evidence = (*draft.evidence, *self._of_session(condition, session, now))
+        return _candidate(condition, now, language, draft.kind, source=_source_of(condition), evidence=evidence)
 
-    def _of_session(self, condition: Condition, session: Session, now: Choice | None) -> list[Evidence]:
+    def _of_session(self, condition: Condition, session: Session, now: Choice) -> list[Evidence]:
         """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
-        if now is None:
-            return []
         opened = [event for event in session.events[: session.query_at] if event.type == "view"]
         if len(opened) < 2:  # noqa: PLR2004
             return []
@@ -467,10 +448,22 @@ def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> 
     return condition.sort != "mode" or str(condition.value) in MODES
 
 
-def _confirmed(candidate: Candidate, event: Event) -> Candidate:
-    """Return the candidate of a habit that the user named in the session before the query."""
-    words = Evidence(text=event.text, at=(event.line,), need="direct")
-    return replace(candidate, kind="hard", source="context", evidence=(*candidate.evidence, words))
+def _source_of(condition: Condition) -> Source:
+    return "environment" if condition.circumstantial else "profile"
+
+
+def _candidate(
+    condition: Condition,
+    now: Choice,
+    language: str,
+    kind: Literal["asked", "hard", "soft"],
+    *,
+    source: Source | Literal["unstated"] = "unstated",
+    evidence: Sequence[Evidence] = (),
+) -> Candidate:
+    """Return a condition as a candidate for a requirement of the case that begins now."""
+    text, where = _sentence(condition, language), condition.where(now.clock, now.point)
+    return Candidate(condition.id, text, where, kind, source, tuple(evidence))
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:

@@ -24,8 +24,24 @@ from pytest_mapsat.reading import fold_phrase
 from pytest_mapsat.sandbox import satisfies
 
 from .conversations import Conversation
-from .evidence import Choice, Condition, Sort, Source, Support, Told, bounds_of, is_figure, profile_of, values_of
-from .fields import Field, Thing, between, contains, open_at, sentences
+from .evidence import (
+    Choice,
+    Condition,
+    Field,
+    Sort,
+    Source,
+    Support,
+    Thing,
+    Told,
+    between,
+    bounds_of,
+    contains,
+    is_figure,
+    opens_at,
+    profile_of,
+    sentences,
+    values_of,
+)
 from .habits import SHARE, Catalogue, Habit, Identified, Identifier, Session
 from .logs import Event, Place
 
@@ -602,26 +618,11 @@ def alike(first: Condition, other: Condition) -> bool:
 # -- what a model reads in a user's words ------------------------------------------------------------------------------
 
 #: What a model is shown: lines before the judged reply and behind it, things and their fields, values of one field or result, characters of a message.
-(
-    _MODEL_READING_MOST_BEFORE,
-    _MOST_AFTER,
-    _MOST_THINGS,
-    _MODEL_READING_MOST_FIELDS,
-    _MODEL_READING_MOST_VALUES,
-    _LONGEST,
-) = 100, 40, 20, 40, 20, 1500
-_MODEL_READING_OPS: Mapping[str, tuple[Sort, bool]] = {
-    "is": ("is", False),
-    "is_not": ("is", True),
-    "has": ("has", False),
-    "has_not": ("has", True),
-    "at_least": ("least", False),
-    "at_most": ("most", False),
-    "open_at": ("open_at", False),
-}
-_SCHEMA = schema_of(
-    [*_MODEL_READING_OPS], KINDS, refused={"type": "string"}, accepted={"anyOf": [{"type": "string"}, {"type": "null"}]}
-)
+_LINES_BEFORE, _LINES_BEHIND, _THINGS = 100, 40, 20
+_FIELDS, _VALUES, _LONGEST = 40, 20, 1500
+#: What it may say of a field: operations of logs, of which some may be turned round.
+_READ_OPS = ("is", "is_not", "has", "has_not", "at_least", "at_most", "open_at")
+_SCHEMA = schema_of(_READ_OPS, KINDS, refused=_TEXT, accepted={"anyOf": [_TEXT, {"type": "null"}]})
 _Row = tuple[str, str, Told | None]
 
 
@@ -700,13 +701,13 @@ def _shown(
     behind = conversation.reply_at + 1
     rows = [
         *_context(conversation, told),
-        *_before(conversation, told)[-_MODEL_READING_MOST_BEFORE:],
+        *_before(conversation, told)[-_LINES_BEFORE:],
         *_spoken(conversation, conversation.reply_at),
     ]
     reply = len(rows)
     for index in range(behind, len(conversation.lines)):
         rows += [*_calls(conversation, index), *_spoken(conversation, index)]
-    rows = rows[: reply + _MOST_AFTER]
+    rows = rows[: reply + _LINES_BEHIND]
     named = {f"L{number}": row for number, row in enumerate(rows, 1)}
     words = fold_phrase(" ".join(text for _, text, _ in rows))
     ranked = sorted(things.values(), key=lambda thing: fold_phrase(thing.name) not in words)
@@ -714,7 +715,7 @@ def _shown(
         "query": [name for name, (_, _, part) in named.items() if part is not None and part.asked],
         "reply": f"L{reply}",
         "lines": [{"line": name, who: text} for name, (who, text, _) in named.items()],
-        "records": [{"name": thing.name, **_fields(thing)} for thing in ranked[:_MOST_THINGS]],
+        "records": [{"name": thing.name, **_fields(thing)} for thing in ranked[:_THINGS]],
     }
     return data, {name: part for name, (_, _, part) in named.items() if part is not None}
 
@@ -722,7 +723,7 @@ def _shown(
 def _context(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
     """Return what is on file or known when the user asks."""
     places = {line.place for line in conversation.lines}
-    parts = [part for part in told if part.place not in places][:_MODEL_READING_MOST_BEFORE]
+    parts = [part for part in told if part.place not in places][:_LINES_BEFORE]
     if conversation.context.now:
         at_query = conversation.lines[conversation.query_at].place
         parts.append(Told(at_query, "environment", "", "now", conversation.context.now))
@@ -738,7 +739,7 @@ def _before(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
         if line.role == "user" and not texts:
             # What the user answered on the way to the reply was known, too.
             texts += [Told(line.place, "context", text) for text in sentences(line.text)]
-        values = [part for part in parts if part.path][:_MODEL_READING_MOST_VALUES]
+        values = [part for part in parts if part.path][:_VALUES]
         if line.role != "agent":
             earlier = "history" if index == conversation.query_at else line.role
             rows += [(line.role if part.asked else earlier, part.text[:LONGEST], part) for part in texts]
@@ -762,13 +763,13 @@ def _calls(conversation: Conversation, index: int) -> list[_Row]:
 
 def _fields(thing: Thing) -> JsonObject:
     """Return a record by field; lists and texts are cut."""
-    fields = [*thing.values.items()][:_MODEL_READING_MOST_FIELDS]
+    fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
 
 
 def _cut(value: Json) -> Json:
     if isinstance(value, list):
-        return [_cut(member) for member in value[:_MODEL_READING_MOST_VALUES]]
+        return [_cut(member) for member in value[:_VALUES]]
     return value[:LONGEST] if isinstance(value, str) else value
 
 
@@ -807,14 +808,14 @@ def _vote(reply: int, need: Json, things: Mapping[str, Thing]) -> Vote:
     if not isinstance(need, dict):
         raise RefusedError("it is no object")
     path, text, op = (text_in(need, key) for key in ("field", "value", "op"))
-    if op not in _MODEL_READING_OPS:
-        raise RefusedError(f"op is none of {', '.join(_MODEL_READING_OPS)}")
+    if op not in _READ_OPS:
+        raise RefusedError(f"op is none of {', '.join(_READ_OPS)}")
     values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
     if not values:
         paths = {name for thing in things.values() for name in thing.values}
         raise RefusedError("the records have no such field", did_you_mean(path, paths))
-    sort, forbids = _MODEL_READING_OPS[op]
-    condition = Condition(path, *_meant(sort, text, values))
+    forbids = op.endswith("_not")
+    condition = Condition(path, *_meant(_OPS[op.removesuffix("_not")], text, values))
     if isinstance(condition.value, bool) and forbids:
         condition, forbids = Condition(path, "is", not condition.value), False
     kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
@@ -831,7 +832,7 @@ def _meant(sort: Sort, text: str, values: Sequence[Json]) -> tuple[Sort, str | f
             raise RefusedError("the records have no such value", did_you_mean(text, members))
         return "has" if any(isinstance(value, list) for value in values) else "is", members[text.casefold()]
     value = value_in(sort, text)
-    if sort == "open_at" and all(satisfies(open_at(text), part) is None for part in values):
+    if sort == "open_at" and all(satisfies(opens_at(text), part) is None for part in values):
         raise RefusedError("the field has no opening hours")
     if sort != "open_at" and not any(isinstance(part, int | float) and not isinstance(part, bool) for part in values):
         raise RefusedError("the field has no figures")

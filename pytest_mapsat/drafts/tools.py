@@ -24,7 +24,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.recording import changes_something
 from pytest_mapsat.sandbox import argument_problems, canonical, point_of, tokens
 
-from .fields import listed, words_of
+from .evidence import listed, words_of
 
 #: How far from the recorded point a call may ask, metres, and how alike its words must be where they are the same without generic ones.
 _WITHIN_M, _NEAR = 200, 0.6
@@ -279,81 +279,75 @@ def _words(name: str) -> frozenset[str]:
 
 def _meanings(results: Sequence[Json], *, profile: bool) -> tuple[list[JsonObject], dict[str, Json]]:
     """Return where in results things with a name stand, none of them in a profile, and what the other fields mean."""
-    entities: dict[str, JsonObject] = {}
-    fields: dict[str, Json] = {}
+    told = _Meanings()
     for result in results:
         if isinstance(result, (Mapping, list)):
-            _describe(result, (), entities, fields, None)
-            for path in [path for path in entities if profile]:
-                entity = entities.pop(path)
+            told.describe(result, (), None)
+            for path in [path for path in told.entities if profile]:
+                entity = told.entities.pop(path)
                 inside = {f"{path}.{key}".strip("."): meaning for key, meaning in entity["fields"].items()}
-                fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
+                told.fields |= inside | {f"{path}.{entity['name']}".strip("."): "text"}
         else:
-            fields.setdefault("", "text" if isinstance(result, str) else "ignored")
-    return list(entities.values()), fields
+            told.fields.setdefault("", "text" if isinstance(result, str) else "ignored")
+    return list(told.entities.values()), told.fields
 
 
-def _describe(
-    value: Json,
-    path: tuple[str, ...],
-    entities: dict[str, JsonObject],
-    fields: dict[str, Json],
-    thing: tuple[JsonObject, int] | None,
-) -> None:
-    """Describe a part of a result; ``thing``: the entity that it stands in, and how many keys lead to that."""
-    if isinstance(value, list):
-        things = [member for member in value if isinstance(member, Mapping)]
-        name = _name_key(things)
-        if name is not None and len(things) == len(value) and thing is None:
-            entity = entities.setdefault(".".join(path), _entity(path, name, things))
-            for member in things:
-                _describe_members(member, path, entities, fields, (entity, len(path)))
-            return
-        for member in value:
-            _describe(member, (*path, "*"), entities, fields, thing)
-    elif isinstance(value, Mapping):
-        name = _name_key([value]) if thing is None and _is_thing(value) else None
-        if name is not None:
-            thing = entities.setdefault(".".join(path), _entity(path, name, [value])), len(path)
-        _describe_members(value, path, entities, fields, thing)
-    else:
-        _declare(value, path, fields, thing)
+class _Meanings:
+    """What the parts of results mean: things with a name by their path, and other fields."""
 
+    def __init__(self) -> None:
+        self.entities: dict[str, JsonObject] = {}
+        self.fields: dict[str, Json] = {}
 
-def _describe_members(
-    value: Mapping[str, Json],
-    path: tuple[str, ...],
-    entities: dict[str, JsonObject],
-    fields: dict[str, Json],
-    thing: tuple[JsonObject, int] | None,
-) -> None:
-    own = sum(not isinstance(member, (Mapping, list)) for member in value.values())
-    for key, member in value.items():
-        if "." in key or not key or key == "*":
-            continue
-        inside = thing is None or len(path) - thing[1] < _DEEP
-        if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < own:
-            _describe_members(member, (*path, key), entities, fields, thing)  # a part of a row: a clinic's doctor
-        elif inside:
-            _describe(member, (*path, key), entities, fields, thing)
+    def describe(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
+        """Describe a part of a result; ``thing``: the entity that it stands in, and how many keys lead to that."""
+        if isinstance(value, list):
+            things = [member for member in value if isinstance(member, Mapping)]
+            name = _name_key(things)
+            if name is not None and len(things) == len(value) and thing is None:
+                entity = self.entities.setdefault(".".join(path), _entity(path, name, things))
+                for member in things:
+                    self._describe_members(member, path, (entity, len(path)))
+                return
+            for member in value:
+                self.describe(member, (*path, "*"), thing)
+        elif isinstance(value, Mapping):
+            name = _name_key([value]) if thing is None and _is_thing(value) else None
+            if name is not None:
+                thing = self.entities.setdefault(".".join(path), _entity(path, name, [value])), len(path)
+            self._describe_members(value, path, thing)
         else:
-            _declare(None, (*path, key), fields, thing)
+            self._declare(value, path, thing)
 
+    def _describe_members(
+        self, value: Mapping[str, Json], path: tuple[str, ...], thing: tuple[JsonObject, int] | None
+    ) -> None:
+        own = sum(not isinstance(member, (Mapping, list)) for member in value.values())
+        for key, member in value.items():
+            if "." in key or not key or key == "*":
+                continue
+            inside = thing is None or len(path) - thing[1] < _DEEP
+            if isinstance(member, Mapping) and thing is None and path[-1:] == ("*",) and len(member) < own:
+                self._describe_members(member, (*path, key), thing)  # a part of a row: a clinic's doctor
+            elif inside:
+                self.describe(member, (*path, key), thing)
+            else:
+                self._declare(None, (*path, key), thing)
 
-def _declare(value: Json, path: tuple[str, ...], fields: dict[str, Json], thing: tuple[JsonObject, int] | None) -> None:
-    """Say what a single value means; a thing's own name and id are said already."""
-    if thing is None:
-        here, own = fields, path
-    else:
-        here, own = thing[0]["fields"], path[thing[1] :]
-        if own in ((thing[0]["name"],), (thing[0].get("id"),)):
-            return
-    name = ".".join(own)
-    meaning = _meaning(next((key for key in reversed(own) if key != "*"), ""), value)
-    grade = here.get(name) == "rating" and isinstance(meaning, dict)
-    untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
-    if grade or untrue or here.get(name, "ignored") == "ignored":
-        here[name] = meaning
+    def _declare(self, value: Json, path: tuple[str, ...], thing: tuple[JsonObject, int] | None) -> None:
+        """Say what a single value means; a thing's own name and id are said already."""
+        if thing is None:
+            here, own = self.fields, path
+        else:
+            here, own = thing[0]["fields"], path[thing[1] :]
+            if own in ((thing[0]["name"],), (thing[0].get("id"),)):
+                return
+        name = ".".join(own)
+        meaning = _meaning(next((key for key in reversed(own) if key != "*"), ""), value)
+        grade = here.get(name) == "rating" and isinstance(meaning, dict)
+        untrue = here.get(name) == "flag" and value is not None and not isinstance(value, bool)
+        if grade or untrue or here.get(name, "ignored") == "ignored":
+            here[name] = meaning
 
 
 def _meaning(key: str, value: Json) -> Json:

@@ -6,6 +6,7 @@ from .files import RawLine as RawLine
 from .files import content_digest as content_digest
 from .files import open_bytes as open_bytes
 from .files import printable as printable
+from .files import raise_for_problems as raise_for_problems
 from .files import read_bytes as read_bytes
 from .files import read_lines as read_lines
 from .files import replacing as replacing

@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import FileIO
@@ -23,6 +23,12 @@ from . import limits
 _CHUNK = 1024 * 1024
 _BYTES_OF_NAMES = range(0xDC80, 0xDD00)  # how Python writes the bytes of a file name that is not UTF-8
 NOT_REGULAR = "is not a regular file"
+
+
+def raise_for_problems(problems: Sequence[Problem]) -> None:
+    """Raise SuiteError with problems, up to a limit; do nothing where there are none."""
+    if problems:
+        raise SuiteError(*problems[: limits.PROBLEMS])
 
 
 @lru_cache(maxsize=1024)

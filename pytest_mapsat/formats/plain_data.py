@@ -29,7 +29,7 @@ from pytest_mapsat.model import (
 )
 
 from . import limits
-from .files import NOT_REGULAR, printable, read_bytes, read_lines, require_file, shown_path
+from .files import NOT_REGULAR, printable, raise_for_problems, read_bytes, read_lines, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
 
 if TYPE_CHECKING:
@@ -551,8 +551,7 @@ def check_columns(name: str, columns: Sequence[str], wanted: Sequence[str], hint
     problems += [
         Problem(name, 1, f"the column {shown(column)} stands twice", "keep one of the two") for column in twice
     ]
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
 
 
 # -- nouns read out of files -------------------------------------------------------------------------------------------
@@ -615,8 +614,7 @@ def read_nouns(path: Path, model: type[ModelT]) -> tuple[Placed[ModelT], ...]:
             nouns.append(Placed(noun, name, Lines(line.number)))
         if len(problems) >= limits.PROBLEMS:
             break
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
     return tuple(nouns)
 
 

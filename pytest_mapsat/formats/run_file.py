@@ -29,7 +29,7 @@ from pytest_mapsat.model import (
 )
 
 from . import limits
-from .files import open_bytes, printable, read_lines, replacing, require_file, shown_path
+from .files import open_bytes, printable, raise_for_problems, read_lines, replacing, require_file, shown_path
 from .located import DataPath, Lines, Located, dotted, validate
 from .plain_data import located_json, parse_json, parse_json_line, read_text
 from .starts import begin_with
@@ -479,8 +479,7 @@ def read_journal(path: Path) -> JournalContent:
         card = validate(Scorecard, Located(data["episode"], Lines(line)), name, problems)
         if card is not None and (card.id, card.trial) != (card.trajectory.case, card.trajectory.trial):
             problems.append(Problem(name, line, f"the scorecard of case {card.id} holds another dialogue"))
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
         if card is not None:
             episodes.append(JournalEpisode(str(data.get("worker", "")), card))
     kept = [note["start"] for note in notes if isinstance(note.get("start"), dict)]

@@ -676,6 +676,17 @@ _EVENT_ROLES = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
+#: The attributes of events in which messages stand, those before a reply and the reply's own.
+_EVENT_INPUT, _EVENT_OUTPUT = (
+    {
+        "gen_ai.content.prompt": "gen_ai.prompt",
+        "gen_ai.client.inference.operation.details": "gen_ai.input.messages",
+    },
+    {
+        "gen_ai.content.completion": "gen_ai.completion",
+        "gen_ai.client.inference.operation.details": "gen_ai.output.messages",
+    },
+)
 
 
 def _events(span: Span) -> Iterator[tuple[str, Message]]:
@@ -694,27 +705,15 @@ def _events(span: Span) -> Iterator[tuple[str, Message]]:
         if name == "gen_ai.choice":
             inner = body.get("message")
             body = object_of(inner) or ({"content": inner} if isinstance(inner, (str, list)) else body)
-            yield from (
-                ("choice", message) for message in read_messages([{**body, "role": "assistant"}], "assistant") or ()
-            )
-        elif name in _EVENT_ROLES:
-            yield from (
-                ("before", message) for message in read_messages([{**body, "role": _EVENT_ROLES[name]}], "user") or ()
-            )
-        elif name == "gen_ai.content.prompt":
-            yield from (("before", message) for message in read_messages(attributes.get("gen_ai.prompt"), "user") or ())
-        elif name == "gen_ai.content.completion":
-            yield from (
-                ("choice", message) for message in read_messages(attributes.get("gen_ai.completion"), "assistant") or ()
-            )
-        elif name == "gen_ai.client.inference.operation.details":
-            yield from (
-                ("before", message) for message in read_messages(attributes.get("gen_ai.input.messages"), "user") or ()
-            )
-            yield from (
-                ("choice", message)
-                for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant") or ()
-            )
+        given = (
+            [{**body, "role": _EVENT_ROLES[name]}]
+            if name in _EVENT_ROLES
+            else attributes.get(_EVENT_INPUT.get(name, ""))
+        )
+        choice = name == "gen_ai.choice"
+        gave = [{**body, "role": "assistant"}] if choice else attributes.get(_EVENT_OUTPUT.get(name, ""))
+        yield from (("before", message) for message in read_messages(given, "user") or ())
+        yield from (("choice", message) for message in read_messages(gave, "assistant") or ())
 
 
 def object_of(value: Json) -> JsonObject:

@@ -459,6 +459,8 @@ class _Question:
             return Reading(None, "it names several rows")
         if len(self._rows) > 1 and named != {self._called}:
             return Reading(None, "it names no row that only one of the candidates can be")
+        if not named and self._unknown_word:  # "the curry", and the only row is a soup
+            return Reading(None, f"{self._unknown_word!r} is not known to be the row of the call")
         return Reading(None, "another row is named, too") if self._named_in(self._behind) - {self._called} else None
 
     @property

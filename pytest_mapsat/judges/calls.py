@@ -36,7 +36,7 @@ def _called(check: Calls, tool: str, context: Context) -> Finding:
     parts = [Finding(passed, _counted(tool, how, low, high, made), wanted, missed=missed)]
     if check.agreed:
         parts.append(_agreed(fits, subject, made))
-    return every(parts) if len(parts) > 1 else parts[0]
+    return every(parts)
 
 
 def _answered(fits: list[bool | None], answered: bool | str, made: _Made) -> list[bool | None]:
@@ -189,12 +189,7 @@ def _aligned(
     pairs: list[tuple[int | None, int | None]] = []
     step = call = 0
     while step < len(fits) or call < len(steps):
-        if (
-            step < len(fits)
-            and call < len(steps)
-            and fits[step][call]
-            and longest[step][call] == longest[step + 1][call + 1] + 1
-        ):
+        if step < len(fits) and call < len(steps) and fits[step][call]:
             pairs.append((step, call))
             step, call = step + 1, call + 1
         elif call == len(steps) or (step < len(fits) and longest[step + 1][call] >= longest[step][call + 1]):

@@ -267,8 +267,7 @@ def _nothing_there(path: str, given: Sequence[JsonObject]) -> str:
     """Return words for a path without values: what there is in place of its first missing part."""
     parts = path.split(".")
     reached = max(
-        (count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)),
-        default=0,
+        count for count in range(len(parts)) if any(values_at(data, ".".join(parts[:count])) for data in given)
     )
     here = [value for data in given for value in values_at(data, ".".join(parts[:reached]))]
     names = list(dict.fromkeys(name for value in here if isinstance(value, Mapping) for name in value))

@@ -76,7 +76,8 @@ class BaseCheck(Noun):
     @property
     def parts(self) -> tuple[Check, ...]:
         """The checks that it combines; a plain one combines none."""
-        return ()
+        checks: tuple[Check, ...] = getattr(self, "checks", ())
+        return checks
 
 
 class Says(BaseCheck):
@@ -504,22 +505,12 @@ class All(BaseCheck):
     kind: Literal["all"]
     checks: tuple[Check, ...] = Field(min_length=1)
 
-    @property
-    def parts(self) -> tuple[Check, ...]:
-        """The checks that it combines."""
-        return self.checks
-
 
 class AnyOf(BaseCheck):
     """At least one of ``checks`` holds."""
 
     kind: Literal["any"]
     checks: tuple[Check, ...] = Field(min_length=1)
-
-    @property
-    def parts(self) -> tuple[Check, ...]:
-        """The checks that it combines."""
-        return self.checks
 
 
 class AtLeast(BaseCheck):
@@ -528,11 +519,6 @@ class AtLeast(BaseCheck):
     kind: Literal["at_least"]
     n: int = Field(ge=1)
     checks: tuple[Check, ...] = Field(min_length=1)
-
-    @property
-    def parts(self) -> tuple[Check, ...]:
-        """The checks that it combines."""
-        return self.checks
 
     @model_validator(mode="after")
     def _reachable(self) -> AtLeast:

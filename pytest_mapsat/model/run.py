@@ -334,15 +334,8 @@ class RunManifest(Noun):
     @property
     def request(self) -> RunRequest:
         """What the run was asked for."""
-        return RunRequest(
-            agent=self.agent,
-            agent_source=self.agent_source,
-            agent_build=self.agent_build,
-            user=self.user,
-            judge=self.judge.spec,
-            decisions=self.decisions,
-            options=self.options,
-        )
+        same = {name: getattr(self, name) for name in RunRequest.model_fields}
+        return RunRequest(**same | {"judge": self.judge.spec})
 
 
 class Lost(Noun):

@@ -166,9 +166,12 @@ class _Reading:
             yield f"{at}nothing of this name is asked for"
         if not isinstance(schema, Mapping) or self._depth >= _DEEPEST_READ or self._parts > _MOST_PARTS:
             return
-        if value is None and _names_null(schema):
+        if value is None and _is_nullable(schema):
             return
-        types = schema.get("type")
+        allowed = schema.get("enum")
+        # Many write {type: string, enum: [a, null]}, and mean both.
+        listed = value is None and isinstance(allowed, list | tuple) and None in allowed
+        types = None if listed else schema.get("type")
         names = [types] if isinstance(types, str) else types if isinstance(types, list | tuple) else []
         are_types = all(isinstance(name, str) and name in _TYPES for name in names)
         if names and are_types and not any(_TYPES[name](value) for name in names):
@@ -235,11 +238,9 @@ class _Reading:
                 yield from self.mismatches(other, member, here)
 
 
-def _names_null(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema allows null beside its type: as OpenAPI 3.0 says it, by its default, or among the allowed values."""
-    allowed = schema.get("enum")
-    listed = isinstance(allowed, list | tuple) and None in allowed
-    return schema.get("nullable") is True or ("default" in schema and schema["default"] is None) or listed
+def _is_nullable(schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema allows null beside its type: as OpenAPI 3.0 says it, or by its default."""
+    return schema.get("nullable") is True or ("default" in schema and schema["default"] is None)
 
 
 def _named(value: Json) -> Mapping[str, Json]:

@@ -115,7 +115,7 @@ def before_and_now(requirement: RequirementChange) -> tuple[str, str]:
     )
 
 
-def counts_text(comparison: Comparison) -> str:
+def change_counts(comparison: Comparison) -> str:
     """Return in words how many cases changed which way."""
     worse = sum(case.direction == "worse" for case in comparison.cases)
     better = sum(case.direction == "better" for case in comparison.cases)
@@ -169,7 +169,7 @@ def rule_lines(comparison: Comparison, width: int, label: str) -> list[Line]:
         return [*lines, *_labelled("", f"nothing is compared: {why}", width, "yellow")]
     alone = [(comparison.only_baseline, "gone"), (comparison.only_new, "new")]
     more = [f"{len(names)} {word} ({listed(map(printable, names))})" for names, word in alone if names]
-    lines += _labelled("cases", "; ".join([counts_text(comparison), *more]), width)
+    lines += _labelled("cases", "; ".join([change_counts(comparison), *more]), width)
     for rule in comparison.rules:
         lines += _labelled(
             "rule", f"{printable(rule.rule)} {rule.outcome}: {printable(rule.reason)}", width, _RULES[rule.outcome]

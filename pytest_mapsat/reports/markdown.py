@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pytest_mapsat.model import CaseChange, Comparison, Label, Run, Scorecard
 
 from . import view
-from .changes import before_and_now, change_rows, counts_text, flip, requirement_change
+from .changes import before_and_now, change_counts, change_rows, flip, requirement_change
 from .text import cut, printable
 
 #: GitHub takes 65,536 characters in a comment, and says nothing of the others.
@@ -70,7 +70,7 @@ def _head(run: Run) -> list[str]:
 
 
 def _comparison(comparison: Comparison) -> Iterator[list[str]]:
-    yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {counts_text(comparison)}."]
+    yield ["### Changes", "", f"Against {code(comparison.baseline.agent)}: {change_counts(comparison)}."]
     if comparison.unlike:
         yield [
             f"- {code(difference.what)} was {code(difference.baseline) or 'nothing'}, is {code(difference.new) or 'nothing'}"

@@ -24,6 +24,7 @@ from pytest_mapsat.formats import (
     document_of,
     limits,
     parse_yaml,
+    raise_for_problems,
     read_bytes,
     read_lines,
     shown_path,
@@ -236,8 +237,7 @@ def read_common(root: Path, path: Path, manifest: SuiteManifest, document: Locat
             elif noun is not None:
                 requirements[key] = _Requirement(noun, name, lines, data)
     problems = problems or _wrong_uses(requirements)
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
     return Common(manifest, root, requirements)
 
 
@@ -487,8 +487,7 @@ def list_jsonl(path: Path, common: Common) -> tuple[CaseEntry, ...]:
             entries.append(entry)
         if len(problems) >= limits.PROBLEMS:
             break
-    if problems:
-        raise SuiteError(*problems)
+    raise_for_problems(problems)
     return tuple(entries)
 
 

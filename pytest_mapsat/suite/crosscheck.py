@@ -436,7 +436,8 @@ def _output_check(
     check: Output | Matches, place: Place, schema: Mapping[str, Any], tools: Mapping[str, Tool]
 ) -> Iterator[Remark]:
     """Give where a check on structured output asks for what the case's schema does not have, looks ids up that no tool declares, or has a pattern that is none."""
-    if isinstance(check, Output) and (tool := tools.get(check.tool or "")) is not None and not _lists_ids(tool):
+    tool = tools.get(check.tool or "") if isinstance(check, Output) else None
+    if tool is not None and not any(entities.id for entities in tool.entities if entities.sort != "leg"):
         message = f"the tool {tool.name} does not declare which ids its results list"
         yield _error("output", (*place, "tool"), message, "say it in the tool: entities, with items and id")
     if isinstance(check, Output) and check.equals is None and not schema:
@@ -455,10 +456,6 @@ def _output_check(
         wrong = ((where, path, hint) for where, path in parts if (hint := _not_asked(path, schema)))
         for where, path, hint in islice(wrong, 1):
             yield _error("output", (*place, *where), f"visible.output_schema has no {shown(path)}", hint)
-
-
-def _lists_ids(tool: Tool) -> bool:
-    return any(entities.id for entities in tool.entities if entities.sort != "leg")
 
 
 def _below(path: str, schema: Mapping[str, Any], name: str) -> str:

@@ -27,6 +27,7 @@ from pytest_mapsat.formats import (
     limits,
     parse_json_line,
     parse_yaml,
+    raise_for_problems,
     read_bytes,
     read_calibration,
     shown_path,
@@ -124,8 +125,7 @@ class Suite:
         self.inventory = inventory = take_inventory(root) if manifest is None else Inventory((), (), (), ())
         tools = read_tools(inventory.tools)
         self.state = read_state(inventory.state, ranked_tables(tools))
-        if problems := [*answer_problems(tools, self.state)]:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems([*answer_problems(tools, self.state)])
         tables = [read_calibration(path) for path in inventory.calibration]
         self.calibration: Calibration | None = tables[0] if tables else None
         self._manifest_path = root / MANIFEST
@@ -312,8 +312,7 @@ class Suite:
             for name in unchecked
             for entry, remark in flaws_of(name, self.sequences[name], self)
         ]
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
         self._sound.update(unchecked)
 
     def dated(self, entry: CaseEntry) -> Dated:
@@ -458,8 +457,7 @@ class Suite:
             problems.extend(placed(remark, path, document.lines) for remark in errors)
             entries.append(entry_of_yaml(case, path, document, index))
             kept.append(json.dumps(document.data, ensure_ascii=False).encode())
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
         # The text is parsed once; what is kept of it is small: JSON, from which load() makes the case.
         self._yaml[path] = kept
         return tuple(entries)
@@ -474,8 +472,7 @@ class Suite:
                 message = f"the id {shown(entry.id)} is taken: {shown_path(other.path)}:{other.line} has it"
                 problems.append(Problem(shown_path(entry.path), entry.line, message, "ids are unique in a suite"))
             mine.setdefault(entry.id, entry)
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
         self._by_id.update(mine)
 
     def _spelt_out(self, document: Located, path: Path, problems: list[Problem]) -> Located | None:

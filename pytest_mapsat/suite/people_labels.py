@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from pytest_mapsat.formats import Placed, limits, parse_json_line, read_lines, read_nouns
+from pytest_mapsat.formats import Placed, limits, parse_json_line, raise_for_problems, read_lines, read_nouns
 from pytest_mapsat.model import (
     Case,
     PeopleLabels,
@@ -46,8 +46,7 @@ def read_answers(suite: Suite) -> tuple[Placed[PeopleLabels], ...]:
         if earlier != placed.place:
             message = f"a second answer {shown(answer.id)} to the case {answer.case}: {earlier} has one"
             problems.append(placed.problem(["id"], message, "ids are unique among the answers to a case"))
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
     return tuple(answers)
 
 
@@ -72,8 +71,7 @@ def read_label_file(path: Path) -> tuple[Placed[PeopleLabels], ...]:
     """
     problems: list[Problem] = []
     answers = _of_file(path, problems)
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
     return tuple(answers)
 
 

@@ -19,6 +19,7 @@ from pytest_mapsat.formats import (
     limits,
     noun_of,
     open_bytes,
+    raise_for_problems,
     read_lines,
     shown_path,
     unreadable,
@@ -84,8 +85,7 @@ class Overlays:
                     yield overlay, (path, line)
             except SuiteError as error:
                 problems += error.problems
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,7 @@ def read_state(paths: Sequence[Path], ranked: Mapping[str, tuple[str, str]] = Ma
         problems += state.unfit() if state.overlays.at_once else ()
     except SuiteError as error:
         problems += error.problems
-    if problems:
-        raise SuiteError(*problems[: limits.PROBLEMS])
+    raise_for_problems(problems)
     return state
 
 
@@ -332,8 +331,7 @@ def index_lines(
             last = case
             if len(problems) - before >= limits.PROBLEMS:
                 break
-    if problems:
-        raise SuiteError(*problems)
+    raise_for_problems(problems)
     return spans
 
 
@@ -397,8 +395,7 @@ def read_spans(spans: Sequence[Span], reader: SpanReader, noun: type[_Line]) -> 
                 read = noun_of(noun, raw, name, line, problems)
                 if read is not None:
                     placed.append((read, span.path, line))
-        if problems:
-            raise SuiteError(*problems[: limits.PROBLEMS])
+        raise_for_problems(problems)
         yield from placed
 
 

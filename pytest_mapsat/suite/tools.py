@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from pytest_mapsat.formats import shown_path, validate
+from pytest_mapsat.formats import raise_for_problems, shown_path, validate
 from pytest_mapsat.model import (
     Around,
     Json,
@@ -66,8 +66,7 @@ def read_tools(paths: Sequence[Path]) -> dict[str, tuple[Tool, Path, int]]:
             if owners.setdefault(alias, own) != own or alias == own:
                 message = f"the alias {shown(alias)} of {own} is also a name of {owners[alias]}"
                 problems.append(Problem(shown_path(path), line, message, "leave it out here, or there"))
-    if problems:
-        raise SuiteError(*problems)
+    raise_for_problems(problems)
     return dict(sorted(tools.items()))
 
 
@@ -84,8 +83,7 @@ def ranked_tables(tools: Tools) -> dict[str, tuple[str, str]]:
             if (first := tables.setdefault(tool.answer.table, keys)) != keys:
                 message = f"{name}: answer: id and part are {' and '.join(keys)}, and {' and '.join(first)} of another tool for {tool.answer.table}"
                 problems.append(Problem(shown_path(path), line, message, "rows of one table have one id and one part"))
-    if problems:
-        raise SuiteError(*problems)
+    raise_for_problems(problems)
     return tables
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mapsat.building.city import people_of, starter, world_of
+from pytest_mapsat.building import city
+from pytest_mapsat.building.city import people_of, world_of
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import Case
 from pytest_mapsat.sandbox import make_sandbox
@@ -86,9 +87,9 @@ def test_a_seed_gives_the_same_bytes_under_any_hash_seed_and_locale(built, tmp_p
 
 
 def test_a_wheel_has_the_tools_and_words_that_a_checkout_reads_from_the_starter_suite():
-    root = Path(starter.__file__).parents[3]
+    root = Path(city.__file__).parents[3]
     built = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
-    home = Path(starter.__file__).relative_to(root).parent / "starter"
+    home = Path(city.__file__).relative_to(root).parent / "starter"
     assert {Path(source): Path(dest) for source, dest in built["force-include"].items()} == {
         Path("benchmark_cases", *parts): home.joinpath(*parts)
         for parts in (("tools",), ("state", "words.jsonl"), ("state", "road_words.jsonl"))

@@ -1,6 +1,7 @@
 """Two runs side by side: what got worse, how sure that is, what would settle it, and what cannot be compared."""
 
 import random
+from itertools import permutations
 
 import pytest
 from gate_runs import SUITE, card, compared, label, side
@@ -651,6 +652,15 @@ def test_runs_of_one_agent_are_held_against_each_other_in_both_directions():
             false_alarms([runs_of(marks), runs_of(marks, **fields)], drops)
     with pytest.raises(UsageError, match="not runs of one kind: cases: baseline 6"):
         false_alarms([runs_of(marks), runs_of({"c0": "1"})], drops)
+
+
+def test_the_smallest_drop_that_is_seen_in_runs_of_one_agent_is_that_at_the_median():
+    ways = (("0111", "1011"), ("0011", "1111", "1101"), ("0101", "1010", "0110", "1110"), ("0001", "1111"))
+    runs = [runs_of({f"c{n}": marks[n % len(marks)] for n in range(8)}) for marks in ways]
+    drops = parse_drops(["ar:0.02"])
+    seen = sorted(compare(*pair, drops).rules[0].smallest for pair in permutations(runs, 2))
+    assert seen[5] < seen[6]
+    assert false_alarms(runs, drops)["rules"][0]["smallest"] == seen[6]
 
 
 def test_one_run_is_held_against_itself_by_halves_of_its_trials():

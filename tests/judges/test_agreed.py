@@ -31,18 +31,32 @@ TEXTS = {
     "accept_loan": "Accept a loan offer.",
     "transfer": "Transfer money to a payee.",
     "email": "Send an email.",
+    "enroll_course": "给孩子报名一门课程。",
 }
 
 
-def decided(question, tool, call, rows=ORDERS, *, asks=(), language="en", answer="Yes, please.", before=(), case=None):
+def decided(
+    question,
+    tool,
+    call,
+    rows=ORDERS,
+    *,
+    asks=(),
+    language="en",
+    answer="Yes, please.",
+    before=(),
+    case=None,
+    first="I need your help.",
+    **parameters,
+):
     """Return how a call is decided that follows a yes to a question, after a tool has returned rows; and why."""
     text = TEXTS[tool]
     tools = {
         "look": Tool(name="look", description="Look.", parameters={"type": "object"}),
-        tool: Tool(name=tool, description=text, effect="write", parameters={"type": "object"}, asks=asks),
+        tool: Tool(name=tool, description=text, effect="write", parameters={"type": "object", **parameters}, asks=asks),
     }
     looked = Step(kind="call", tool="look", arguments={}, result={"rows": rows}, status="ok")
-    turns = [Turn(role="user", text="I need your help."), Turn(role="agent", text=question, steps=(looked,))]
+    turns = [Turn(role="user", text=first), Turn(role="agent", text=question, steps=(looked,))]
     turns += [Turn(role="user", text=answer, agreed=True if case else None)]
     steps = tuple(Step(kind="call", tool=tool, arguments=each, result={}, status="ok") for each in (*before, call))
     turns.append(Turn(role="agent", text="Done.", steps=steps))
@@ -114,6 +128,7 @@ def test_a_call_of_one_of_two_orders_is_agreed_to_where_the_question_surely_name
         ("Shall I book room 103 for 3 guests and 5 nights?", "undecided"),
         ("Three of you in room 103. Shall I book it?", "met"),
         ("Six of you in room 103. Shall I book it?", "failed"),
+        ("Shall I book room 103, for 3 guests, for 90 EUR?", "undecided"),  # the price of the other room
     ],
 )
 def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_known_decides_nothing(question, outcome):
@@ -134,6 +149,8 @@ def test_a_stated_value_that_contradicts_an_argument_fails_and_one_that_is_not_k
         ("email", "Shall I email jo@example.org?", {"to": "joe@example.org", "text": "Hello"}, "undecided"),
         ("transfer", "Shall I transfer 200 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer 250 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "met"),
+        ("transfer", "Shall I transfer 250 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250.4}, "undecided"),
+        ("transfer", "Shall I transfer 251 EUR to Jo Lind?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer 250 EUR to Ann Berg?", {"to": "Jo Lind", "amount": 250}, "failed"),
         ("transfer", "Shall I transfer it for a fee of 2 EUR?", {"to": "Jo Lind", "amount": 250}, "undecided"),
         ("transfer", "Shall I transfer €1,250.00 to Jo Lind?", {"to": "Jo Lind", "amount": 1250}, "met"),
@@ -145,6 +162,23 @@ def test_a_tool_without_ids_is_agreed_to_where_all_of_its_arguments_are_stated(t
 
 
 LOANS = [{"id": "L1", "bank": "Northbank"}, {"id": "L2", "bank": "Harbour Credit"}]
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("Shall I cancel the noodle soup?", "met"),
+        ("Shall I cancel the soup?", "met"),
+        ("Shall I cancel it?", "met"),
+        ("Shall I cancel your order?", "met"),
+        ("Shall I cancel the curry?", "undecided"),
+        ("Shall I cancel your table?", "undecided"),
+        ("Shall I cancel Jo's birthday cake?", "undecided"),
+        ("Shall I cancel order A7?", "undecided"),
+    ],
+)
+def test_where_one_row_alone_can_be_meant_a_question_about_another_thing_is_undecided(question, outcome):
+    assert decided(question, "cancel_order", A1, rows=ORDERS[:1])[0] == outcome
 
 
 @pytest.mark.parametrize(
@@ -216,6 +250,10 @@ def test_the_same_holds_in_chinese(question, call, outcome):
         ("如果商家同意，我就取消A1，可以吗？", A1, "undecided"),
         ("A1可以取消。A2不动，我给您取消A1，行不？", A1, "met"),
         ("I recommend not to cancel A1. OK?", A1, "undecided"),
+        ("I'll cancel A1. Shall I arrange flowers?", A1, "undecided"),
+        ("I'll cancel A1. Shall I pay?", A1, "undecided"),
+        ("Order A2 is open; the curry stays. Shall I cancel it?", A1, "undecided"),
+        ("Order A2 is open. Shall I cancel it, curry and all?", A1, "undecided"),
         ("I'd rather wait before cancelling A1. Shall I do so?", A1, "undecided"),
         ("I can ask for a quote. Should I do that for the cancellation of A1?", A1, "undecided"),
         ("Shall I find out whether A1 can be cancelled?", A1, "undecided"),
@@ -231,6 +269,22 @@ def test_a_short_question_means_what_the_message_proposes(question, call, outcom
     case = Case.model_validate({"id": "c", "visible": {"query": "?"}, "truth": {"requirements": [LOOKS]}})
     language = "en" if question.isascii() else "zh"
     assert decided(question, "cancel_order", call, language=language, answer="Yes.", case=case)[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("question", "outcome"),
+    [
+        ("要给小雨报名围棋这门课吗？", "met"),
+        ("给小雨安排一节围棋试听课，可以吗？", "undecided"),
+        ("要给小雨报名钢琴这门课吗？", "failed"),
+    ],
+)
+def test_the_verb_of_a_tool_that_is_described_in_chinese_must_stand_there_and_its_other_words_do_not_do(
+    question, outcome
+):
+    rows = [{"course_id": "K1", "course": "钢琴"}, {"course_id": "K3", "course": "围棋"}]
+    call = {"course_id": "K3", "child": "小雨"}
+    assert decided(question, "enroll_course", call, rows, language="zh", answer="好的。")[0] == outcome
 
 
 LOOKS = {"id": "r", "kind": "asked", "text": "x", "check": {"kind": "calls", "tool": "look"}}
@@ -321,6 +375,7 @@ def test_a_model_is_asked_what_is_undecided_with_the_question_the_rows_and_the_c
     ("when", "question", "outcome"),
     [
         (["9.50"], "It costs 9.50. Shall I go on?", "met"),
+        (["A1"], "May I put A1 on hold?", "met"),  # without the words of the case, undecided
         (["A1"], "It is A1. Shall I go on?", "met"),
         (["A2"], "It is A2. Shall I go on?", "failed"),
         (["6"], "It costs 6.00. Shall I go on?", "undecided"),
@@ -340,6 +395,72 @@ def test_the_words_that_a_case_wants_in_a_request_decide_what_is_not_sure(when, 
         }
     )
     assert decided(question, "cancel_order", A1, answer="Yes.", case=case)[0] == outcome
+
+
+def test_as_many_rows_objects_and_characters_are_read_as_is_said_and_no_more():
+    many = [{"id": f"A{number}", "dish": "tea"} for number in range(1, 302)]
+    assert decided("Shall I cancel A1?", "cancel_order", A1, many[:300])[0] == "met"
+    outcome, why = decided("Shall I cancel A1?", "cancel_order", A1, many)
+    assert outcome == "undecided"
+    assert ": more than 300 rows could be meant; the candidates are " in why
+    third = {"id": "A3", "dish": "curry", "price": 9.5}
+    for others, read in ((996, True), (997, False)):  # after the object around the rows, and the two orders
+        why = decided("Shall I cancel it?", "cancel_order", A1, [*ORDERS, *[{"x": 1}] * others, third])[1]
+        assert ('"curry"' in why) is read
+    padded = f"{'a' * 5956}. Shall I cancel A1?"
+    assert ": the message has more than 6,000 characters" not in decided(padded, "cancel_order", A1)[1]
+    assert ": the message has more than 6,000 characters" in decided(f"a{padded}", "cancel_order", A1)[1]
+
+
+def test_objects_are_rows_of_the_kind_of_the_called_one_where_they_share_half_of_their_fields():
+    order = {"id": "A1", "dish": "noodle soup"}
+    other = {"id": "A2", "dish": "spring rolls", "cook": "Jo", "oven": "left"}
+    assert decided("Shall I cancel it?", "cancel_order", A1, [order, other])[0] == "undecided"
+    assert decided("Shall I cancel it?", "cancel_order", A1, [order, {**other, "dough": "thin"}])[0] == "met"
+
+
+def test_what_is_quoted_is_cut_at_its_ends():
+    question = f"Shall I cancel it{', as you wish' * 20}?"
+    assert f"whether {question[-200:]!r} (turn 1)" in decided(question, "cancel_order", A1)[1]
+    why = decided("Shall I cancel A1?", "cancel_order", A1, answer=f"Maybe {'x' * 300}")[1]
+    assert why == f"turn 2 does not plainly agree or decline: {'Maybe ' + 'x' * 194!r}"
+    long = [{"id": "A1", "dish": "d" * 300}, {"id": "A2", "dish": "e" * 300}]
+    why = decided("Shall I cancel it?", "cancel_order", A1, long)[1]
+    assert f'{{"id": "A1", "dish": "{"d" * 178}, {{"id": "A2", "dish": "{"e" * 178}' in why
+    assert "d" * 179 not in why
+
+
+def test_a_call_whose_arguments_a_record_lacks_is_undecided():
+    untold = Step(kind="call", tool="cancel_order", arguments={}, status="ok", unknown=("arguments",))
+    turns = Turn(role="user", text="Cancel it."), Turn(role="agent", text="Done.", steps=(untold,))
+    context = Context(Trajectory(case="c", turns=turns), {})
+    finding = evaluate(Calls(kind="calls", tool="cancel_order", agreed=True), context)
+    assert finding.passed is None
+    assert "it is unclear whether the user agreed to cancel_order(" in finding.why
+
+
+def test_words_that_fit_several_rows_are_made_good_by_those_before_them():
+    question = "Order A2 is open. Shall I cancel the order to 14 Orchard Close?"
+    assert decided(question, "cancel_order", A2)[0] == "met"
+    assert decided(question, "cancel_order", A1)[0] == "undecided"
+
+
+def test_a_value_of_the_row_that_stands_in_the_question_in_place_of_an_argument_decides_nothing():
+    call, first = {**A1, "day": "2025-10-12"}, "Please have it on 12 October 2025."
+    outcome, why = decided("Shall I ship A1 on 10 October 2025?", "ship", call, first=first)
+    assert outcome == "undecided"
+    assert why.partition(": ")[2].startswith("it says '10 october 2025', and the call has day='2025-10-12'")
+    assert decided("Shall I ship A1?", "ship", call, first=first)[0] == "met"
+
+
+def test_where_a_user_agrees_to_what_asks_for_nothing_the_last_sentence_is_quoted():
+    case = Case.model_validate({"id": "c", "visible": {"query": "?"}, "truth": {"requirements": [LOOKS]}})
+    message = "Order A2 is open.\nOrder A1 is to be cancelled."
+    outcome, why = decided(message, "cancel_order", A1, case=case)
+    assert outcome == "undecided"
+    assert "whether 'Order A1 is to be cancelled.' (turn 1) asks for cancel_order" in why.replace(
+        "order a1", "Order A1"
+    )
 
 
 def test_no_dialogue_that_was_written_beside_the_rules_is_decided_wrongly():

@@ -118,6 +118,8 @@ def test_an_id_that_stands_twice_in_a_result_is_right_only_where_both_rows_fit()
     twice = call("search_merchants", {"merchants": [BITE, {**BITE, "rating": 4.0}]})
     assert judge(entries(("bite", "P7")), twice).passed is None
     assert judge(entries(("bite", "P7")), call("search_merchants", {"merchants": [BITE, BITE]})).passed is True
+    worse = call("search_merchants", {"merchants": [{**BITE, "rating": 4.0}, {**BITE, "rating": 3.0}]})
+    assert judge(entries(("bite", "P7")), worse).why.endswith(" does not fit: rating is 4.0")
 
 
 def test_hours_that_cannot_be_read_are_undecided_and_never_fulfilled():
@@ -179,3 +181,93 @@ def test_thousands_of_entries_hold_nothing_up():
     assert judge(output, *steps, entry={}).passed is True
     assert judge({"merchants": [*output["merchants"], {"poi_id": "P7"}]}, *steps, entry={}).passed is False
     assert time.perf_counter() - began < 20  # a second
+
+
+UNTOLD_HOURS = {"op": "open_at", "time": "23:00"}
+
+
+@pytest.mark.parametrize("ids", [("P7", "P8"), ("P8", "P7"), ("P7", "P8", "P7"), ("P8",)])
+def test_of_several_entries_an_unclear_one_leaves_the_check_undecided_wherever_it_stands(ids):
+    finding = judge({"merchants": [{"poi_id": poi_id} for poi_id in ids]}, entry={}, where={"hours": UNTOLD_HOURS})
+    assert (finding.passed, finding.why) == (None, "it is unclear whether the row with the poi_id 'P8' fits")
+
+
+def test_an_entry_that_may_be_the_one_that_is_meant_leaves_the_check_undecided():
+    output = {"merchants": [{"poi_id": "P7", "hours": "all day?"}]}
+    finding = judge(output, entry={"hours": UNTOLD_HOURS})
+    assert finding.passed is None
+    assert finding.why.startswith("it is unclear which entry of merchants has hours ")
+    assert finding.wanted.startswith("in the entry of merchants with hours ")
+
+
+def test_what_passes_and_what_is_wanted_are_said_plainly():
+    every = judge({"merchants": [{"poi_id": "P7"}]}, entry={})
+    assert every.why == "search_merchants returned the poi_id 'P7', and its row fits"
+    assert every.wanted == (
+        "in merchants, each poi_id of a row with category equal to 'noodle bar' and rating at least 4.5 that "
+        "search_merchants returned, in the last reply"
+    )
+    bare = judge({"poi_id": "P8"}, path="", entry={}, where={})
+    assert bare.why == "search_merchants returned the poi_id 'P8'"
+    assert (
+        bare.wanted
+        == "in the structured output, each poi_id of a row that search_merchants returned, in the last reply"
+    )
+    assert judge({"merchants": []}, entry={}).why == "merchants is empty"
+
+
+def test_an_id_is_read_under_its_name_or_at_its_path_and_is_one():
+    nested = {"merchants": [{"shop": {"poi_id": "P7"}}]}
+    assert judge(nested, entry={}, id="shop.poi_id").passed is True
+    assert judge({"merchants": [{"shop.poi_id": "P7"}]}, entry={}, id="shop.poi_id").passed is True
+    several = judge({"merchants": [{"shops": [{"poi_id": "P7"}, {"poi_id": "P7"}]}]}, entry={}, id="shops.*.poi_id")
+    assert (several.passed, several.why) == (False, "shops.*.poi_id is 'P7', 'P7', expected one text or whole number")
+    bare = judge({"merchants": [["P7"]]}, entry={})
+    assert (bare.passed, bare.why) == (False, "an entry of merchants has no poi_id (found ['P7'])")
+
+
+def test_a_row_that_lacks_what_it_must_have_is_told_with_each_thing_that_is_wrong():
+    where = {"category": "tea house", "terrace": True, "rating": {"op": "between", "min": 4.5}}
+    finding = judge(entries(("bite", "P7")), where=where)
+    assert finding.passed is False
+    assert finding.why.endswith(" does not fit: category is 'noodle bar'; terrace is None")
+
+
+def test_only_results_that_the_record_lacks_of_the_tool_itself_may_hold_the_id():
+    lacking = FOUND.model_copy(update={"result": None, "unknown": ("result",)})
+    assert judge(entries(("bite", "P9")), lacking).passed is None
+    assert judge(entries(("bite", "P9")), FOUND, lacking).why == (
+        "the record lacks results of search_merchants, and poi_id 'P9' may be in one of them"
+    )
+    other = call("nearby", None, status="unknown")
+    assert judge(entries(("bite", "P9")), FOUND, other).passed is False
+    assert judge(entries(("bite", "P9")), FOUND.model_copy(update={"unknown": ("changed",)})).passed is False
+
+
+def test_ids_that_were_returned_are_told_or_that_there_were_none():
+    none = judge(entries(("bite", "P7")), call("search_merchants", {"merchants": []}))
+    assert none.why == "search_merchants never returned the poi_id 'P7' (it returned no ids)"
+    nothing = judge(entries(("bite", "P7")), call("nearby", {"merchants": []}))
+    assert nothing.why == "search_merchants returned nothing that could have the poi_id 'P7'"
+    many = [{**BITE, "poi_id": f"P{number:04}-{number * 7919 % 1_000_003}"} for number in range(1_001)]
+    listed = call("search_merchants", {"merchants": many})
+    close = judge(entries(("bite", many[999]["poi_id"][:-1])), listed)
+    assert close.why.endswith(f"(did you mean {many[999]['poi_id']!r}?)")
+    far = judge(entries(("bite", many[1_000]["poi_id"][:-1])), listed)
+    assert f"did you mean {many[1_000]['poi_id']!r}" not in far.why
+
+
+def test_a_reply_of_several_with_a_right_entry_is_enough_and_else_the_last_is_told():
+    right, wrong = {"merchants": [{"hop": "bite", "poi_id": "P7"}]}, {"merchants": [{"hop": "bite", "poi_id": "P1"}]}
+
+    def of(*outputs):
+        turns = [Turn(role="user", text="A late bite?")]
+        for output in outputs:
+            turns += [Turn(role="agent", text="There.", output=output, steps=(FOUND,)), Turn(role="user", text="And?")]
+        check = check_of("output", **{**LOOK_UP, "turn": "any"})
+        return evaluate(check, Context(Trajectory(case="c1", turns=tuple(turns[:-1])), TOOLS))
+
+    assert [of(right, wrong).passed, of(wrong, right).passed, of(None, right).passed] == [True] * 3
+    both = of(wrong, {"merchants": []})
+    assert (both.passed, both.why) == (False, "no entry of merchants has hop equal to 'bite'")
+    assert both.wanted.endswith(", in any reply")

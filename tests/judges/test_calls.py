@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from judging import check_of
 
 from pytest_mapsat.judges import Context, evaluate
+from pytest_mapsat.judges.calls import matching
 from pytest_mapsat.model import Case, Step, Tool, Trajectory, Turn
 
 TOOLS = {
@@ -80,8 +81,27 @@ def test_lists_of_calls_are_held_against_each_other_as_by_trying_all(steps, call
     assert finding.passed is holds(steps, calls, match)
     if finding.passed is False:
         assert finding.compared[0] == ("expected", "called")
-        left, right = zip(*finding.compared[1:], strict=True) if finding.compared[1:] else ((), ())
+        lines = finding.compared[1:]
+        left, right = zip(*lines, strict=True) if lines else ((), ())
         assert (len([one for one in left if one]), len([one for one in right if one])) == (len(steps), len(calls))
+        side_by_side = [(asked, called) for asked, called in lines if asked and called]
+        most = max(
+            size
+            for size in range(min(len(steps), len(calls)) + 1)
+            for some in combinations(steps, size)
+            if holds(some, calls, "any_order" if match == "any_order" else "in_order")
+        )
+        assert len(side_by_side) == most
+        for asked, called in side_by_side:  # find with x equal to 1, find(x=1)
+            tool, _, value = asked.partition(" with x equal to ")
+            assert called.startswith(f"{tool}(")
+            assert called.endswith(f"x={value})" if value else ")")
+
+
+def test_of_steps_in_each_others_way_the_first_ones_have_their_call():
+    assert matching([[True], [True]]) == {0: 0}
+    assert matching([[True, True], [True, False], [True, True]]) == {0: 1, 1: 0}
+    assert matching([[False, True], [False, True], [True, False]]) == {0: 1, 2: 0}
 
 
 def test_expected_and_called_stand_side_by_side():
@@ -279,6 +299,32 @@ def test_a_call_that_was_refused_was_made_all_the_same(fields, passed):
     finding = judge(made(call("book", status="refused", seats=4)), "calls", tool="book", **fields, at_most=0)
     assert finding.passed is passed
     assert finding.why.endswith("; 1 refused")
+
+
+def test_how_many_calls_of_which_kind_are_wanted_is_said():
+    for fields, wanted in (
+        ({"answered": True}, "at least one answered call of book"),
+        ({"answered": False}, "at least one unanswered call of book"),
+        ({"answered": "any"}, "at least one call of book"),
+        ({"at_least": 2}, "at least 2 calls of book"),
+        ({"at_most": 3, "with": {"seats": 4}}, "1 to 3 calls of book with seats equal to 4"),
+        ({"at_most": 0, "answered": True}, "book is never called answered"),
+    ):
+        assert judge(made(*MIXED), "calls", tool="book", **fields).wanted == wanted
+
+
+def test_a_tool_whose_wanted_calls_were_made_and_missed_is_named():
+    for steps, fields, missed in (
+        ([call("book", "miss", seats=4)], {"answered": True}, ("book",)),
+        ([call("book", "miss", seats=2)], {"answered": True, "with": {"seats": 4}}, ()),
+        ([call("book", "error", seats=4)], {"answered": True}, ()),
+        ([call("book", "miss")], {"answered": True, "at_least": 2}, ()),
+        ([call("book", "miss"), call("book")], {"answered": True, "at_least": 2}, ("book",)),
+        ([call("book", "miss"), call("book"), call("book")], {"answered": True, "at_most": 1}, ()),
+        ([call("book", "miss")], {"answered": False, "at_least": 2}, ()),
+    ):
+        finding = judge(made(*steps), "calls", tool="book", **fields)
+        assert (finding.passed, finding.missed) == (False, missed)
 
 
 def test_what_calls_count_is_true_false_or_any():

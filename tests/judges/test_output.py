@@ -187,7 +187,43 @@ def test_a_reply_without_output_fails():
     check = {"kind": "output", "path": "total", "equals": 1}
     assert judge(check, None).why == "no reply has a structured output"
     assert judge(check, {"total": 1}, None).why == "the last reply has no structured output, but reply 1 has"
-    assert judge({"kind": "output"}, None).passed is None  # the dialogue is of no case: there is no schema
+    unread = judge({"kind": "output"}, None)  # the dialogue is of no case: there is no schema
+    assert (unread.passed, unread.broken, unread.why) == (None, True, "the case shows no output_schema")
+    of_case = evaluate(check_of("output"), Context(said(None), TOOLS, Visible(query="?", output_schema=SCHEMA)))
+    assert (of_case.passed, of_case.why) == (False, "no reply has a structured output")
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "why"),
+    [
+        ('{"total": 1}', {}, " (its text is JSON, and was not handed over as data: text is read as data where the case has an output_schema)"),
+        ('{"total": 1}', {"type": "object"}, " (its text is JSON, and was not handed over as data)"),
+        ('{"total": 1}', None, " (its text is JSON, and was not handed over as data)"),
+        ("Done.", {}, ""),
+    ],
+)  # fmt: skip
+def test_json_in_the_text_of_a_reply_without_output_is_told(text, schema, why):
+    visible = None if schema is None else Visible(query="?", output_schema=schema)
+    check = check_of("output", path="total", equals=1)
+    finding = evaluate(check, Context(said(None, text=text), TOOLS, visible))
+    assert (finding.passed, finding.why) == (False, f"no reply has a structured output{why}")
+
+
+def test_the_reply_that_is_read_is_named():
+    for turn, words in (("any", "any reply"), ("first", "the first reply"), ("last", "the last reply"), (2, "reply 2")):
+        finding = judge({"kind": "output", "path": "total", "equals": 1, "turn": turn}, {"total": 1}, {"total": 1})
+        assert (finding.passed, finding.wanted) == (True, f"total equal to 1 in {words}")
+    found = judge({"kind": "output", "path": "", "equals": {"op": "present"}}, {"total": 1})
+    assert (found.passed, found.why) == (True, "the structured output is {'total': 1}")
+    absent = judge({"kind": "output", "path": "note", "equals": {"op": "absent"}}, {"total": 1})
+    assert (absent.passed, absent.why) == (True, "note is nothing")
+
+
+def test_what_cannot_be_told_of_a_value_is_said_with_the_values():
+    bound = {"op": "bound", "tool": "search_poi", "path": "pois.*.price"}
+    finding = judge({"kind": "output", "path": "total", "equals": bound}, {"total": 42.5})
+    assert finding.passed is None
+    assert finding.why.startswith("it is unclear whether 42.5 is ")
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,24 @@ def test_two_rows_with_one_id_are_a_slip_and_two_without_a_match_are_not():
     assert judge("state", table="orders", where={"id": "A2"}, tables=(twice,)).passed is True
 
 
+def test_an_id_that_no_row_had_is_a_slip_only_where_no_row_is_wanted():
+    finding = judge("state", table="orders", where={"id": "A9"}, count=1)
+    assert (finding.passed, finding.broken) == (False, False)
+    assert judge("state", table="orders", where={"id": "A9"}, at_most=0).broken
+    assert judge("state", table="orders", where={"id": "A1"}, at_most=0).passed is False
+
+
+def test_the_column_of_the_ids_is_that_of_the_changes():
+    row = {"number": "7", "status": "open", "id": "x"}
+    twin = {**row, "number": "8"}
+    change = RowChange(table="orders", id="7", key="number", before=row, after={**row, "status": "paid"})
+    tables = (Table("orders", (row, twin)),)
+    finding = judge("state", change, table="orders", at_least=2, has={"status": "paid"}, tables=tables)
+    assert (finding.passed, finding.why) == (False, "orders 8: status is 'open'")
+    never = judge("state", change, table="orders", where={"number": "9"}, count=0, tables=tables)
+    assert (never.broken, never.why) == (True, "no row of orders ever had the number '9'")
+
+
 def test_a_column_that_only_a_new_row_or_only_an_old_one_has_is_known():
     assert judge("state", added("A4", why="late"), table="orders", where={"why": "late"}, count=1).passed is True
     assert judge("state", removed(A3), table="orders", where={"status": "paid"}, count=0).passed is True

@@ -252,6 +252,63 @@ def test_what_a_record_lacks_of_a_tool_that_only_reads_changes_nothing():
     assert untold(calls_untold=True) == ("any tool",)
 
 
+def test_as_many_changes_as_are_said_are_laid_on_and_no_more(monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.sandbox.end.MOST_CHANGES", 2)
+    one, other, third = changed(A1, total=1), changed(A2, total=2), added("A3")
+    assert len(end((one,), (other,)).changes) == 2
+    with pytest.raises(EndError, match="changed more than 2 rows"):
+        end((other, third), setup=(one,))
+
+
+def test_new_rows_that_have_no_like_are_each_told_and_each_is_compared_once():
+    one, other = added("N1", total=5, city="Bern"), added("N2", total=6, city="Rome")
+    assert differ([one, other], []) == [("orders", "N1", ""), ("orders", "N2", "")]
+    assert differ([], [one, other]) == [("orders", "N1", ""), ("orders", "N2", "")]
+    assert differ([one, added("G1", "guests")], [other]) == [
+        ("guests", "G1", ""),
+        ("orders", "N2", "city"),
+        ("orders", "N2", "total"),
+    ]
+    ended = [added("M1", total=5, city="Oslo"), added("M2", total=7, city="Riga")]
+    assert differ([one, added("N2", total=5, city="Rome")], ended) == [
+        ("orders", "M1", "city"),
+        ("orders", "M2", "city"),
+        ("orders", "M2", "total"),
+    ]
+
+
+def test_of_very_many_unequal_new_rows_the_most_alike_are_not_looked_for():
+    missing = [added(f"N{number:03}", total=number, why="gift") for number in range(100)]
+    extra = [added(f"M{number:03}", total=number, why="late") for number in range(101)]
+    assert {column for _, _, column in differ(missing, extra[:100])} == {"why"}
+    assert {column for _, _, column in differ(missing, extra)} == {""}
+
+
+def test_new_rows_in_a_chain_are_told_apart_by_the_last_of_them_so_far_and_no_further(monkeypatch):
+    monkeypatch.setattr("pytest_mapsat.sandbox.end._FURTHEST", 6)
+
+    def chains(length):
+        return [
+            added(f"{name}{at}", **({"next": f"{name}{at + 1}"} if at + 1 < length else {"total": name}))
+            for name in "XY"
+            for at in range(length)
+        ]
+
+    for length, told in ((2, True), (6, True), (7, False)):
+        wanted, ended = ([*chains(length), changed(A1, first=first)] for first in ("X0", "Y0"))
+        assert (differ(wanted, ended) == [("orders", "A1", "first")]) is told
+
+
+def test_what_is_ignored_may_be_every_element_of_a_list_or_an_object():
+    wanted = [changed(A1, tags=["a"], by={"Jo": 1}, size={"w": 1, "h": 2})]
+    ended = [changed(A1, tags=["b", "c"], by={"Ann": 2}, size={"w": 9, "h": 2})]
+    assert differ(wanted, ended) == [("orders", "A1", "by"), ("orders", "A1", "size"), ("orders", "A1", "tags")]
+    assert differ(wanted, ended, "orders.tags.*", "orders.by.*") == [("orders", "A1", "size")]
+    assert differ(wanted, ended, "orders.*.*", "orders.size.h") == []
+    assert differ(wanted, ended, "orders.tags", "orders.by", "orders.size.h") == [("orders", "A1", "size")]
+    assert differ(wanted, ended, "guests.tags", "orders.by", "orders.size.w") == [("orders", "A1", "tags")]
+
+
 def test_a_reference_is_known_by_its_calls():
     def digest_of(*calls):
         truth = {"requirements": [], **({"end": list(calls)} if calls else {})}

@@ -10,9 +10,8 @@ from pytest_mapsat.formats import parse_yaml
 from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, Overlay, Recording, SuiteManifest, Tool
 from pytest_mapsat.sandbox import RecordedSandbox, Table, make_sandbox
 
-from .plans import Need, need_of, plan_data
-from .plans_scenes import Scene
-from .starter import tool_files
+from .plans import Need, Scene, need_of, plan_data
+from .world import tool_files
 
 #: A search goes so far, in metres.
 _RADIUS = 2000
@@ -355,22 +354,10 @@ class _Truth:
         return [*of[kind.family], *(["of-ways"] if kind.family == "place" and kind.mode else [])]
 
     def _tools(self) -> Iterator[JsonObject]:
-        required = {
-            "get_user_profile": ["uid"],
-            "get_recent_activity": ["uid"],
-            "get_weather": [],
-            "search_nearby": ["query", "lon", "lat"],
-            "place_details": ["place_id"],
-            "search_deals": ["place_id"],
-            "plan_visit_order": ["start", "place_ids"],
-            "get_route": ["origin", "destination", "mode"],
-            "get_traffic": ["road"],
-            "get_transit_lines": ["origin", "destination"],
-            "get_ride_estimate": ["origin", "destination"],
-        }
         for tool in dict.fromkeys(call["tool"] for call in self.calls):
             match = {"mode": self._scene.kind.mode} if tool == "get_route" else {}
-            yield {"name": tool, "required": required[tool], **({"match": match} if match else {})}
+            required = list(self._sandbox.tools[tool].parameters.get("required", ()))
+            yield {"name": tool, "required": required, **({"match": match} if match else {})}
 
     def _answers(self) -> list[JsonObject]:
         return [

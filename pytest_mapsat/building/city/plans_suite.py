@@ -6,23 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_mapsat.building.builders import BuildRequest
-from pytest_mapsat.building.towns import TOWNS, Draws
-from pytest_mapsat.formats import limits, parse_json_line, parse_yaml, read_lines, replacing
+from pytest_mapsat.building.towns import TOWNS, Draws, package_data
+from pytest_mapsat.formats import limits, parse_json_line, read_lines, replacing
 from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
 
-from .people import Habit, activity_row, chain_of, user_row
-from .plans import Kind, kinds, plan_data, schedule
+from .people import Habit, activity_row, chain_of
+from .plans import Kind, Scene, Scenes, kinds, plan_data, schedule
 from .plans_cases import Writer, manifest_of
-from .plans_scenes import Scene, Scenes
 from .sorts import YEAR, document
-from .starter import tool_files
-from .world import City, World, world_of
+from .world import City, World, tool_files, world_of
 
 #: How many towns a suite has, and the most cases: the spots for users are not more.
 _TOWNS, _MOST = 4, 1000
@@ -66,14 +63,12 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         query = wordings.query(scene) if written is None else written.text
         case = writer.case(scene, number, query, written=written is not None)
         by_file.setdefault(f"{_folder(scene.kind)}/{scene.language}.jsonl", []).append(case)
-    for name, data in tool_files():
-        _write(folder / "tools" / name, data)
-    for name, rows in world.tables.items():
-        _write(folder / "state" / f"{name}.jsonl", _lines(rows))
-    for name, cases in by_file.items():
-        _write(folder / name, _lines(cases))
-    _write(folder / "requirements" / "facts.yaml", (files(__package__) / "facts.yaml").read_bytes())
-    _write(folder / "suite.yaml", _as_yaml(manifest.to_json()))
+    content = {f"tools/{name}": data for name, data in tool_files()}
+    content |= {f"state/{name}.jsonl": _lines(rows) for name, rows in world.tables.items()}
+    content |= {name: _lines(cases) for name, cases in by_file.items()}
+    content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
+    content["suite.yaml"] = _as_yaml(manifest.to_json())
+    _put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
 
@@ -134,16 +129,12 @@ def _thin_out(world: World) -> None:
 
 def _situation(scene: Scene) -> str:
     """Return what a writer of queries is told of a scene, in its language."""
-    told, mood = _wants(scene), Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
+    told = _named(wordings(scene.language)[scene.kind.name]["situation"], scene)
+    mood = Draws(scene.world.seed, "mood", scene.id).choice(plan_data()["moods"][scene.language])
     day, time = _DAYS[scene.language][scene.day.weekday()], scene.now[11:16]
     if scene.language == "zh":
         return f"{day}{time}，{scene.town.name}，你在{scene.spot}。{told}。语气：{mood}。"
     return f"It is {day}, {time}. You are in {scene.town.name}, at {scene.spot}. {told}. Mood: {mood}."
-
-
-def _wants(scene: Scene) -> str:
-    situation: str = wordings(scene.language)[scene.kind.name]["situation"]
-    return _named(situation, scene)
 
 
 def _named(text: str, scene: Scene) -> str:
@@ -179,13 +170,9 @@ class _Wordings:
         raise UsageError(f"--cases: there are no more wordings for cases of {scene.kind.name}")
 
 
-@cache
-def wordings(language: str) -> Mapping[str, Any]:
+def wordings(language: str) -> Any:
     """Return the wordings of a language, by kind of plan."""
-    name = f"wordings_{language}.yaml"
-    (read,) = parse_yaml((files(__package__) / name).read_bytes(), name)
-    told: dict[str, Any] = read.data
-    return told
+    return package_data(__package__, f"wordings_{language}.yaml")
 
 
 class _Query(NamedTuple):
@@ -222,12 +209,6 @@ def _as_yaml(value: JsonObject) -> bytes:
     import yaml  # noqa: PLC0415  heavy
 
     return yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=120).encode()
-
-
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with replacing(path) as file:
-        file.write(data)
 
 
 # -- the city itself ---------------------------------------------------------------------------------------------------
@@ -306,7 +287,7 @@ def build_city(request: BuildRequest, folder: Path) -> dict[str, int]:
     for name in files:
         if (folder / name).exists():
             raise UsageError(f"{folder / name} is there already; take it away to have it built anew")
-    _put(folder, {name: _build_lines(rows) for name, rows in files.items()})
+    _put(folder, {name: _lines(rows) for name, rows in files.items()})
     if not (folder / "tools").exists() and not (folder / "tools.yaml").exists():
         _put(folder, {f"tools/{name}": data for name, data in tool_files()})
     return {**{name: len(rows) for name, rows in world.tables.items()}, "events": len(events)}
@@ -323,18 +304,15 @@ def _person(world: World, town: City, number: int) -> Person:
         for trait in traits:
             # Of the first sort one habit has given way to the other; of the second both hold at once.
             early, late = (_OF // 2, _OF // 2) if at else (_OF // 2, 0) if trait is traits[0] else (0, _OF // 2)
-            habit = Habit(town.sorts[sort].dimension, trait.label, early + late, _OF, early, late, sort, trait.where)
+            habit = Habit(town.sorts[sort].dimension, trait.label, sort, trait.where, _OF, early, late)
             habits.append(habit)
             for name, value in document()["profiles"].get(trait.name, {}).get(town.language, {}).items():
                 facts[name] = [*facts.get(name, []), *value] if isinstance(value, list) else value
     events = chain_of(draws, uid, habits, world, UNTIL, home=home, chance=_CHANCE)
     activity = activity_row(uid, events, habits, world, UNTIL)
-    profile = user_row(uid, draws.choice(town.streets), draws.choice(_MODES), facts)
+    profile = {"uid": uid, "home": {"name": draws.choice(town.streets)}, "travel": {"usual_mode": draws.choice(_MODES)}}
+    profile |= facts
     return Person(uid, tuple(habits), tuple(events), profile, activity)
-
-
-def _build_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
 
 
 def _put(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
-from importlib.resources import files
 from math import isqrt
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from pytest_mapsat.building.towns import Draws, Town, coined_name
-from pytest_mapsat.formats import parse_yaml
+from pytest_mapsat.building.towns import Draws, Town, coined_name, package_data
 from pytest_mapsat.model import Json, JsonObject, Match, canonical_json
 from pytest_mapsat.sandbox import fits
 
@@ -110,11 +108,9 @@ def _matches(where: str) -> Mapping[str, Match]:
     return TypeAdapter(dict[str, Match]).validate_json(where)
 
 
-@cache
 def document() -> Any:
     """Return what ``sorts.yaml`` says."""
-    (document,) = parse_yaml((files(__package__) / "sorts.yaml").read_bytes(), "sorts.yaml")
-    return document.data
+    return package_data(__package__, "sorts.yaml")
 
 
 @cache
@@ -166,7 +162,7 @@ def _traits(sort: Mapping[str, Any], names: list[str], language: str) -> Iterato
 #: The year of the weather.
 YEAR = 2026
 #: Centimetres of 0.00001 degrees of longitude and of latitude, near 31 degrees north.
-_CM = (95, 111)
+CM = (95, 111)
 #: A way is so many tenths as long as the crow flies, so many minutes slower than the quickest, and so many metres a minute quick.
 _DRIVES = {"toll": (13, 0), "main": (14, 4), "slow": (17, 9)}
 _DRIVE_M, _DRIVE_PLUS = 650, 6
@@ -176,13 +172,12 @@ _WALK_M = 75
 _WALKED = (250, 4000)
 #: Of sorts whose places have ways of their own from their centre.
 STEEP = ("viewpoint", "museum", "library", "clinic")
-_HOUR, _DAY = 60, 24 * 60
 
 
 def metres_between(one: tuple[float, float], other: tuple[float, float]) -> int:
     """Return about how many metres lie between two points (longitude, latitude) of a city: a whole number, the same everywhere; right to one in a hundred."""
     across, along = (
-        round((left - right) * 100_000) * centimetres for left, right, centimetres in zip(one, other, _CM, strict=True)
+        round((left - right) * 100_000) * centimetres for left, right, centimetres in zip(one, other, CM, strict=True)
     )
     return isqrt(across * across + along * along) // 100
 
@@ -209,7 +204,8 @@ class Surroundings:
     ) -> None:
         self._key = key
         self._town, self._centres, self._landmarks, self._steep = town, centres, landmarks, steep
-        self._words = _document()[town.language]
+        self._data = package_data(__package__, "surroundings.yaml")
+        self._words = self._data[town.language]
         self._streets = [street for district in town.districts for area in district.areas for street in area.streets]
         self._roads: dict[tuple[str, str], str] = {}
 
@@ -310,7 +306,7 @@ class Surroundings:
         for at, (start, end) in enumerate(pairs):
             draws = Draws(*self._key, "lines", start["id"], end["id"])
             lifted = draws.chance(50)
-            for sort, told in _document()["lines"].items():
+            for sort, told in self._data["lines"].items():
                 number = metros[end["id"]] if sort == "metro" else 10 + at
                 name = self._words["lines"][sort].format(number=number)
                 free = {"metro": lifted, "bus": not lifted or draws.chance(30), "night": draws.chance(70)}[sort]
@@ -337,7 +333,7 @@ class Surroundings:
         """Yield the rides of the town, which drive from everywhere in it; each town has waits and prices of its own."""
         middles = sorted((place["lon"], place["lat"]) for place in self._centres)
         lon, lat = (round(sum(part) / len(middles), 3) for part in zip(*middles, strict=True))
-        for at, (name, told) in enumerate(_document()["rides"].items(), start=1):
+        for at, (name, told) in enumerate(self._data["rides"].items(), start=1):
             draws = Draws(*self._key, "ride", name)
             yield {
                 "id": f"f{self._key[1]}-{at}",
@@ -410,14 +406,17 @@ def _of_hundred(draws: Draws, shares: Mapping[str, int], otherwise: str) -> str:
 def _timetable(told: Mapping[str, Any], draws: Draws) -> JsonObject:
     """Return the time of the last departure of a line and its times by hour."""
     last, every, first = (draws.between(*told[key]) for key in ("last", "every", "first"))
-    minutes = list(range(last, first, -every))[::-1]
+    return timetable(range(last, first, -every))
+
+
+def timetable(minutes: Sequence[int]) -> JsonObject:
+    """Return the time of the last departure of a line and its times by hour; ``minutes``: all departures as minutes after midnight, the last one first."""
     times: dict[str, list[str]] = {}
-    for minute in minutes:
-        times.setdefault(f"{minute % _DAY // _HOUR:02}", []).append(f"{minute % _HOUR:02}")
-    return {"last": f"{last % _DAY // _HOUR:02}:{last % _HOUR:02}", "times": times}
+    for time in map(clock, sorted(minutes)):
+        times.setdefault(time[:2], []).append(time[3:])
+    return {"last": clock(minutes[0]), "times": times}
 
 
-@cache
-def _document() -> Any:
-    (document,) = parse_yaml((files(__package__) / "surroundings.yaml").read_bytes(), "surroundings.yaml")
-    return document.data
+def clock(minutes: int) -> str:
+    """Return a minute of the day as a time."""
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02}"

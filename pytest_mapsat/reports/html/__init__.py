@@ -130,7 +130,7 @@ def environment() -> Environment:
         "height": HEIGHT,
         "before_and_now": changes.before_and_now,
         "change_rows": changes.change_rows,
-        "changed": changes.counts_text,
+        "changed": changes.change_counts,
         "requirement_change": changes.requirement_change,
         "flip": changes.flip,
         "unlike_texts": changes.unlike_texts,
