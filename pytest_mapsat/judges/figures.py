@@ -9,10 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, get_args
+from typing import NamedTuple, cast, get_args
 
-from pytest_mapsat.model import Bound, ClockTime, Json, Number, Quote, TimeRole
-from pytest_mapsat.reading import CLOCK, FOREIGN, MONEY, TIMES, Amount, Document, Quantity, Vocabulary, pack_of
+from pytest_mapsat.model import Bound, ClockTime, FigureRole, Json, Number, Quote, TimeRole
+from pytest_mapsat.reading import (
+    CLOCK,
+    FOREIGN,
+    MONEY,
+    ROLES_OF_UNIT,
+    TIMES,
+    Amount,
+    BareNumber,
+    Document,
+    Quantity,
+    Vocabulary,
+    pack_of,
+)
 from pytest_mapsat.reading import ClockTime as Clock
 
 from .context import Context
@@ -332,6 +344,7 @@ def _doubtful(
         for document, amount in _unread(check, unit, context)
         if not (known and (amount.bare or TIMES in amount.units))
     ]
+    quotes += _claimed(check, unit, context) if check.if_absent != "fail" else ()
     words = pack_of(context.language, context.vocabulary).groups
     proposing = {*words.get("choose", ()), *words.get("suggest", ())}
     quotes += [
@@ -349,6 +362,34 @@ def _doubtful(
             and (figure.role in check.role or (figure.unit, unit) == ("year", "count"))
         ]
     return quotes[:SHOWN_AT_MOST]
+
+
+def _claimed(check: Number | ClockTime, unit: str, context: Context) -> Iterator[Quote]:
+    """Yield the figures without a unit, or in a strange one, that words call what is looked for and that do not fit: "rating: 5.88" claims something."""
+    roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
+    for document in context.read(check.turn):
+        numbers = [figure for figure in document.quantities if not is_unit(figure.unit, unit)] + [*document.numbers]
+        for claimed in (*document.unread, *document.quantities):
+            there = [number for number in numbers if claimed.span.start <= number.span.start < claimed.span.end]
+            if there and not roles.isdisjoint(claimed.said):
+                judged = [_judged_as(check, document, number, unit, context) for number in there]
+                if all(judgement.belongs is not False and judgement.outcome != "fits" for judgement in judged):
+                    yield document.quote(claimed.span)
+
+
+def _judged_as(
+    check: Number | ClockTime, document: Document, number: Quantity | BareNumber, unit: str, context: Context
+) -> _Judgement:
+    """Judge a number as if it had the unit and the role that are looked for."""
+    scale = UNITS[check.unit][1] if isinstance(check, Number) else 1
+    subject, role = getattr(number, "subject", ()), cast("FigureRole | None", next(iter(check.role), None))
+    sentence, value = document.sentence_at(number.span.start), number.value * scale
+    figure = Quantity(number.span, value, value, value, "exact", unit, role, subject, "", "affirmed", sentence, 0)
+    nearby = near_phrases(check.near, document, [figure])
+    if isinstance(check, ClockTime):
+        return _Judgement(document, figure, belongs(check, document, figure, nearby=nearby, context=context))
+    values = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
+    return _number_judged(check, document, figure, values, nearby=nearby, context=context)
 
 
 def _read_as(judgements: Sequence[_Judgement]) -> str:

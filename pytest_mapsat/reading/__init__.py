@@ -6,6 +6,7 @@ from .conditions import Denials as Denials
 from .conditions import Opening as Opening
 from .conditions import conditions_of as conditions_of
 from .document import Amount as Amount
+from .document import BareNumber as BareNumber
 from .document import Block as Block
 from .document import ClockTime as ClockTime
 from .document import Document as Document
@@ -47,5 +48,6 @@ from .page import open_page as open_page
 from .reader import read as read
 from .reader import read_names as read_names
 from .reader import read_page as read_page
+from .roles import ROLES_OF_UNIT as ROLES_OF_UNIT
 from .unread import CLOCK as CLOCK
 from .unread import TIMES as TIMES
