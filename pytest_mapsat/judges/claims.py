@@ -14,9 +14,8 @@ from pytest_mapsat.model import Grounded, Quote
 from pytest_mapsat.reading import FOREIGN, ClockTime, Document, Identifier, Mention, Quantity, Span, fold_phrase
 from pytest_mapsat.sandbox import distance_m, point_of, text_similarity
 
-from .evidence import USER, Identity, KnownFigure, Moment
+from .evidence import USER, Explained, Identity, KnownFigure, Moment, agrees, apart
 from .findings import SHOWN_AT_MOST, Finding, cite, judges, unclear
-from .known_values import Explained, agrees, apart
 from .things import Recommendation, unknown_heads
 
 if TYPE_CHECKING:

@@ -51,9 +51,8 @@ from pytest_mapsat.sandbox import End, SandboxSuite, end_of, maybe_writing, play
 from .blocks import Blocks, Decided
 from .calibration import shipped
 from .claims import Judged, weigh
-from .evidence import Evidence, evidence, remembered_in
+from .evidence import Evidence, Explained, Returned, Value, evidence, remembered_in
 from .findings import Finding
-from .known_values import Explained, Returned, Value
 from .python_check import Episode
 from .things import (
     Entity,
