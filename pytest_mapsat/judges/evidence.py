@@ -156,21 +156,9 @@ class Evidence:
 
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
-        pieces: list[KnownFigure | Moment | Point | Identity] = [
-            *self.figures,
-            *self.times,
-            *self.points,
-            *self.identities,
-        ]
-        if all(piece.source.turn <= turn for piece in pieces):
-            return self
-        return replace(
-            self,
-            figures=tuple(piece for piece in self.figures if piece.source.turn <= turn),
-            times=tuple(piece for piece in self.times if piece.source.turn <= turn),
-            points=tuple(piece for piece in self.points if piece.source.turn <= turn),
-            identities=tuple(piece for piece in self.identities if piece.source.turn <= turn),
-        )
+        told = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
+        known = {name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in told.items()}
+        return self if known == told else replace(self, **known)
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
         """Return the figures of one thing, of any unit and role where none is given."""
