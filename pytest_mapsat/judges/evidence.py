@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args
 
 from pytest_mapsat.interpreter import cached
 from pytest_mapsat.model import (
@@ -157,7 +157,9 @@ class Evidence:
     def by(self, turn: int) -> Evidence:
         """Return what was known in a turn."""
         told = {name: getattr(self, name) for name in ("figures", "times", "points", "identities")}
-        known = {name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in told.items()}
+        known: dict[str, Any] = {
+            name: tuple(each for each in all_ if each.source.turn <= turn) for name, all_ in told.items()
+        }
         return self if known == told else replace(self, **known)
 
     def figures_of(self, key: str, *, unit: str = "", role: FigureRole | None = None) -> tuple[KnownFigure, ...]:
