@@ -150,7 +150,12 @@ def number(check: Number, context: Context) -> Finding:
     numbers = [value.number / scale for value in values or ()]
     wanted = f"a {noun} {number_in_words(check, numbers, _word(check, context))}"
     if unit == MONEY and all(judgement.belongs is False for judgement in judgements):
-        foreign = [document.quote(figure.span) for document, figure in _foreign(check, context)]
+        foreign = [
+            document.quote(figure.span)
+            for document in context.read(check.turn)
+            for figure in document.quantities
+            if figure.unit == FOREIGN  # what it comes to is unknown
+        ]
         if foreign:
             why = f"which is not in the suite's currency, {context.vocabulary.currency}"
             return unclear(foreign[:SHOWN_AT_MOST], why, wanted)
@@ -170,26 +175,14 @@ def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Q
     """Return the numbers without a unit that have one of the values: a figure may be said without its unit."""
     scale = UNITS[check.unit][1]
     values = {value.number / scale for value in returned}
-    bare = (
-        (document, span, value)
-        for document in context.read(check.turn)
-        for span, value in (
-            *((figure.span, figure.value) for figure in document.numbers),
-            *((figure.span, figure.value) for figure in document.quantities if figure.unit.startswith("count")),
-        )
-    )
     quotes = (
-        document.quote(span)
-        for document, span, amount in bare
-        if any(abs(amount - value) <= check.allowed * abs(value) + ROUNDING for value in values)
+        document.quote(number.span)
+        for document in context.read(check.turn)
+        for number in (*document.numbers, *document.quantities)
+        if isinstance(number, BareNumber) or number.unit.startswith("count")
+        if any(abs(number.value - value) <= check.allowed * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(quotes, SHOWN_AT_MOST))
-
-
-def _foreign(check: Number, context: Context) -> Iterator[tuple[Document, Quantity]]:
-    """Yield the sums of money in other currencies: what they come to is unknown."""
-    for document in context.read(check.turn):
-        yield from ((document, figure) for figure in document.quantities if figure.unit == FOREIGN)
 
 
 @judges(ClockTime)

@@ -34,7 +34,7 @@ from .plain import plainly
 from .roles import ROLES_OF_UNIT, Roles, Subjects, TimeRoles, Told
 from .sides import Name
 from .stance import read_stances, reasons
-from .unread import CLOCK, Unread, left_unread
+from .unread import CLOCK, LeftUnread, Unread
 
 _COLONS = (":", "：")
 _NOT = ("not ", "不是")
@@ -269,7 +269,7 @@ class _Cut:
     def unread(self) -> list[Unread]:
         """The amounts that are not read."""
         taken = _places([name.hit for name in self.names], self.cut.page.identifiers)
-        return left_unread(self.cut, self.numbers, self.figures, self.times, taken)
+        return [*LeftUnread(self.cut, self.numbers, self.figures, self.times, taken).find()]
 
     def _amount(self, unread: Unread) -> Amount:
         open_ = unread.bare or unread.units == {CLOCK}  # 评分五点八八 is no time of day
