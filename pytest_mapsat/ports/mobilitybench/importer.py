@@ -28,8 +28,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
 
-from .gold import answer, doubts_of
-from .requirements import required
+from .requirements import answer, doubts_of, required
 from .rows import (
     COLUMNS,
     ROUTES,

@@ -42,16 +42,8 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
         if stands == "cancelled":
             continue
         if table != "orders":
-            people = row["customer_count"]
-            forms.append(
-                {
-                    "kind": table[:-1],
-                    "shop": row["shop_id"],
-                    "time": row[_TIMES[table]],
-                    "people": people,
-                    "stands": stands,
-                }
-            )
+            when = {"time": row[_TIMES[table]], "people": row["customer_count"]}
+            forms.append({"kind": table[:-1], "shop": row["shop_id"], **when, "stands": stands})
         elif row["kind"] == "delivery":
             forms.append(_delivery(row, stands))
         else:
