@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from math import ceil
 from pathlib import Path
@@ -204,11 +205,8 @@ def _tool_used(value: Json) -> JsonObject:
     if not isinstance(value, Mapping):
         raise RefusedError("names no tool, or a pattern of names")
     counts = {"at_least": value.get("min", 1), "at_most": value.get("max")}
-    return {
-        "kind": "calls",
-        "tool": _tool(value.get("name")),
-        **{name: count for name, count in counts.items() if count is not None},
-    }
+    given = {name: count for name, count in counts.items() if count is not None}
+    return {"kind": "calls", "tool": _tool(value.get("name")), **given}
 
 
 def _tool_arguments(value: Json) -> JsonObject:
@@ -217,11 +215,8 @@ def _tool_arguments(value: Json) -> JsonObject:
         raise RefusedError("names no tool with arguments")
     if value.get("mode", "partial") != "partial":
         raise RefusedError("asks that there are no other arguments (mode: exact)")
-    return {
-        "kind": "calls",
-        "tool": _tool(value.get("name")),
-        "with": {name: {"op": "equal", "value": wanted} for name, wanted in arguments.items()},
-    }
+    wanted = {name: {"op": "equal", "value": value} for name, value in arguments.items()}
+    return {"kind": "calls", "tool": _tool(value.get("name")), "with": wanted}
 
 
 def _tool_sequence(value: Json) -> JsonObject:
@@ -257,6 +252,10 @@ _CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
 
 FORMAT = "promptfoo"
 _NAMES = tuple(f"promptfooconfig.{ending}" for ending in ("yaml", "yml", "json"))
+#: Keys of a configuration that say how promptfoo runs.
+_PROMPTFOOS = frozenset(
+    ["providers", "targets", "redteam", "evaluateOptions", "nunjucksFilters", "derivedMetrics", "extensions", "tracing"]
+)
 #: The most cases that a configuration may multiply to.
 _MOST = 10_000
 #: What a product of shares may be off.
@@ -315,9 +314,8 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
     """
     config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
     if config is None:
-        raise SuiteError(
-            Problem(shown_path(src), 0, f"holds none of {', '.join(_NAMES)}", "name the configuration itself")
-        )
+        message = f"holds none of {', '.join(_NAMES)}"
+        raise SuiteError(Problem(shown_path(src), 0, message, "name the configuration itself"))
     log = ImportLog()
     reader = _Config(config, log)
     cases = list(reader.cases())
@@ -338,18 +336,13 @@ def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
     seen: dict[str, set[str]] = {}
     leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
     for calls in leaves:
-        patterns = (
-            [CallPattern(tool=calls.tool, arguments=calls.arguments)] if isinstance(calls, Calls) and calls.tool else []
-        )
-        patterns += calls.steps if isinstance(calls, Calls) else []
-        for pattern in patterns:
-            seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+        if isinstance(calls, Calls):
+            own = [CallPattern(tool=calls.tool, arguments=calls.arguments)] if calls.tool else []
+            for pattern in (*own, *calls.steps):
+                seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+    way = "mapsat record TOOLS describes it anew and keeps answers"
     for name in sorted(seen):
-        log.note(
-            "tool",
-            name,
-            "the configuration tells only its name and parameters seen; mapsat record TOOLS describes it anew and keeps answers",
-        )
+        log.note("tool", name, f"the configuration tells only its name and parameters seen; {way}")
         yield bare_tool(name, seen[name])
 
 
@@ -380,25 +373,9 @@ class _Config:
 
     def cases(self) -> Iterator[Case]:
         """Give a case for each test with each prompt; what does not come over is noted."""
-        for key in sorted(
-            self._data.keys()
-            & {
-                "providers",
-                "targets",
-                "redteam",
-                "evaluateOptions",
-                "nunjucksFilters",
-                "derivedMetrics",
-                "extensions",
-                "tracing",
-            }
-        ):
-            self._log.note(
-                "ignored",
-                self._at(key),
-                f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent",
-                leaves=key,
-            )
+        for key in sorted(self._data.keys() & _PROMPTFOOS):
+            message = f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent"
+            self._log.note("ignored", self._at(key), message, leaves=key)
         prompts = list(self._prompts())
         names: dict[str, int] = {}
         made = 0
@@ -424,17 +401,10 @@ class _Config:
             what = "no assertion that a check could ask" if test.assertions else "no assertion"
             self._refuse("tests", test.place, f"the test has {what}")
             return None
-        visible: JsonObject = {
-            "query": query,
-            "instructions": system,
-            "output_schema": schema,
-            "context": {"history": history},
-        }
+        visible = {"query": query, "instructions": system, "output_schema": schema, "context": {"history": history}}
         attributes = {"assertions": "some" if refused else "all", "prompt": prompt.label[:100]}
-        return self._log.case(
-            {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}},
-            test.place,
-        )
+        data = {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}}
+        return self._log.case(data, test.place)
 
     def _requirements(self, test: _Test) -> tuple[list[JsonObject], JsonObject, int]:
         """Return the requirements of a test, the schema of its output, and how many assertions are refused."""
@@ -452,12 +422,9 @@ class _Config:
                 self._refuse("assertions", assertion.place, f"{kind if isinstance(kind, str) else shown(kind)} {error}")
                 continue
             name = assertion.data.get("metric")
-            requirement = {
-                "id": f"a{number}",
-                "kind": "asked",
-                "text": f"{name}: {text}" if isinstance(name, str) else text,
-            }
-            requirements.append(requirement | ({} if check is None else {"check": check}))
+            text = f"{name}: {text}" if isinstance(name, str) else text
+            checked = {} if check is None else {"check": check}
+            requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
         for requirement in requirements if schema else ():
             schema = _with_field(schema, str(_object(requirement.get("check")).get("path", "")))
         return requirements, schema, refused
@@ -466,9 +433,8 @@ class _Config:
         data = assertion.data
         kind = data.get("type")
         if data.get("transform") is not None or data.get("weight") == 0:
-            raise RefusedError(
-                "reads a transformed output" if data.get("weight") != 0 else "has weight 0: it decides nothing"
-            )
+            weightless = data.get("weight") == 0
+            raise RefusedError("has weight 0: it decides nothing" if weightless else "reads a transformed output")
         if kind == "assert-set":
             return self._set(assertion, given)
         if not isinstance(kind, str):
@@ -477,20 +443,12 @@ class _Config:
 
     def _set(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject]:
         listed = assertion.data.get("assert")
-        parts = (
-            [self._requirement(_Assertion(assertion.place, part), given) for part in listed if isinstance(part, dict)]
-            if isinstance(listed, list)
-            else []
-        )
+        members = [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
+        parts = [self._requirement(_Assertion(assertion.place, part), given) for part in members]
         checks = [check for _, check in parts if check is not None]
         share = assertion.data.get("threshold", 1)
-        if (
-            not checks
-            or len(checks) < len(parts)
-            or isinstance(share, bool)
-            or not isinstance(share, (int, float))
-            or not 0 < share <= 1
-        ):
+        is_share = isinstance(share, (int, float)) and not isinstance(share, bool) and 0 < share <= 1
+        if not checks or len(checks) < len(parts) or not is_share:
             raise RefusedError("is a set of which not all can be checked, or has an odd threshold")
         needed = ceil(share * len(checks) - _ROUNDING)
         text = f"at least {needed} of: {'; '.join(text for text, _ in parts)}"
@@ -521,10 +479,8 @@ class _Config:
             for at, config in enumerate(scenario["config"]):
                 path = ("scenarios", number, "config", at)
                 own = self._assertions(_object(config).get("assert"), place, path)
-                tests = scenario.get("tests")
-                yield from self._listed(
-                    tests, ("scenarios", number, "tests"), _merged(default, _object(config)), (*shared, *own)
-                )
+                merged, tests = _merged(default, _object(config)), scenario.get("tests")
+                yield from self._listed(tests, ("scenarios", number, "tests"), merged, (*shared, *own))
 
     def _listed(
         self, tests: Json, path: Sequence[str | int], default: JsonObject, shared: tuple[_Assertion, ...]
@@ -574,9 +530,8 @@ class _Config:
             self._refuse("tests", place, "the test transforms the output before its assertions")
             return
         if merged.get("threshold") is not None:
-            self._log.note(
-                "threshold", place, "the threshold of the test is not carried over: all assertions are asked"
-            )
+            message = "the threshold of the test is not carried over: all assertions are asked"
+            self._log.note("threshold", place, message)
         shared = () if _object(options).get("disableDefaultAsserts") else shared
         assertions = [*shared, *self._assertions(test.get("assert"), place, path)]
         try:
@@ -606,14 +561,9 @@ class _Config:
     def _prompts(self) -> Iterator[_Prompt]:
         prompts = self._data.get("prompts", ["{{prompt}}"])
         for number, prompt in enumerate(prompts if isinstance(prompts, list) else [prompts]):
-            raw = (
-                prompt
-                if isinstance(prompt, str)
-                else next((prompt[key] for key in ("raw", "id") if isinstance(prompt.get(key), str)), "")
-                if isinstance(prompt, dict)
-                else ""
-            )
-            label = prompt.get("label") if isinstance(prompt, dict) else None
+            given = {"raw": prompt} if isinstance(prompt, str) else _object(prompt)
+            raw = next((given[key] for key in ("raw", "id") if isinstance(given.get(key), str)), "")
+            label = given.get("label")
             try:
                 yield from self._prompt(raw, label if isinstance(label, str) else f"prompt {number + 1}")
             except (RefusedError, SuiteError) as error:
@@ -665,12 +615,9 @@ class _Config:
         """Return the data of a file with its lines. Raises SuiteError."""
         name = shown_path(path)
         if path.suffix.lower() == ".jsonl":
-            lines = [
-                (line.number, parse_json_line(line.data, name, line.number))
-                for line in read_lines(path, limits.CASE_BYTES)
-            ]
-            places: dict[str | int, Lines] = {at: Lines(number) for at, (number, _) in enumerate(lines)}
-            return Located([data for _, data in lines], Lines(1, places))
+            lines = list(read_lines(path, limits.CASE_BYTES))
+            places: dict[str | int, Lines] = {at: Lines(line.number) for at, line in enumerate(lines)}
+            return Located([parse_json_line(line.data, name, line.number) for line in lines], Lines(1, places))
         raw = read_bytes(path, limits.YAML_BYTES)
         if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
             return Located(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), Lines(1))
@@ -740,28 +687,22 @@ def _expected(text: str) -> JsonObject:
     """Return the assertion of a cell: ``contains: words``, or what the output equals."""
     match = re.fullmatch(r"((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?:\s*(.*)", text, re.DOTALL)
     if match is None:
-        return (
-            {"type": text, "value": None} if text in ("is-json", "not-is-json") else {"type": "equals", "value": text}
-        )
+        bare = text in ("is-json", "not-is-json")
+        return {"type": text, "value": None} if bare else {"type": "equals", "value": text}
     threshold = {} if match[2] is None else {"threshold": float(match[2])}
     return {"type": _PREFIXES.get(match[1], match[1]), "value": match[3], **threshold}
 
 
 def _chat(text: str, label: str) -> _Prompt:
     """Return a prompt; one that is a list of messages says what the system, the history and the user say."""
-    try:
-        data = (
-            json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
-            if text.lstrip().startswith("[")
-            else None
-        )
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, list) or not all(
-        isinstance(message, dict) and isinstance(message.get("content"), str) for message in data
-    ):
+    data = None
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            data = json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
+    messages = data if isinstance(data, list) else [None]
+    if not all(isinstance(_object(message).get("content"), str) for message in messages):
         return _Prompt(label, text)
-    said = [(str(message.get("role", "user")), message["content"]) for message in data]
+    said = [(str(message.get("role", "user")), message["content"]) for message in messages]
     users = [at for at, (role, _) in enumerate(said) if role == "user"]
     if not users:
         raise RefusedError("is a list of messages in which no user speaks")
