@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -62,15 +62,11 @@ from .reference import Reference, reference_of
 from .tasks import Environment, Id, Part, Scenario, Task, tables_of
 from .world import TABLES, day_of, moment_of
 
+#: Where tasks stand, the published layout first.
 _PATTERNS = (
-    "data/vita/domains/*/tasks*.json",
-    "vita/domains/*/tasks*.json",
-    "domains/*/tasks*.json",
-    "*/tasks*.json",
-    "tasks*.json",
-    "*.jsonl",
-    "*.jsonl.gz",
-    "*.json",
+    ("data/vita/domains/*/tasks*.json", "vita/domains/*/tasks*.json", "domains/*/tasks*.json"),
+    ("*/tasks*.json", "tasks*.json"),
+    ("*.jsonl", "*.jsonl.gz", "*.json"),
 )
 
 
@@ -79,7 +75,7 @@ def task_files(src: Path) -> list[Path]:
     if src.is_file():
         return [src]
     inside = src.resolve()
-    for patterns in (_PATTERNS[:3], _PATTERNS[3:5], _PATTERNS[5:]):
+    for patterns in _PATTERNS:
         matching = sorted(set(chain.from_iterable(src.glob(pattern) for pattern in patterns)))
         # A link that leads out of the source is no part of it.
         if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
@@ -220,10 +216,8 @@ class Building:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return None
         if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
-            self.refuse(
-                place,
-                "there is nothing to judge by: no rubrics, and no orders that can be placed; the task is left out",
-            )
+            why = "no rubrics, and no orders that can be placed; the task is left out"
+            self.refuse(place, f"there is nothing to judge by: {why}")
             return None
         return tables
 
@@ -248,17 +242,14 @@ class Building:
         for name, tool in tools.items():
             write_tool(self.folder / "tools" / f"{name}.yaml", tool)
         write_manifest(self.folder / "suite.yaml", self._manifest(paths))
-        return self.log.report(
-            self.folder, _FORMATS[self._version], cases=self._counts["cases"], tools=len(tools), by_tool=Counter()
-        )
+        name, cases = _FORMATS[self._version], self._counts["cases"]
+        return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
         """Return the tools of the tasks' domains that this version of VitaBench has."""
         tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
-        absent = (
-            ("get_user_historical_behaviors",) if self._version == "2.0" else [name for name in tools if "taxi" in name]
-        )
-        return {name: tool for name, tool in sorted(tools.items()) if name not in absent}
+        absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
+        return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
         snapshot = digest([content_digest(path) for path in paths], 12)
@@ -342,19 +333,16 @@ class Building:
 
     def _remark(self, place: str, task: Task, reference: Reference) -> None:
         if reference.problem:
-            message = (
-                f"the required orders cannot be placed as they stand: {reference.problem}; vita_orders does not apply"
-            )
+            why = f"{reference.problem}; vita_orders does not apply"
+            message = f"the required orders cannot be placed as they stand: {why}"
             self.log.note("unplaceable", place, message, leaves="lists of required orders")
         elif reference.end is None:
             self.log.note("no_orders", place, "the task requires no orders; vita_orders does not apply")
         for kind, message in reference.notes:
             self.log.note(kind, place, message)
         if odd := task.unknown_domains:
-            message = (
-                f"domain: found {'; '.join(odd)}; taken from what the environment sells: {', '.join(task.domains)}"
-            )
-            self.log.note("domain", place, message)
+            taken = f"taken from what the environment sells: {', '.join(task.domains)}"
+            self.log.note("domain", place, f"domain: found {'; '.join(odd)}; {taken}")
         for name in task.environment.unknown:
             hint = did_you_mean(name, Environment.model_fields)
             message = f"environment: {printable(name)} is unknown and left out{f'; {hint}' if hint else ''}"
@@ -370,12 +358,8 @@ class Building:
             if message.get("role") in roles and isinstance(message.get("content"), str) and message["content"].strip()
         ]
         if left := len(task.message_history) - len(given):
-            self.log.note(
-                "message_history",
-                place,
-                f"{left} earlier messages are no words of user or assistant",
-                leaves="messages",
-            )
+            message = f"{left} earlier messages are no words of user or assistant"
+            self.log.note("message_history", place, message, leaves="messages")
         return given
 
 
@@ -518,6 +502,7 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
                 building.log.note("sequence", at, message, leaves="interactions")
         waiting = []
         order += 1
+        kind = "proactive" if "proactive" in subtask.skill_tested else "personalized"
         yield Placed(
             place=at,
             task=task,
@@ -528,27 +513,16 @@ def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iter
             context={"profile": user.user_profile},
             truth={"preferences": _preferences(task)},
             answers=list(_hidden(subtask)),
-            attributes={
-                "task": "proactive" if "proactive" in subtask.skill_tested else "personalized",
-                "preference": _drift(task, earlier_changes),
-            },
+            attributes={"task": kind, "preference": _drift(task, earlier_changes)},
         )
 
 
 def _as_task(subtask: Subtask, user: User) -> JsonObject:
     scenario = subtask.user_scenario
-    return {
-        "id": subtask.subtask_id,
-        "domain": subtask.domain,
-        "instructions": subtask.instruction,
-        "environment": subtask.environment,
-        "evaluation_criteria": subtask.evaluation_criteria,
-        "message_history": subtask.message_history,
-        "user_scenario": {
-            "user_profile": scenario.user_profile or user.user_profile,
-            "personalized_preference_memory": scenario.personalized_preference_memory,
-        },
-    }
+    given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
+    profile = {"user_profile": scenario.user_profile or user.user_profile}
+    names = {"id": subtask.subtask_id, "instructions": subtask.instruction}
+    return {**given, **names, "user_scenario": {**scenario.model_dump(), **profile}}
 
 
 def _is_before(first: str, second: str) -> bool:
@@ -567,10 +541,8 @@ def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[Jso
         elif content is not None:
             behavior, dialogue = [{"type": str(raw.get("type", "")), "content": _text(content)}], []
         else:
-            behavior = [
-                {"type": str(entry.get("behavior_type", "")), "content": _text(entry.get("content"))}
-                for entry in _objects(raw.get("behavior"))
-            ]
+            entries = _objects(raw.get("behavior"))
+            behavior = [{"type": str(e.get("behavior_type", "")), "content": _text(e.get("content"))} for e in entries]
             dialogue = _dialogue(raw.get("dialogue"))
         behavior = [entry for entry in behavior if entry["content"].strip()]
         if not date or not (behavior or dialogue):
@@ -625,9 +597,8 @@ def _drift(task: Task, earlier_changes: set[str]) -> str:
         if mark not in earlier_changes:
             types.add(str(change.get("type")).lower())
         earlier_changes.add(mark)
-    return next(
-        (word for name, word in (("delete", "dropped"), ("update", "changed"), ("add", "new")) if name in types), "kept"
-    )
+    words = {"delete": "dropped", "update": "changed", "add": "new"}
+    return next((word for name, word in words.items() if name in types), "kept")
 
 
 def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
@@ -640,10 +611,6 @@ def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
 
 def _telling(text: str) -> Sequence[str]:
     """Return the words of a text that tell its subject; of Chinese text pairs of characters."""
-    pairs = [
-        run[at : at + 2]
-        for run in _CHINESE_RUN.findall(text)
-        for at in range(len(run) - 1)
-        if not _EMPTY_SIGNS.intersection(run[at : at + 2])
-    ]
+    pairs = ("".join(pair) for run in _CHINESE_RUN.findall(text) for pair in pairwise(run))
+    pairs = (pair for pair in pairs if not _EMPTY_SIGNS.intersection(pair))
     return list(dict.fromkeys([*filter(str.isascii, telling_words([text.lower()])), *pairs]))
