@@ -333,9 +333,8 @@ class _Import:
         else:
             (self._folder / "state" / "merchants.jsonl").unlink()
             (self._folder / "state").rmdir()
-            self._note(
-                "no_merchants", shown_path(self._paths[0]), "the source has no merchants: the suite has no search"
-            )
+            message = "the source has no merchants: the suite has no search"
+            self._note("no_merchants", shown_path(self._paths[0]), message)
         cases = list(self._cases())
         if not cases:
             problems = [Problem(note.place, 0, note.message) for note in self._log.notes if note.kind == "unparsable"]
@@ -408,27 +407,20 @@ class _Import:
                 yield case
 
     def _case(self, task: Mapping[str, Any], place: str) -> JsonObject:
-        question, city, level = (
-            task["question"].strip(),
-            self._city(task["city"], place),
-            str(task["level"] or "").strip(),
-        )
+        question, city = task["question"].strip(), self._city(task["city"], place)
         given = str(task["id"] if task["id"] is not None else "")
-        case_id = (
-            given if _ID.fullmatch(given) and not _TRIAL.search(given) else f"local-{digest([question, city], 12)}"
-        )
+        usable = _ID.fullmatch(given) and not _TRIAL.search(given)
+        case_id = given if usable else f"local-{digest([question, city], 12)}"
         path = task["path"]
         queries = texts_of(task["queries"]) or (texts_of(path) if isinstance(path, list | tuple) else [])
         found = texts_of(task["found"])
         if len(queries) > _MOST_HOPS or (queries and found and len(queries) != len(found)):
-            told = (
-                f"found {len(queries)} queries and {len(found)} answers of hops, expected as many, at most {_MOST_HOPS}"
-            )
-            self._note("uneven_hops", place, told)
+            given_hops = f"{len(queries)} queries and {len(found)} answers of hops"
+            self._note("uneven_hops", place, f"found {given_hops}, expected as many, at most {_MOST_HOPS}")
         queries = queries[:_MOST_HOPS]
         if path and not queries:
             self._log.leave("search paths in words")
-        matched = _LEVEL.search(level)
+        matched = _LEVEL.search(str(task["level"] or ""))
         hops = str(task["hops"] or len(queries) or "")
         attributes = {"level": matched[0].upper() if matched else "", "city": city, "hops": hops, "source": given}
         truth: JsonObject = {
@@ -463,21 +455,13 @@ class _Import:
         evidence: list[Any] = [f"hop-{at + 1}"] if at < len(found) else []
         rows = [{"where": {"name": {"op": "one_of", "values": names}}}] if names else []
         match = {"query": {"op": "similar", "text": query, "at_least": _NEAR}}
-        return {
-            "name": _TOOL,
-            "id": f"hop-{at + 1}",
-            "required": ["query"],
-            "match": match,
-            "evidence": evidence + rows,
-        }
+        rules = {"required": ["query"], "match": match, "evidence": evidence + rows}
+        return {"name": _TOOL, "id": f"hop-{at + 1}", **rules}
 
     def _named(self, text: str, city: str) -> list[str]:
         """Return the merchants of a city that a text names, without names that stand in longer ones."""
-        names = [
-            name
-            for name in self._names.get(city, ())
-            if len(name) >= _SHORTEST[bool(_CHINESE.search(name))] and name in text
-        ]
+        known = self._names.get(city, ())
+        names = [name for name in known if len(name) >= _SHORTEST[bool(_CHINESE.search(name))] and name in text]
         longest = [name for name in names if not any(name != other and name in other for other in names)]
         return sorted(longest, key=lambda name: (text.index(name), name))[:_MOST_NAMES]
 

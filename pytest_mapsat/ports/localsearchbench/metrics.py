@@ -73,9 +73,8 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
     if metric_input.fault is not None:
         nothing = Measure(0.0, why=metric_input.fault.message)
-        by_call = dict.fromkeys(
-            ("local_relevant", "local_efficient"), nothing if way.calls else not_applicable(_NO_CALL)
-        )
+        unserved = nothing if way.calls else not_applicable(_NO_CALL)
+        by_call = dict.fromkeys(("local_relevant", "local_efficient"), unserved)
         return counted | by_call | {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
     return {
         "local_correct": _correct(metric_input, way),
@@ -101,10 +100,8 @@ class _Way:
     def __init__(self, metric_input: MetricInput) -> None:
         self._tools = metric_input.tools
         self.hops = metric_input.case.truth.tools
-        self.calls = [
-            call.model_copy(update={"tool": tool_name(self._tools, call.tool)})
-            for call in metric_input.trajectory.calls
-        ]
+        calls = metric_input.trajectory.calls
+        self.calls = [call.model_copy(update={"tool": tool_name(self._tools, call.tool)}) for call in calls]
 
     @cached
     def _fulfilled(self) -> Sequence[Mapping[int, int]]:
@@ -340,9 +337,8 @@ def _wrong_level(level: int, case: Case) -> str:
     if level in (3, 4) and hops == 1:
         return f"L{level} has a composite requirement: this has one hop"
     if level == 4 and hops < _PLANNED and not case.truth.implicit:  # noqa: PLR2004  the level itself
-        return (
-            f"L4 is personalised or an open plan: this has no hard or soft requirement, and fewer than {_PLANNED} hops"
-        )
+        has = f"no hard or soft requirement, and fewer than {_PLANNED} hops"
+        return f"L4 is personalised or an open plan: this has {has}"
     if level == 5:  # noqa: PLR2004  the level itself
         return "L5 works across platforms, which no suite can offer"
     return ""

@@ -169,14 +169,10 @@ class _Reader:
 
     def case(self) -> JsonObject:
         cells = self.row.cells
-        context = self._json("context")
-        truth = self._json("ground_truth")
-        return {
-            "id": cells["task_id"],
-            "language": "zh",
-            "visible": {"query": cells["query"], "context": self._context(context)},
-            "truth": {"intent": cells["full_intent"], **self._truth(truth)},
-        }
+        context, truth = self._json("context"), self._json("ground_truth")
+        visible = {"query": cells["query"], "context": self._context(context)}
+        truth = {"intent": cells["full_intent"], **self._truth(truth)}
+        return {"id": cells["task_id"], "language": "zh", "visible": visible, "truth": truth}
 
     def _json(self, column: str) -> JsonObject:
         try:
@@ -218,11 +214,8 @@ class _Reader:
         try:
             lon, lat = (float(part) for part in str(text).split(","))
         except ValueError:
-            self._note(
-                "location",
-                f"user_current_loc is {shown(text)}, not lon,lat; the case has no location",
-                leaves="locations",
-            )
+            message = f"user_current_loc is {shown(text)}, not lon,lat; the case has no location"
+            self._note("location", message, leaves="locations")
             return None
         return {"lon": lon, "lat": lat, "name": name}
 
@@ -263,14 +256,9 @@ class _Reader:
             kind = data.get("constraint_type")
             if kind not in ("hard", "soft"):
                 raise _OddError(f"constraint_type is {shown(kind)}, not hard or soft")
-            requirement = {
-                "id": f"z{number}",
-                "kind": kind,
-                "text": data.get("rubric_instruction"),
-                "weight": data.get("evidence_confidence"),
-                "evidence": [{"text": evidence}] if evidence else [],
-            }
-            requirements.append(requirement)
+            terms = {"text": data.get("rubric_instruction"), "weight": data.get("evidence_confidence")}
+            found = [{"text": evidence}] if evidence else []
+            requirements.append({"id": f"z{number}", "kind": kind, **terms, "evidence": found})
         return requirements
 
     def _clarification(self, policy: Json) -> JsonObject:
@@ -285,11 +273,8 @@ class _Reader:
         if len(unique) < len(names):
             self._note("duplicate_tool", "expected_tools names a tool twice; it is expected once")
         for name in sorted(rules.keys() - set(unique)):
-            self._note(
-                "rule_without_tool",
-                f"parameter_rules has {name}, which is not expected; left out",
-                leaves="parameter rules",
-            )
+            message = f"parameter_rules has {name}, which is not expected; left out"
+            self._note("rule_without_tool", message, leaves="parameter rules")
         return [self._tool(name, rules.get(name)) for name in unique]
 
     def _tool(self, name: str, rule: Json) -> JsonObject:
@@ -328,9 +313,8 @@ def _sentences(value: Json) -> tuple[list[Json] | None, bool]:
 
 
 def _requirements(letter: str, kind: str, value: Json, name: str) -> list[JsonObject]:
-    return [
-        {"id": f"{letter}{number}", "kind": kind, "text": text} for number, text in enumerate(_list(value, name), 1)
-    ]
+    numbered = enumerate(_list(value, name), 1)
+    return [{"id": f"{letter}{number}", "kind": kind, "text": text} for number, text in numbered]
 
 
 def _list(value: Json, name: str) -> list[Json]:
@@ -481,14 +465,9 @@ def _build(source: _Source, folder: Path) -> ImportReport:
         write_bytes(folder / "tools" / "derived-tools.yaml", to_yaml([tool.to_json() for tool in derived]))
     for name, of_file in sorted(files.items()):
         write_recordings(folder / "recordings" / f"{name}.jsonl", of_file)
-    return log.report(
-        folder,
-        FORMAT,
-        cases=len(cases),
-        tools=len(described) + len(derived),
-        by_tool=Counter(recording.tool for recording in recordings),
-        orphans=len(files.get("orphans", ())),
-    )
+    by_tool = Counter(recording.tool for recording in recordings)
+    tools, orphans = len(described) + len(derived), len(files.get("orphans", ()))
+    return log.report(folder, FORMAT, cases=len(cases), tools=tools, by_tool=by_tool, orphans=orphans)
 
 
 def _find(src: Path) -> _Source:
@@ -514,9 +493,8 @@ def _cases(source: _Source, tools: Mapping[str, Tool], log: ImportLog) -> dict[s
             if case is None:
                 log.leave("cases")
             elif case.id in cases:
-                log.note(
-                    "duplicate_case", row.place, f"the id {case.id} stands twice; the first row is kept", leaves="cases"
-                )
+                message = f"the id {case.id} stands twice; the first row is kept"
+                log.note("duplicate_case", row.place, message, leaves="cases")
             else:
                 cases[case.id] = case
     if not cases:

@@ -72,10 +72,8 @@ def required(row: Row) -> list[JsonObject]:
     if says_nothing(row):
         return made
     text = f"所说的来自 {tool} 已回答的调用，不是猜测"
-    return [
-        *made,
-        {"kind": "policy", **_requirement("looked_up", text, {"kind": "calls", "tool": tool, "answered": True})},
-    ]
+    called = _requirement("looked_up", text, {"kind": "calls", "tool": tool, "answered": True})
+    return [*made, {"kind": "policy", **called}]
 
 
 def _requirement(name: str, text: str, *checks: JsonObject) -> JsonObject:
@@ -159,15 +157,13 @@ def _geolocation(row: Row) -> Made:
     for value in sorted(filter(None, regions), key=len, reverse=True):
         street = street.replace(value, "")
     spoken = [name for road in roads for name in _spoken_road(road)]
-    around = [
-        name for name in (street, *spoken, *pois, *_names(at(code, "aois"))) if len(name) > 1 and name not in regions
-    ]
+    near_names = (street, *spoken, *pois, *_names(at(code, "aois")))
+    around = [name for name in near_names if len(name) > 1 and name not in regions]
     if around:
         text = f"说出所在的道路或附近的地点：{street or around[0]}，或 reverse_geocoding 返回的道路、地点之一"
         explicit.append(_requirement("road", text, _told(_ROADS, around, [*regions, *areas])))
-    return explicit, [
-        _requirement("distances", "说到的距离和坐标与返回的一致", _borne_out("reverse_geocoding", "distance", "point"))
-    ]
+    claims = _borne_out("reverse_geocoding", "distance", "point")
+    return explicit, [_requirement("distances", "说到的距离和坐标与返回的一致", claims)]
 
 
 def _names(items: Json) -> list[str]:
@@ -237,10 +233,8 @@ def _weather(row: Row) -> Made:
         explicit.append(_requirement("temperature", f"气温：{listed}", _any(*each)))
     bound = {"op": "bound", "tool": "weather_query", "path": "weather_description"}
     humidity = {"kind": "number", "unit": "percent", "equals": bound, "tolerance": 0, "quantifier": "any"}
-    told_humidity = {**humidity, "if_absent": "nothing_claimed"}
-    return explicit, [
-        _requirement("figures", "说到的湿度与 weather_query 返回的一致", _if_answered("weather_query", told_humidity))
-    ]
+    told_humidity = _if_answered("weather_query", {**humidity, "if_absent": "nothing_claimed"})
+    return explicit, [_requirement("figures", "说到的湿度与 weather_query 返回的一致", told_humidity)]
 
 
 def _clauses(text: str, words: Iterable[str]) -> list[str]:
@@ -268,9 +262,8 @@ def _traffic(row: Row) -> Made:
         explicit.append(_requirement("status", f"路况：{'、'.join(meant)}", _all(*checks)))
     bound = {"op": "bound", "tool": "traffic_status", "path": "trafficinfo.evaluation.*"}
     share = {"kind": "number", "unit": "percent", "equals": bound, "quantifier": "any", "if_absent": "nothing_claimed"}
-    return explicit, [
-        _requirement("figures", "说到的百分比与 traffic_status 返回的一致", _if_answered("traffic_status", share))
-    ]
+    told_share = _if_answered("traffic_status", share)
+    return explicit, [_requirement("figures", "说到的百分比与 traffic_status 返回的一致", told_share)]
 
 
 # -- routes
@@ -600,9 +593,7 @@ def _figures(row: Row) -> tuple[int, int] | None:
         if words is None:
             return None
         return round(float(words[1]) * 1000), int(words[2] or 0) * 3600 + int(words[3] or 0) * 60
-    way = _first_way(row)
-    cost, metres = way.get("cost"), _number(way.get("distance"))
-    seconds = _number(cost.get("duration") if isinstance(cost, dict) else way.get("duration"))
+    metres, seconds = (_number(_of_way(_first_way(row), what)) for what in ("distance", "time"))
     return (metres, seconds) if metres else None
 
 
@@ -718,9 +709,8 @@ def _distant(row: Row) -> Iterator[str]:
     here = point_of(row.mapping("context").get("user_current_location"))
     for name, place in _searched(row):
         there, parts = point_of(place), str(place.get("address") or "").split()
-        regions = [part[:2] for part in parts[:2]] + [
-            start for start in [str(place.get("name"))[:2]] if start != name[:2]
-        ]
+        start = str(place.get("name"))[:2]
+        regions = [*(part[:2] for part in parts[:2]), *([start] if start != name[:2] else [])]
         is_region = len(set(parts[1:])) == 1 < len(parts[1:])  # the service repeats the region where there is no street
         led = is_region or any(region in row.text("query") for region in regions)
         if here and there and not led and distance_m(*here, *there) > _FAR_M and not OWN_PLACE.fullmatch(name):
