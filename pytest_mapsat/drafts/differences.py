@@ -15,8 +15,8 @@ from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
 from .conversations import Conversation, Line, trajectory_of
 from .evidence import (
-    Candidate,
-    Field,
+    HAN,
+    Difference,
     Support,
     Thing,
     any_spoken,
@@ -25,6 +25,7 @@ from .evidence import (
     leaves_of,
     linked_to,
     listed,
+    plain,
     requirement_of,
     sentences,
     support_for,
@@ -35,7 +36,6 @@ from .evidence import (
 )
 from .proposed import ProposingModel, read_by_model
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
 _CLOCK = re.compile(r"[T ](\d\d:\d\d)")
 _DAY = 24 * 60
 #: Words of the names of ids.
@@ -111,7 +111,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
             kept = [each for each in linked if each.field.likely == best] if linked[0].evidence else kept
         notes += [note] if note else []
         for support in kept:
-            chosen.setdefault((support.field.path, str(support.field.match)), (refusal, support))
+            chosen.setdefault((support.field.field, str(support.field.match)), (refusal, support))
     return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
 
 
@@ -141,7 +141,7 @@ def proposals_by_model(
     for support in read.supports:
         broken = (each for each in talk.refusals if False in map(support.field.kept_by, each.things))
         chosen.append((next(broken, talk.refusals[0]), support))
-    paths = {support.field.path for support in read.supports}
+    paths = {support.field.field for support in read.supports}
     left = [part.text for part in by_rules.requirements if not any(path in part.text for path in paths)]
     left += [answer.say for answer in by_rules.answers if paths.isdisjoint(answer.asked)]
     notes = (f"the rules propose, and no reply of {model.name}: {'; '.join(left)}",) if left else ()
@@ -163,11 +163,11 @@ def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> 
     if not likely or not talk.accepted:
         why = "no field of {} that differs or is named tells why it was refused: nothing is proposed"
         return [], f"{words}: {why.format(names)}"
-    apart = ", ".join(dict.fromkeys(support.field.path for support in supports))
+    apart = ", ".join(dict.fromkeys(support.field.field for support in supports))
     differ = f"{names} and {', '.join(thing.name for thing in talk.accepted)} differ in {apart}"
     proven = [support for support in likely if support.evidence]
     kept = proven or _without_details(likely)[:_MOST]
-    paths = ", ".join(dict.fromkeys(support.field.path for support in kept))
+    paths = ", ".join(dict.fromkeys(support.field.field for support in kept))
     if proven and len(proven) < len(supports):
         return proven, f"{differ}; only {paths} has evidence before the reply ({words})"
     left = f"; proposed: {paths}" if paths != apart else ""
@@ -187,11 +187,11 @@ def _likely(supports: Iterable[Support]) -> list[Support]:
 
 def _without_details(supports: Sequence[Support]) -> list[Support]:
     """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
-    flags = {support.field.path.rpartition(".")[0] for support in supports if isinstance(support.field.match, bool)}
+    flags = {support.field.field.rpartition(".")[0] for support in supports if isinstance(support.field.value, bool)}
     return [
         support
         for support in supports
-        if isinstance(support.field.match, bool) or support.field.path.rpartition(".")[0] not in flags - {""}
+        if isinstance(support.field.value, bool) or support.field.field.rpartition(".")[0] not in flags - {""}
     ]
 
 
@@ -208,8 +208,20 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
             continue
         name = _name(support.field, len(requirements) + 1)
         name = name if name not in why else f"{name}-{len(requirements) + 1}"
-        why[name] = _why(refusal, support.field.path, talk)
-        requirements.append(requirement_of(_candidate(name, refusal, support, talk), draft=True))
+        why[name] = _why(refusal, support.field.field, talk)
+        kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
+        requirements.append(
+            requirement_of(
+                name,
+                kind,
+                _in_words(support.field, chinese=talk.chinese),
+                {support.field.field: support.field.match},
+                forbids=support.field.forbids,
+                source=support.source,
+                evidence=support.evidence,
+                draft=True,
+            )
+        )
         for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
             held = [support.field.kept_by(thing) for thing in things]
             if False in held:
@@ -246,20 +258,6 @@ def _joined(answers: Sequence[ScriptedAnswer]) -> Iterator[ScriptedAnswer]:
         yield ScriptedAnswer(asked=tuple(asked), say=say, draft=True)
 
 
-def _candidate(name: str, refusal: _Refusal, support: Support, talk: _Talk) -> Candidate:
-    condition = {support.field.path: support.field.match}
-    kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
-    return Candidate(
-        id=name,
-        text=_in_words(support.field, chinese=talk.chinese),
-        where={} if support.field.forbids else condition,
-        none_where=condition if support.field.forbids else {},
-        kind=kind,
-        source=support.source,
-        evidence=support.evidence,
-    )
-
-
 def _strength(words: str) -> Literal["hard", "soft"]:
     """Return whether words refuse, which makes a need hard, or prefer; a choice without words prefers."""
     if any_spoken(words, listed("refuses")):
@@ -267,35 +265,32 @@ def _strength(words: str) -> Literal["hard", "soft"]:
     return "soft" if not words or any_spoken(words, listed("prefers")) else "hard"
 
 
-def _in_words(condition: Field, *, chinese: bool) -> str:
+def _in_words(condition: Difference, *, chinese: bool) -> str:
     """Return a condition as the text of a requirement."""
-    raw = condition.match if isinstance(condition.match, dict) else {"op": "equal", "value": condition.match}
-    value = json.dumps(raw.get("value"), ensure_ascii=False)
-    low, high, text, time = raw.get("min"), raw.get("max"), raw.get("text"), raw.get("time")
+    sort, value = condition.sort, condition.value
+    value = json.dumps(value, ensure_ascii=False) if sort == "is" else plain(value)
+    zh = {"is": "为 {}", "has": "含有{}", "open_at": "在 {} 营业", "least": "不低于 {}", "most": "不超过 {}"}
+    en = {"is": "{}", "has": "contains {}", "open_at": "open at {}", "least": "at least {}", "most": "at most {}"}
     if chinese:
-        bound = f"不低于 {low}" if high is None else f"不超过 {high}"
-        told = {"equal": f"为 {value}", "contains": f"含有{text}", "open_at": f"在 {time} 营业", "between": bound}
-        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.path} {told[str(raw['op'])]}"
-    bound = f"at least {low}" if high is None else f"at most {high}"
-    told = {"equal": value, "contains": f"contains {text}", "open_at": f"open at {time}", "between": bound}
+        return f"{'没有推荐' if condition.forbids else '推荐的每一个都是'}：{condition.field} {zh[sort].format(value)}"
     what = "Nothing" if condition.forbids else "Everything"
-    return f"{what} that is recommended has {condition.path}: {told[str(raw['op'])]}"
+    return f"{what} that is recommended has {condition.field}: {en[sort].format(value)}"
 
 
-def _name(condition: Field, number: int) -> str:
-    words = [*words_of(condition.path), *(words_of(condition.value) if isinstance(condition.match, dict) else ())]
+def _name(condition: Difference, number: int) -> str:
+    words = [*words_of(condition.field), *(words_of(condition.text) if condition.sort != "is" else ())]
     name = "-".join(word for word in words if word.isascii())[:60].strip("-")
     need = condition.needs[0].name.replace(" ", "-") if condition.needs else f"need-{number}"
     return name or need
 
 
-def _answer(refusal: _Refusal, condition: Field, talk: _Talk) -> ScriptedAnswer:
+def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAnswer:
     """Return what the user says when asked for a need that nothing told before: the sentence of the objection that names it, else all of it."""
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
-    phrases = [phrase for phrase in language if bool(_HAN.search(phrase)) == talk.chinese]
-    own = [*([condition.value] if condition.value else []), *filter(tells, words_of(condition.path)), condition.path]
+    phrases = [phrase for phrase in language if bool(HAN.search(phrase)) == talk.chinese]
+    own = [*([condition.text] if condition.text else []), *filter(tells, words_of(condition.field)), condition.field]
     asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
     return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
 
@@ -308,7 +303,7 @@ class _Talk:
         self._tools = tools
         self._lines = conversation.lines
         self.query = self._lines[conversation.query_at].text
-        self.chinese = bool(_HAN.search(self.query))
+        self.chinese = bool(HAN.search(self.query))
 
     @cached_property
     def _all(self) -> Reading:
@@ -511,9 +506,9 @@ class _Talk:
         match = _CLOCK.search(self.conversation.context.now or "")
         return (match[1], self.conversation.now_at) if match else ("", "")
 
-    def stated(self, condition: Field, words: str) -> Field:
+    def stated(self, condition: Difference, words: str) -> Difference:
         """Return a condition with the bound that the user's words give, where they give one that parts the things."""
         plain = bool(self.accepted and condition.likely) and not conditions_of(fold_text(words).text).openings
-        figures = figures_in(words, condition.bound, plain=plain) if condition.bound else ()
+        figures = figures_in(words, condition.sort, plain=plain) if condition.bound else ()
         bounded = (condition.with_figure(figure) for figure in figures)
         return next((replace(field, worded=True) for field in bounded if field), condition)

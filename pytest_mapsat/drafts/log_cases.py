@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
@@ -33,10 +33,22 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import conditions_of
 from pytest_mapsat.sandbox import normalise
 
-from .evidence import Candidate, Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
-from .habits import HARD, Catalogue, Habit, Identified, Identifier, Kinds, LeftOut, Session, naming, restore, spoken
+from .evidence import Choice, Condition, Source, is_figure, metres, profile_of, requirement_of, values_of
+from .habits import (
+    Catalogue,
+    Habit,
+    Identifier,
+    Kinds,
+    LeftOut,
+    Moment,
+    Session,
+    UserSessions,
+    naming,
+    restore,
+    spoken,
+)
 from .logs import Event, Log, Place, Told, UserLog
-from .proposed import Moment, Proposed, ProposedNeed, Proposer, ProposingModel
+from .proposed import Proposed, Proposer, ProposingModel
 
 #: Sessions that are looked at, from the latest one back, for one whose anchor bears out all that is required.
 _LOOKED_BACK = 6
@@ -44,7 +56,6 @@ _LOOKED_BACK = 6
 _LINES, _VISITS, _SEARCHES = 40, 60, 20
 #: Columns of catalogues that a figure of a query means, by its role.
 _FIGURES = {"rating": ("rating", "score", "stars"), "price": ("price", "cost", "per_head", "fee")}
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _read = lru_cache(maxsize=5_000)(conditions_of)
 
 
@@ -64,31 +75,6 @@ class NoCase(NamedTuple):
     about: str
     why: str
     left_out: tuple[LeftOut, ...] = ()
-
-
-class _Root(NamedTuple):
-    """The query of a case: its session, its event, its language, and the id of the case."""
-
-    session: Session
-    query: Event
-    language: str
-    id: str
-
-
-@dataclass
-class UserSessions:
-    """What was restored of one user: the sessions, and the choice that each ended with.
-
-    ``choices``: by time, each with its session.
-    """
-
-    log: UserLog
-    sessions: tuple[Session, ...]
-    choices: list[tuple[Session, Choice]] = field(default_factory=list)
-
-    def before(self, at: float) -> list[Choice]:
-        """Return the choices that were made before a time."""
-        return [choice for _, choice in self.choices if choice.at < at]
 
 
 class CaseMaker:
@@ -125,12 +111,9 @@ class CaseMaker:
             name, _, line = event.line.rpartition(":")
             message = f"there is no place {shown(event.place)} in the catalogue"
             self._told.add("unknown places", Problem(name, int(line), message))
-        sessions = UserSessions(user, tuple(restore(events, self._kinds)))
-        for session in sessions.sessions:
-            if session.anchor is not None:
-                sessions.choices.append((session, self._choice(session, session.anchor)))
-        sessions.choices.sort(key=lambda pair: pair[1].at)
-        return sessions
+        sessions = tuple(restore(events, self._kinds))
+        choices = [(each, self._choice(each, each.anchor)) for each in sessions if each.anchor is not None]
+        return UserSessions(user, sessions, sorted(choices, key=lambda pair: pair[1].at))
 
     def _choice(self, session: Session, anchor: Event) -> Choice:
         place = self._places[anchor.place]
@@ -141,126 +124,101 @@ class CaseMaker:
             offer, of = self._catalogue.part(place.kind, place.city), (place.kind, place.city)
         point = query.point or anchor.point
         choice = Choice(place, offer, of, anchor.at, anchor.moment, anchor.line, point, anchor.mode)
-        before = [event for event in session.events if event.at <= anchor.at]
-        stated = [each for event in before for each in (*self._named(event.text, choice), *_of_filter(event, choice))]
-        return choice._replace(stated=tuple(each for each in dict.fromkeys(stated) if each.fits(place, choice)))
+        before = (event for event in session.events if event.at <= anchor.at)
+        return choice._replace(stated=tuple(self._stated(before, choice)))
 
     def cases(self, user: UserSessions) -> Iterator[MadeCase | NoCase]:
         """Give the cases of a user, the latest of each kind of place; or why a session with query and anchor made none."""
-        by_kind: dict[str, list[tuple[Session, Choice]]] = {}
+        by_kind: dict[str, list[Moment]] = {}
         for session, choice in user.choices:
             if session.query_at is not None:
-                by_kind.setdefault(session.kind, []).append((session, choice))
+                by_kind.setdefault(session.kind, []).append(Moment(user, session, choice))
         self._identifier = Identifier(self._catalogue)  # which remembers what it found for one user
         self._catalogue.forget()
         number = 0
         for kind in sorted(by_kind):
-            made, none = self._chosen(user, by_kind[kind][::-1], number + 1)
+            made, none = self._chosen(by_kind[kind][::-1], number + 1)
             cases: list[MadeCase | NoCase] = [case for _, case in made] or [none]
             if self.proposer is not None:
                 # A model is asked about what is a case anyway; where the statistics show nothing, about the latest session.
-                roots = [root for root, _ in made] or by_kind[kind][-1:]
-                cases = [self._case(user, *root, at, ask=True) for at, root in enumerate(roots, number + 1)]
+                moments = [moment for moment, _ in made] or by_kind[kind][-1:]
+                cases = [self._case(moment, at, self.proposer) for at, moment in enumerate(moments, number + 1)]
             yield from cases
             number += sum(isinstance(case, MadeCase) for case in cases)
 
-    def _chosen(
-        self, user: UserSessions, roots: Sequence[tuple[Session, Choice]], number: int
-    ) -> tuple[list[tuple[tuple[Session, Choice], MadeCase]], NoCase]:
-        """Return the cases of one kind of place, each with its session and choice, by the statistics alone; or why there are none."""
-        made: list[tuple[tuple[Session, Choice], MadeCase]] = []
-        doubtful: list[tuple[tuple[Session, Choice], MadeCase]] = []
+    def _chosen(self, moments: Sequence[Moment], number: int) -> tuple[list[tuple[Moment, MadeCase]], NoCase]:
+        """Return the cases of one kind of place, each with its query, by the statistics alone; or why there are none."""
+        made: list[tuple[Moment, MadeCase]] = []
+        doubtful: list[tuple[Moment, MadeCase]] = []
         none: NoCase | None = None
-        for root in roots[: self._each + _LOOKED_BACK]:
-            case = self._case(user, *root, number + len(made))
+        for moment in moments[: self._each + _LOOKED_BACK]:
+            case = self._case(moment, number + len(made))
             if isinstance(case, NoCase):
                 none = none or case
             else:
-                (doubtful if case.case.truth.proposals else made).append((root, case))
+                (doubtful if case.case.truth.proposals else made).append((moment, case))
             if len(made) == self._each:
                 break
         return made or doubtful[:1], none or NoCase("", "")
 
     # -- identify
 
-    def _case(
-        self, user: UserSessions, session: Session, choice: Choice, number: int, *, ask: bool = False
-    ) -> MadeCase | NoCase:
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        query = session.events[session.query_at]
-        before = user.before(query.at)
+    def _case(self, moment: Moment, number: int, proposer: Proposer | None = None) -> MadeCase | NoCase:
+        user, session, choice, now = moment.user, moment.session, moment.choice, moment.now
         about = f"{user.log.uid}, {session.kind}"
-        asked = self._stated(session, choice)
-        identified = self._identifier.identify(before, session.kind, asked)
+        asked = list(self._stated((moment.query, *session.filters), choice))
+        identified = self._identifier.identify(moment.choices, session.kind, asked)
         fields = {condition.field for condition in asked}
-        spoken = [each for each in self._said_before(session, choice) if each[0].field not in fields]
-        fields |= {condition.field for condition, _ in spoken}
-        habits = [habit for habit in identified.habits if habit.condition.field not in fields]
-        habits = [habit for habit in habits if _can_be_checked(habit.condition, query.point)]
-        language = "zh" if _CHINESE.search(query.text) else "en"
-        now = choice._replace(at=query.at, moment=query.moment, point=query.point, mode="")
+        before = self._stated(moment.before, choice)
+        said = {condition: event for condition, event in before.items() if condition.field not in fields}
+        fields |= {condition.field for condition in said}
+        habits = [
+            habit
+            for habit in identified.habits
+            if habit.condition.field not in fields and _can_be_checked(habit.condition, now.point)
+        ]
         proposed = Proposed()
-        if ask and self.proposer is not None:
-            fields |= {condition.field for condition in self._named(query.text, choice)}
-            shown = replace(identified, habits=tuple(habits))
-            proposed = self.proposer.propose(self._moment(user, session, now, frozenset(fields), shown))
-        if not habits and not spoken and not proposed.drafts:
+        if proposer is not None:
+            fields |= {condition.field for condition in self._named(moment.query.text, choice)}
+            proposed = proposer.propose(moment, replace(identified, habits=tuple(habits)), fields)
+        if not habits and not said and not proposed.drafts:
             return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
-        required = [*asked, *(condition for condition, _ in spoken), *(habit.condition for habit in habits)]
+        required = [*asked, *said, *(habit.condition for habit in habits)]
         right = self._nearest(required, choice, now)
         if right is None:
             return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
         right, proposed = self._beside(proposed, required, right, choice, now)
         kind = (
             f"推荐的都是{session.kind}"
-            if language == "zh"
+            if moment.language == "zh"
             else f"Everything recommended is a {session.kind.replace('_', ' ')}"
         )
-        requirements = [requirement_of(Candidate("kind", kind, {"kind": session.kind}, "asked"), draft=False)]
+        requirements = [requirement_of("kind", "asked", kind, {"kind": session.kind})]
         for condition in asked:
-            candidate = _candidate(condition, now, language, "asked")
-            requirements.append(requirement_of(replace(candidate, id=f"asked-{candidate.id}"), draft=False))
+            part = _requirement(condition, moment, "asked")
+            requirements.append(part.model_copy(update={"id": f"asked-{part.id}"}))
         shown_too = {habit.condition: habit for habit in identified.habits}
-        for condition, event in spoken:
+        for condition, event in said.items():
             words = Evidence(text=event.text, at=(event.line,), need="direct")
-            if (habit := shown_too.get(condition)) is not None:
-                candidate = self._of_habit(habit, session, user.log.profile, language, now)
-                evidence = (*candidate.evidence, words)
+            if (shown_by := shown_too.get(condition)) is not None:
+                evidence = [*self._evidence_of(shown_by, moment), words]
             else:
-                evidence = (words.model_copy(update={"relevance": "strong", "recency": "recent"}),)
-            candidate = _candidate(condition, now, language, "hard", source="context", evidence=evidence)
-            requirements.append(requirement_of(candidate, draft=False))
+                evidence = [words.model_copy(update={"relevance": "strong", "recency": "recent"})]
+            requirements.append(_requirement(condition, moment, "hard", evidence, source="context"))
         for habit in habits:
-            candidate = self._of_habit(habit, session, user.log.profile, language, now)
             fits = habit.condition.fits(choice.place, now._replace(mode=choice.mode or str(habit.condition.value)))
-            draft = not fits or habit.condition in proposed.doubted
-            requirements.append(_requirement(habit.condition, candidate, draft=draft))
-        for proposal in proposed.drafts:
-            candidate = self._of_draft(proposal, session, user.log.profile, language, now)
-            requirements.append(_requirement(proposal.condition, candidate, draft=True))
-        root = _Root(session, query, language, f"{_safe(user.log.uid)}-{number}")
-        case = self._written(user, root, requirements, right)
-        return MadeCase(case, identified.left_out, self._later_only(session, user, identified.habits, asked), proposed)
-
-    def _moment(
-        self, user: UserSessions, session: Session, now: Choice, asked: frozenset[str], identified: Identified
-    ) -> Moment:
-        """Return what was known when the query of a session was asked."""
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        query, start = session.events[session.query_at], session.events[0].at
-        return Moment(
-            session=session,
-            query=query,
-            language="zh" if _CHINESE.search(query.text) else "en",
-            city=now.place.city,
-            profile=user.log.profile,
-            choices=tuple(user.before(query.at)),
-            earlier=tuple(event for event in user.log.events if event.text and event.at < start),
-            asked=asked,
-            now=now,
-            identified=identified,
-            identifier=self._identifier,
-        )
+            evidence, draft = self._evidence_of(habit, moment), not fits or habit.condition in proposed.doubted
+            requirements.append(_requirement(habit.condition, moment, habit.kind, evidence, draft=draft))
+        for need in proposed.drafts:
+            # Who proposes it comes first; what the log counts comes as of a habit.
+            counted = self._evidence_of(need.habit, moment) if need.habit else self._of_session(need.condition, moment)
+            part = _requirement(need.condition, moment, need.kind, [*need.evidence, *counted], draft=True)
+            requirements.append(part)
+        case = self._written(moment, f"{_safe(user.log.uid)}-{number}", requirements, right)
+        early = {(habit.condition.field, habit.condition.sort) for habit in identified.habits}
+        whole = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
+        later = (habit.condition for habit in whole if (habit.condition.field, habit.condition.sort) not in early)
+        return MadeCase(case, identified.left_out, tuple(later), proposed)
 
     def _beside(
         self, proposed: Proposed, required: Sequence[Condition], right: Place, choice: Choice, now: Choice
@@ -279,14 +237,6 @@ class CaseMaker:
             ids.add(draft.condition.id)
             drafts.append(draft)
         return right, replace(proposed, drafts=tuple(drafts), refused=tuple(refused))
-
-    def _later_only(
-        self, session: Session, user: UserSessions, habits: Sequence[Habit], asked: Sequence[Condition]
-    ) -> tuple[Condition, ...]:
-        """Return the habits that only the whole log shows, later records included."""
-        early = {(habit.condition.field, habit.condition.sort) for habit in habits}
-        shown = self._identifier.identify([choice for _, choice in user.choices], session.kind, asked).habits
-        return tuple(habit.condition for habit in shown if (habit.condition.field, habit.condition.sort) not in early)
 
     def _named_values(self, kind: str, city: str) -> tuple[tuple[Condition, re.Pattern[str]], ...]:
         """Return the values of a part of the catalogue that a text can name, with the words that do."""
@@ -321,22 +271,14 @@ class CaseMaker:
             named += [Condition(name, "open_then") for name in hours if not clocks]
         return named
 
-    def _stated(self, session: Session, choice: Choice) -> list[Condition]:
-        """Return what the query and its filters state, as far as what the user took bears it out."""
-        assert session.query_at is not None  # noqa: S101  the caller looked
-        stated = self._named(session.events[session.query_at].text, choice)
-        for event in session.filters:
-            stated += _of_filter(event, choice)
-        return [condition for condition in dict.fromkeys(stated) if condition.fits(choice.place, choice)]
-
-    def _said_before(self, session: Session, choice: Choice) -> list[tuple[Condition, Event]]:
-        """Return what the user said in the session before the query, as far as what they took bears it out."""
-        said: dict[Condition, Event] = {}
-        for event in session.events[: session.query_at]:
-            for condition in self._named(event.text, choice):
+    def _stated(self, events: Iterable[Event], choice: Choice) -> dict[Condition, Event]:
+        """Return what texts and filters state, each with the first that does, as far as what the user took bears it out."""
+        stated: dict[Condition, Event] = {}
+        for event in events:
+            for condition in (*self._named(event.text, choice), *_of_filter(event, choice)):
                 if condition.fits(choice.place, choice):
-                    said.setdefault(condition, event)
-        return list(said.items())
+                    stated.setdefault(condition, event)
+        return stated
 
     def _nearest(self, required: Sequence[Condition], choice: Choice, now: Choice) -> Place | None:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
@@ -351,36 +293,23 @@ class CaseMaker:
 
     # -- weigh
 
-    def _of_habit(self, habit: Habit, session: Session, profile: JsonObject, language: str, now: Choice) -> Candidate:
-        condition = habit.condition
+    def _evidence_of(self, habit: Habit, moment: Moment) -> list[Evidence]:
+        """Return what supports a habit: the choices, the profile, and what the user looked at before the query."""
         evidence = [behaviour_evidence(habit)]
-        told = profile_of(profile, condition)
+        told = profile_of(moment.user.log.profile, habit.condition)
         if told and not isinstance(told, bool):
             early, late = habit.windows
             evidence.append(Evidence(text="profile", ratio=told, recency="habit", early=early, late=late))
         elif told:
             evidence.append(Evidence(text="profile", relevance="strong"))
-        evidence += self._of_session(condition, session, now)
-        kind: Literal["hard", "soft"] = "hard" if habit.recent_share >= HARD else "soft"
-        return _candidate(condition, now, language, kind, source=_source_of(condition), evidence=evidence)
+        return [*evidence, *self._of_session(habit.condition, moment)]
 
-    def _of_draft(
-        self, draft: ProposedNeed, session: Session, profile: JsonObject, language: str, now: Choice
-    ) -> Candidate:
-        """Return a model's proposal as a candidate: who proposes it comes first, what the log counts comes as of a habit."""
-        condition = draft.condition
-        if draft.habit is not None:
-            candidate = self._of_habit(draft.habit, session, profile, language, now)
-            return replace(candidate, evidence=(*draft.evidence, *candidate.evidence))
-        evidence = (*draft.evidence, *self._of_session(condition, session, now))
-        return _candidate(condition, now, language, draft.kind, source=_source_of(condition), evidence=evidence)
-
-    def _of_session(self, condition: Condition, session: Session, now: Choice) -> list[Evidence]:
+    def _of_session(self, condition: Condition, moment: Moment) -> list[Evidence]:
         """Return what the session before the query says of the need: what the user opened has it all, or none of it has."""
-        opened = [event for event in session.events[: session.query_at] if event.type == "view"]
+        opened = [event for event in moment.before if event.type == "view"]
         if len(opened) < 2:  # noqa: PLR2004
             return []
-        fits = [condition.fits(self._places[event.place], now) for event in opened]
+        fits = [condition.fits(self._places[event.place], moment.now) for event in opened]
         lines = tuple(event.line for event in opened)
         if all(fits):
             return [Evidence(text="all places opened before the query", at=lines, need="related")]
@@ -388,12 +317,12 @@ class CaseMaker:
 
     # -- write
 
-    def _written(self, user: UserSessions, root: _Root, requirements: Sequence[Requirement], right: Place) -> Case:
-        session, query, language, id_ = root
+    def _written(self, moment: Moment, name: str, requirements: Sequence[Requirement], right: Place) -> Case:
+        user, session, query, language = moment.user, moment.session, moment.query, moment.language
         uid = user.log.uid
-        history = tuple(_in_words(event, self._places, language) for event in session.events[: session.query_at])
-        filters = tuple(_in_words(event, self._places, language) for event in session.filters if event.at >= query.at)
-        activity = self._activity(user, query.at)
+        told = (*moment.before, *(event for event in session.filters if event.at >= query.at))
+        history = tuple(_in_words(event, self._places, language) for event in told)
+        activity = self._activity(moment)
         modes = [part.by[0] for each in requirements for part in each.leaves if isinstance(part, Travels)]
         calls: list[tuple[str, JsonObject]] = [("get_recent_activity", {"uid": uid})]
         if user.log.profile:
@@ -405,12 +334,12 @@ class CaseMaker:
             now=query.moment,
             location=None if query.point is None else Location(lon=query.point[0], lat=query.point[1]),
             city=right.city,
-            history=(*history, *filters),
+            history=history,
             uid=uid,
             locale="zh-CN" if language == "zh" else "en",
         )
         return Case(
-            id=id_,
+            id=name,
             language=language,
             attributes={"kind": session.kind},
             visible=Visible(query=query.text, context=context),
@@ -426,17 +355,18 @@ class CaseMaker:
             world=World(rows=(RowPatch(table="activities", add=(activity,)),)),
         )
 
-    def _activity(self, user: UserSessions, until: float) -> JsonObject:
-        """Return what the history tool tells of a user: what they took and searched for before a time."""
-        taken = [choice for _, choice in user.choices if choice.at < until][-_VISITS:]
-        searches = [event for event in user.log.events if event.at < until and event.type == "search"][-_SEARCHES:]
+    def _activity(self, moment: Moment) -> JsonObject:
+        """Return what the history tool tells of a user: what they took and searched for before the query."""
+        log, until = moment.user.log, moment.query.at
+        taken = moment.choices[-_VISITS:]
+        searches = [event for event in log.events if event.at < until and event.type == "search"][-_SEARCHES:]
         visits = []
         for choice in taken[::-1]:
             row = {key: value for key, value in choice.place.row.items() if key not in ("id", "lon", "lat")}
             way = {"travelled": choice.mode} if choice.mode else {}
             visits.append({"date": choice.moment[:10], "place_id": choice.place.id, **row, **way})
         return {
-            "uid": user.log.uid,
+            "uid": log.uid,
             "visits": visits,
             "searches": [{"date": event.moment[:10], "query": event.text} for event in searches[::-1]],
         }
@@ -446,24 +376,6 @@ def _can_be_checked(condition: Condition, point: tuple[float, float] | None) -> 
     if condition.sort == "within_m":
         return point is not None
     return condition.sort != "mode" or str(condition.value) in MODES
-
-
-def _source_of(condition: Condition) -> Source:
-    return "environment" if condition.circumstantial else "profile"
-
-
-def _candidate(
-    condition: Condition,
-    now: Choice,
-    language: str,
-    kind: Literal["asked", "hard", "soft"],
-    *,
-    source: Source | Literal["unstated"] = "unstated",
-    evidence: Sequence[Evidence] = (),
-) -> Candidate:
-    """Return a condition as a candidate for a requirement of the case that begins now."""
-    text, where = _sentence(condition, language), condition.where(now.clock, now.point)
-    return Candidate(condition.id, text, where, kind, source, tuple(evidence))
 
 
 def behaviour_evidence(habit: Habit) -> Evidence:
@@ -483,14 +395,24 @@ def behaviour_evidence(habit: Habit) -> Evidence:
     )
 
 
-def _requirement(condition: Condition, candidate: Candidate, *, draft: bool) -> Requirement:
-    """Return the requirement of a candidate; one on the way of travelling is checked by the words of the reply."""
-    requirement = requirement_of(candidate, draft=draft)
+def _requirement(
+    condition: Condition,
+    moment: Moment,
+    kind: Literal["asked", "hard", "soft"],
+    evidence: Sequence[Evidence] = (),
+    *,
+    source: Source | None = None,
+    draft: bool = False,
+) -> Requirement:
+    """Return a condition as a requirement of the case that begins now; one on the way of travelling is checked by the words of the reply."""
+    words = condition.words(moment.language)
+    text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
+    where = condition.where(moment.now.clock, moment.now.point)
+    source = source or ("environment" if condition.circumstantial else "profile")
+    part = requirement_of(condition.id, kind, text, where, source=source, evidence=evidence, draft=draft)
     if condition.sort != "mode":
-        return requirement
-    return requirement.model_copy(
-        update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)}
-    )
+        return part
+    return part.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)})
 
 
 def _of_filter(event: Event, choice: Choice) -> list[Condition]:
@@ -516,11 +438,6 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
         elif isinstance(wanted, (str, bool)):
             conditions.append(Condition(name, "is", wanted))
     return conditions
-
-
-def _sentence(condition: Condition, language: str) -> str:
-    words = condition.words(language)
-    return f"推荐的地方：{words}" if language == "zh" else f"Every place recommended: {words}"
 
 
 def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:

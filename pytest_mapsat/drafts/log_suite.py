@@ -16,8 +16,8 @@ from pytest_mapsat.model import SUITE_SCHEMA, JsonObject, SuiteManifest, Tool, U
 from pytest_mapsat.sandbox import opening_hours
 from pytest_mapsat.suite import case_json, new_folder, write_manifest, write_tool
 
-from .habits import LeftOut
-from .log_cases import CaseMaker, MadeCase, NoCase, UserSessions
+from .habits import LeftOut, UserSessions
+from .log_cases import CaseMaker, MadeCase, NoCase
 from .logs import Log, Place, open_log
 from .proposed import ProposingModel
 

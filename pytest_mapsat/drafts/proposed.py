@@ -10,9 +10,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -21,28 +22,24 @@ from pytest_mapsat.judges import speaks_to_a_model
 from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, prompt
 from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
 from pytest_mapsat.reading import fold_phrase
-from pytest_mapsat.sandbox import satisfies
 
 from .conversations import Conversation
 from .evidence import (
-    Choice,
     Condition,
-    Field,
+    Difference,
     Sort,
     Source,
     Support,
     Thing,
     Told,
-    between,
     bounds_of,
-    contains,
     is_figure,
-    opens_at,
+    opens,
     profile_of,
     sentences,
     values_of,
 )
-from .habits import SHARE, Catalogue, Habit, Identified, Identifier, Session
+from .habits import SHARE, Catalogue, Habit, Identified, Identifier, Moment
 from .logs import Event, Place
 
 T = TypeVar("T")
@@ -64,48 +61,12 @@ _NAMES = {sort: name for name, sort in _OPS.items()}
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A query, and what was known when it was asked.
-
-    Attributes:
-        session: its session, of which only what stands before the query is looked at, and the filters that come with it.
-        query: the query.
-        language: ``en`` or ``zh``.
-        city: the town.
-        profile: the profile of the user.
-        choices: what the user took before, by time.
-        earlier: what the user searched for and said before the session, by time.
-        asked: the fields that the query or its session states.
-        now: the circumstances of the query; its place is not looked at.
-        identified: what the statistics show.
-        identifier: the statistics.
-    """
-
-    session: Session
-    query: Event
-    language: str
-    city: str
-    profile: JsonObject
-    choices: tuple[Choice, ...]
-    earlier: tuple[Event, ...]
-    asked: frozenset[str]
-    now: Choice
-    identified: Identified
-    identifier: Identifier
-
-    @property
-    def of_kind(self) -> list[Choice]:
-        """The choices of the kind of place that the session is about."""
-        return [choice for choice in self.choices if choice.place.kind == self.session.kind]
-
-
-@dataclass(frozen=True)
 class ProposedNeed:
     """A proposal that a person has to look at.
 
     Attributes:
         condition: the need.
-        kind: hard or soft, as most of the replies that have it say.
+        kind: hard or soft, as the choices show, else as most of the replies that have it say.
         evidence: first who proposes it and why, then the words that were typed or are on file.
         habit: how the choices keep it, where they bear it out.
         contradicted: whether another proposal, or a habit, cannot hold beside it.
@@ -160,11 +121,17 @@ class Proposer:
         self._model = model
         self._places = places
         self._catalogue = catalogue
+        self._identifier = Identifier(catalogue)
         self.counts: Counter[str] = Counter()
         self.spent: list[Usage] = []
 
-    def propose(self, moment: Moment) -> Proposed:
+    def propose(self, moment: Moment, identified: Identified, asked: Collection[str]) -> Proposed:
         """Return what comes of the proposals at a query.
+
+        Args:
+            moment: the query.
+            identified: what the statistics show.
+            asked: the fields that the query or its session states.
 
         Raises:
             ModelError: there is no way to the model, or a ceiling is met.
@@ -173,26 +140,47 @@ class Proposer:
         replies = replies_to(self._model, shown.data, schema_of([*_OPS], ["hard", "soft"]), "propose", moment.language)
         self.counts += replies.counts
         self.spent += replies.spent
-        votes: list[Vote] = []
-        refused: dict[tuple[str, str], None] = {}
-        for number, reply in enumerate(replies.data, 1):
-            for need in needs_in(reply):
-                try:
-                    votes.append(self._vote(number, need, shown, moment))
-                except RefusedError as error:
-                    refused[f"{in_words(need)} {error.hint}".strip(), str(error)] = None
-        return self._settled(votes, shown, moment, list(refused))
+        together, unusable = proposals_in(replies, partial(self._meant, shown, moment))
+        refused = list(dict.fromkeys((f"{need} {hint}".strip(), why) for need, why, hint in unusable))
+        habits = [habit.condition for habit in identified.habits]
+        ended = [out.condition for out in identified.left_out if out.why == "ended"]
+        agreed: list[Condition] = []
+        borne_out: dict[Condition, tuple[list[Vote], list[Evidence], Habit | None]] = {}
+        for group in together:
+            condition = middle(group)
+            same = next((habit for habit in habits if alike(habit, condition)), None)
+            if condition.field in asked:
+                refused.append((condition.words("en"), "the query asks for it"))
+            elif same is not None:
+                agreed += [same] if votes_for(group) >= AGREED else []
+            elif any(alike(each, condition) for each in ended):
+                refused.append((condition.words("en"), "the user has ended it"))
+            elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
+                refused.append((condition.words("en"), "nothing before the query bears it out"))
+            else:
+                borne_out[condition] = (group, *evidence)
+        drafts: list[ProposedNeed] = []
+        doubted: set[Condition] = set()
+        for condition, (group, words, habit) in borne_out.items():
+            rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
+            against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
+            note = Evidence(text=who_proposes(self._model, group) + against)
+            kind = habit.kind if habit else "hard" if kind_of(group) == "hard" else "soft"
+            drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
+            doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
+        return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
 
     # -- what the model is shown
 
     def _shown(self, moment: Moment) -> _Shown:
-        session = moment.session
-        before = _named("B", session.events[: session.query_at][-_MOST_BEFORE:])
+        session, user = moment.session, moment.user.log
+        before = _named("B", moment.before[-_MOST_BEFORE:])
         # What was said tells more than what was searched for, of which there is much.
-        texts = {event.text: event for event in moment.earlier}
+        start = session.events[0].at
+        texts = {event.text: event for event in user.events if event.text and event.at < start}
         ranked = sorted(texts.values(), key=lambda event: (event.type == "say", event.at))[-_MOST_EARLIER:]
         earlier = _named("E", sorted(ranked, key=lambda event: event.at))
-        listed = {key: value for key, value in moment.profile.items() if key != "uid"}
+        listed = {key: value for key, value in user.profile.items() if key != "uid"}
         on_file = [f"{key}: {json.dumps(value, ensure_ascii=False)[:LONGEST]}" for key, value in listed.items()]
         profile = _named("P", on_file[:_MOST_PROFILE])
         fields, rows = self._attributes(moment)
@@ -200,7 +188,7 @@ class Proposer:
             "query": moment.query.text[:LONGEST],
             "at": moment.query.moment,
             "kind": session.kind,
-            "town": moment.city,
+            "town": moment.now.place.city,
             "filters": [dict(event.where) for event in session.filters],
             "before": [{"line": name, event.type: self._done(event)} for name, event in before.items()],
             "earlier": [
@@ -223,7 +211,7 @@ class Proposer:
 
     def _attributes(self, moment: Moment) -> tuple[dict[str, list[Condition]], list[JsonObject]]:
         """Return the conditions that the catalogue has, by field, and a row for each field with the choices that fit."""
-        part = self._catalogue.part(moment.session.kind, moment.city)
+        part = self._catalogue.part(moment.session.kind, moment.now.place.city)
         choices = moment.of_kind
         fields: dict[str, list[Condition]] = {}
         figures: dict[str, list[float]] = {}
@@ -244,56 +232,38 @@ class Proposer:
             told = sorted(kept, key=lambda condition: (-kept[condition], str(condition.value)))[:_MOST_VALUES]
             values = figures.get(name)
             there = {} if values is None else {"there": [min(values), median(values), max(values)]}
-            habits = [moment.identifier.measured(condition, choices) for condition in told]
+            habits = [self._identifier.measured(condition, choices) for condition in told]
             rows.append({"field": name, **there, "values": [*map(_counted, habits)]})
         return fields, rows
 
     # -- what can be used of a reply
 
-    def _vote(self, reply: int, need: Any, shown: _Shown, moment: Moment) -> Vote:
-        """Return one proposal. Raises RefusedError."""
-        if not isinstance(need, dict):
-            raise RefusedError("it is no object")
-        condition = _condition(need, shown, moment)
-        part = self._catalogue.part(moment.session.kind, moment.city)
+    def _meant(self, shown: _Shown, moment: Moment, name: str, op: str, text: str) -> Condition:
+        """Return the condition that a proposal means.
+
+        Raises:
+            RefusedError: the catalogue has no such field or value, the value is no figure, time of day or distance, or it parts no places.
+        """
+        sort = _OPS.get(op)
+        if sort is None:
+            raise RefusedError(f"op is none of {', '.join(_OPS)}")
+        if name not in shown.fields and sort != "within_m":
+            raise RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
+        if sort in ("is", "has", "mode"):
+            # A list has members and a text has a value: which of the two is meant follows from the catalogue.
+            listed = (each for each in shown.fields[name] if each.sort in ("is", "has", "mode"))
+            condition = listed_as({value_text(each.value): each for each in listed}, text, "the catalogue")
+        elif sort == "open_then":
+            condition = Condition(name, sort)
+        else:
+            condition = Condition("distance" if sort == "within_m" else name, sort, value_in(sort, text))
+            if sort == "within_m" and moment.now.point is None:
+                raise RefusedError("the log does not say where the user was")
+        part = self._catalogue.part(moment.session.kind, moment.now.place.city)
         fitting = sum(condition.fits(place, moment.now) for place in part)
         if condition.sort != "mode" and fitting in (0, len(part)):
             raise RefusedError(f"{'every' if fitting else 'no'} place of the kind fits it")
-        return Vote(
-            reply, condition, "hard" if need.get("kind") == "hard" else "soft", text_in(need, "why"), lines_in(need)
-        )
-
-    def _settled(
-        self, votes: Sequence[Vote], shown: _Shown, moment: Moment, refused: list[tuple[str, str]]
-    ) -> Proposed:
-        """Return what comes of each proposal: the statistics decide what counts, and the log what is a draft."""
-        habits = [habit.condition for habit in moment.identified.habits]
-        ended = [out.condition for out in moment.identified.left_out if out.why == "ended"]
-        agreed: list[Condition] = []
-        borne_out: dict[Condition, tuple[list[Vote], list[Evidence], Habit | None]] = {}
-        for group in groups(votes):
-            condition = middle(group)
-            same = next((habit for habit in habits if alike(habit, condition)), None)
-            if condition.field in moment.asked:
-                refused.append((condition.words("en"), "the query asks for it"))
-            elif same is not None:
-                agreed += [same] if votes_for(group) >= AGREED else []
-            elif any(alike(each, condition) for each in ended):
-                refused.append((condition.words("en"), "the user has ended it"))
-            elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
-                refused.append((condition.words("en"), "nothing before the query bears it out"))
-            else:
-                borne_out[condition] = (group, *evidence)
-        drafts: list[ProposedNeed] = []
-        doubted: set[Condition] = set()
-        for condition, (group, words, habit) in borne_out.items():
-            rivals = [other for other in (*habits, *borne_out) if contradict(other, condition)]
-            against = "".join(f"; against: {rival.words(moment.language)}" for rival in rivals)
-            note = Evidence(text=who_proposes(self._model, group) + against)
-            kind: Literal["hard", "soft"] = "hard" if kind_of(group) == "hard" else "soft"
-            drafts.append(ProposedNeed(condition, kind, (note, *words), habit, bool(rivals)))
-            doubted |= set(habits).intersection(rivals) if votes_for(group) >= AGREED else set()
-        return Proposed(tuple(drafts), tuple(agreed), frozenset(doubted), tuple(refused))
+        return condition
 
     def _borne_out(
         self, condition: Condition, group: Sequence[Vote], shown: _Shown, moment: Moment
@@ -311,10 +281,10 @@ class Proposer:
             if text and not speaks_to_a_model(text)
         ]
         for choices in (moment.of_kind, moment.choices if condition.spans_kinds else ()):
-            habit = moment.identifier.measured(condition, choices)
+            habit = self._identifier.measured(condition, choices)
             if habit.count > 1 and habit.chance <= LIKELY and habit.share >= SHARE and not habit.ended:
                 return words, habit
-        if profile_of(moment.profile, condition):
+        if profile_of(moment.user.log.profile, condition):
             words.append(Evidence(text="profile", relevance="strong"))
         return (words, None) if words else None
 
@@ -327,31 +297,6 @@ def _counted(habit: Habit) -> JsonObject:
     """Return a condition as a model is shown it, with how many choices keep it."""
     shown: JsonObject = {"op": _NAMES[habit.condition.sort], "value": habit.condition.value}
     return {**shown, "chosen": habit.count, "expected": round(sum(habit.shares), 1)} if habit.kept else shown
-
-
-def _condition(need: Mapping[str, Any], shown: _Shown, moment: Moment) -> Condition:
-    """Return the condition that a proposal means.
-
-    Raises:
-        RefusedError: the catalogue has no such field or value, or the value is no figure, time of day or distance.
-    """
-    name, text, sort = text_in(need, "field"), text_in(need, "value"), _OPS.get(text_in(need, "op"))
-    if sort is None:
-        raise RefusedError(f"op is none of {', '.join(_OPS)}")
-    if name not in shown.fields and sort != "within_m":
-        raise RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
-    if sort in ("is", "has", "mode"):
-        # A list has members and a text has a value: which of the two is meant follows from the catalogue.
-        values = {value_text(each.value): each for each in shown.fields[name] if each.sort in ("is", "has", "mode")}
-        if text.casefold() not in values:
-            raise RefusedError("the catalogue has no such value", did_you_mean(text, values))
-        return values[text.casefold()]
-    if sort == "open_then":
-        return Condition(name, sort)
-    value = value_in(sort, text)
-    if sort == "within_m" and moment.now.point is None:
-        raise RefusedError("the log does not say where the user was")
-    return Condition("distance" if sort == "within_m" else name, sort, value)
 
 
 def contradict(first: Condition, other: Condition) -> bool:
@@ -397,14 +342,13 @@ class RefusedError(Exception):
 
 
 class Vote(NamedTuple):
-    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out; ``forbids``: nothing may fit the need."""
+    """One proposal: the number of its reply, the need, and the names of the lines that are said to bear it out."""
 
     reply: int
     condition: Condition
     kind: Kind
     why: str
     lines: tuple[str, ...]
-    forbids: bool = False
 
 
 class Replies(NamedTuple):
@@ -504,10 +448,46 @@ def _lines(value: Json) -> str:
 # -- what is read of a reply
 
 
-def needs_in(reply: Mapping[str, Any] | None) -> list[Any]:
-    """Return the needs of a reply, those that are looked at."""
-    needs = (reply or {}).get("needs")
-    return needs[:_MOST_NEEDS] if isinstance(needs, list) else []
+def proposals_in(
+    replies: Replies, meant: Callable[[str, str, str], Condition]
+) -> tuple[list[list[Vote]], list[tuple[str, str, str]]]:
+    """Return the proposals of all replies that can be used, those that are alike together, and the others: each in words, why, and what may have been meant.
+
+    Args:
+        replies: the replies.
+        meant: returns the condition that field, operation and value of a proposal mean; it raises RefusedError where they mean none.
+    """
+    together: list[list[Vote]] = []
+    refused: list[tuple[str, str, str]] = []
+    for number, reply in enumerate(replies.data, 1):
+        needs = (reply or {}).get("needs")
+        for need in needs[:_MOST_NEEDS] if isinstance(needs, list) else ():
+            if not isinstance(need, dict):
+                refused.append((text_in({"": str(need)}, "")[:60], "it is no object", ""))
+                continue
+            words = [text_in(need, key) for key in ("field", "op", "value")]
+            try:
+                condition = meant(*words)
+            except RefusedError as error:
+                refused.append((" ".join(word[:60] for word in words), str(error), error.hint))
+                continue
+            kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
+            vote = Vote(number, condition, kind, text_in(need, "why"), lines_in(need))
+            group = next((group for group in together if alike(group[0].condition, condition)), None)
+            if group is None:
+                together.append([vote])
+            else:
+                group.append(vote)
+    return together, refused
+
+
+def listed_as(values: Mapping[str, T], text: str, where: str) -> T:
+    """Return the value that a reply writes. Raises RefusedError: there is none, in the catalogue or the records."""
+    if text.casefold() not in values:
+        raise RefusedError(
+            f"{where} {'has' if where == 'the catalogue' else 'have'} no such value", did_you_mean(text, values)
+        )
+    return values[text.casefold()]
 
 
 def lines_in(need: Mapping[str, Any]) -> tuple[str, ...]:
@@ -522,13 +502,6 @@ def text_in(reply: Mapping[str, Any], key: str) -> str:
     value = json.dumps(value) if isinstance(value, (bool, int, float)) else value
     text = value[:LONGEST] if isinstance(value, str) else ""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
-
-
-def in_words(need: Any) -> str:
-    """Return a proposal as it stands in a reply, for a report."""
-    if not isinstance(need, dict):
-        return text_in({"": str(need)}, "")[:60]
-    return " ".join(text_in(need, key)[:60] for key in ("field", "op", "value"))
 
 
 def value_in(sort: Sort, text: str) -> str | float:
@@ -556,23 +529,6 @@ def value_text(value: Json) -> str:
 
 
 # -- agreement
-
-
-def groups(votes: Sequence[Vote]) -> list[list[Vote]]:
-    """Return the proposals of all replies, those that are alike together, in the order of the replies."""
-    together: list[list[Vote]] = []
-    for vote in votes:
-        same = (
-            group
-            for group in together
-            if group[0].forbids == vote.forbids and alike(group[0].condition, vote.condition)
-        )
-        group = next(same, None)
-        if group is None:
-            together.append([vote])
-        else:
-            group.append(vote)
-    return together
 
 
 def votes_for(group: Sequence[Vote]) -> int:
@@ -607,7 +563,7 @@ def rank(condition: Condition) -> float:
 
 def alike(first: Condition, other: Condition) -> bool:
     """Return whether two conditions are the same need: figures and times of day may differ a little."""
-    if (first.field, first.sort) != (other.field, other.sort):
+    if (first.field, first.sort, first.forbids) != (other.field, other.sort, other.forbids):
         return False
     low, high = sorted((rank(first), rank(other)))
     if first.sort == "open_at":
@@ -674,20 +630,15 @@ def read_by_model(
     accepted = _agreed(replies, "accepted", things, by_rules[1], notes)
     # What a later reply recommended and the user refused, too, is left to the rules.
     later = [thing for thing in by_rules[0] if refused and thing not in (*refused, *accepted)]
-    votes: list[Vote] = []
-    for number, reply in enumerate(replies.data, 1):
-        for need in needs_in(reply):
-            try:
-                vote = _vote(number, need, things)
-                _refuse_useless(_field_of(vote.condition, forbids=vote.forbids), [*refused, *later], accepted)
-                votes.append(vote)
-            except RefusedError as error:
-                notes[f"{model.name}: {in_words(need)}: refused: {error} {error.hint}".strip()] = None
+    meant = partial(_meant, things, ([*refused, *later], accepted))
+    together, unusable = proposals_in(replies, meant)
+    for need, why, hint in unusable:
+        notes[f"{model.name}: {need}: refused: {why} {hint}".strip()] = None
     supports: list[Support] = []
-    for group in groups(votes):
-        condition = _field_of(middle(group), forbids=group[0].forbids)
+    for group in together:
+        condition = Difference(**vars(middle(group)))
         supports.append(_support(condition, group, lines, note := who_proposes(model, group)))
-        notes[f"{condition.path}: {note}"] = None
+        notes[f"{condition.field}: {note}"] = None
     return ModelReading(True, refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
 
 
@@ -803,66 +754,48 @@ def _agreed(
     return by_rules if best in {thing.key for thing in by_rules} else (things[best],) if best else ()
 
 
-def _vote(reply: int, need: Json, things: Mapping[str, Thing]) -> Vote:
-    """Return one proposal. Raises RefusedError: the records do not have it."""
-    if not isinstance(need, dict):
-        raise RefusedError("it is no object")
-    path, text, op = (text_in(need, key) for key in ("field", "value", "op"))
+def _meant(
+    things: Mapping[str, Thing], apart: tuple[Sequence[Thing], Sequence[Thing]], path: str, op: str, text: str
+) -> Condition:
+    """Return the condition that a proposal means.
+
+    Raises:
+        RefusedError: the records do not have it, or it does not tell what was refused from what was taken (``apart``).
+    """
     if op not in _READ_OPS:
         raise RefusedError(f"op is none of {', '.join(_READ_OPS)}")
     values = [value for thing in things.values() for value in thing.values.get(path, ()) if value is not None]
     if not values:
         paths = {name for thing in things.values() for name in thing.values}
         raise RefusedError("the records have no such field", did_you_mean(path, paths))
-    forbids = op.endswith("_not")
-    condition = Condition(path, *_meant(_OPS[op.removesuffix("_not")], text, values))
-    if isinstance(condition.value, bool) and forbids:
-        condition, forbids = Condition(path, "is", not condition.value), False
-    kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
-    return Vote(reply, condition, kind, text_in(need, "why"), lines_in(need), forbids)
-
-
-def _meant(sort: Sort, text: str, values: Sequence[Json]) -> tuple[Sort, str | float | bool]:
-    """Return which condition a proposal means by what the field has, and its value. Raises RefusedError."""
+    forbids, sort = op.endswith("_not"), _OPS[op.removesuffix("_not")]
     if sort in ("is", "has"):
-        parts = [part for value in values for part in (value if isinstance(value, list) else [value])]
+        # Which of the two is meant follows from what the field has.
+        parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
         parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
-        members = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
-        if text.casefold() not in members:
-            raise RefusedError("the records have no such value", did_you_mean(text, members))
-        return "has" if any(isinstance(value, list) for value in values) else "is", members[text.casefold()]
-    value = value_in(sort, text)
-    if sort == "open_at" and all(satisfies(opens_at(text), part) is None for part in values):
-        raise RefusedError("the field has no opening hours")
-    if sort != "open_at" and not any(isinstance(part, int | float) and not isinstance(part, bool) for part in values):
-        raise RefusedError("the field has no figures")
-    return sort, value
-
-
-def _field_of(condition: Condition, *, forbids: bool) -> Field:
-    """Return a proposed condition as a check has it."""
-    path, sort, value = condition.field, condition.sort, condition.value
-    if sort == "least":
-        return Field(path, between("min", float(value or 0)), bound="min")
-    if sort == "most":
-        return Field(path, between("max", float(value or 0)), bound="max")
-    if sort == "open_at":
-        return Field(path, {"op": "open_at", "time": value})
-    text = value if isinstance(value, str) else ""
-    return Field(path, contains(str(value)) if sort == "has" else value, forbids=forbids, value=text)
-
-
-def _refuse_useless(condition: Field, refused: Sequence[Thing], accepted: Sequence[Thing]) -> None:
-    """Raise RefusedError: the condition does not tell what was refused from what was taken."""
+        plain = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
+        value = listed_as(plain, text, "the records")
+        sort = "has" if any(isinstance(each, list) for each in values) else "is"
+        if isinstance(value, bool) and forbids:
+            sort, value, forbids = "is", not value, False
+    else:
+        value = value_in(sort, text)
+        if sort == "open_at" and all(opens(part, text) is None for part in values):
+            raise RefusedError("the field has no opening hours")
+        if sort != "open_at" and not any(is_figure(part) for part in values):
+            raise RefusedError("the field has no figures")
+    condition = Difference(path, sort, value, forbids)
+    refused, accepted = apart
     if not refused:
         raise RefusedError("nothing was refused")
     if all(condition.kept_by(thing) for thing in refused):
         raise RefusedError("what was refused keeps it")
     if any(condition.kept_by(thing) is False for thing in accepted):
         raise RefusedError("what was taken breaks it")
+    return Condition(path, sort, value, forbids)
 
 
-def _support(condition: Field, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Support:
+def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Support:
     """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log.
 
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing.
