@@ -113,7 +113,7 @@ def draft_of(
         proposals = proposals_by_model(conversation, known, proposals, model)
     case = _case(conversation, case_id, known, proposals, notes)
     if all(requirement.kind != "asked" for requirement in case.truth.requirements):
-        place = conversation.lines[conversation.query_at].place
+        place = conversation.query.place
         notes.append(
             f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
         )
@@ -147,7 +147,7 @@ def _refuse_id(case_id: str, suite: Suite | None) -> None:
 def _case(
     conversation: Conversation, case_id: str, tools: Mapping[str, Tool], proposals: Proposals, notes: list[str]
 ) -> Case:
-    query = conversation.lines[conversation.query_at]
+    query = conversation.query
     best = conversation.accepted or conversation.trajectory
     # What the query asks for has no check: it would leave every reply open where a proposal decides.
     requirements = proposals.requirements or (_asked(conversation),)
@@ -155,9 +155,7 @@ def _case(
     script = UserScript.model_validate({"answers": [*spoken, *(answer.to_json() for answer in proposals.answers)]})
     say = "" if conversation.accepted is None else _closing(best.replies[-1].text, script, conversation)
     if conversation.accepted is not None and not say:
-        notes.append(
-            f"{conversation.lines[conversation.query_at].place}: the accepted reply asks on: the case has no oracle dialogue"
-        )
+        notes.append(f"{conversation.query.place}: the accepted reply asks on: the case has no oracle dialogue")
     data: JsonObject = {
         "id": case_id,
         "language": conversation.language,
@@ -183,7 +181,7 @@ def _case(
 
 
 def _asked(conversation: Conversation) -> Requirement:
-    query = conversation.lines[conversation.query_at].text[:_LONGEST]
+    query = conversation.query.text[:_LONGEST]
     words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
     return Requirement(id="e1", kind="asked", text=f"{words}{query}", draft=True)
 
@@ -222,7 +220,7 @@ def _closing(text: str, script: UserScript, conversation: Conversation) -> str:
 
     Empty where the user goes on all the same.
     """
-    query = Turn(role="user", text=conversation.lines[conversation.query_at].text)
+    query = Turn(role="user", text=conversation.query.text)
     for say in (text, _QUESTIONS.sub("", text).strip()):
         turns = (query, Turn(role="agent", text=say))
         if say and ScriptedUser(script, language=conversation.language).reply(turns).ending == "done":

@@ -8,10 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo
+
+from pydantic import TypeAdapter
 
 from pytest_mapsat.agents import as_json, recorded_dialogues, span_trajectory
 from pytest_mapsat.formats import (
@@ -47,7 +50,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.reading import agrees, asks_go_ahead, fold_phrase, lexicon_of, open_page, read_names
 from pytest_mapsat.sandbox import point_of
 
-from .evidence import takes
+from .evidence import language_of, takes
 from .tools import is_name
 
 
@@ -108,6 +111,9 @@ class Log:
                 yield f"{line.place}: thought", step.text
 
 
+_LOG = TypeAdapter(Log)
+
+
 @dataclass(frozen=True)
 class Conversation:
     """A conversation, and where in it the case stands.
@@ -120,8 +126,7 @@ class Conversation:
             said nothing more.
         tools: by name, the schema of each tool that the log describes, as OpenAI's ``function`` objects: ``name``, ``description``, ``parameters``.
         context: time, place and user, as far as the log tells them.
-        trajectory: the dialogue from the query to the reply that is judged.
-        accepted: the dialogue from the query to the reply that the user accepted at last; None where the user accepted none.
+        accepted_at: the index of the reply that the user accepted at last; None where the user accepted none.
         notes: what is odd about the log, each with its place.
     """
 
@@ -131,14 +136,23 @@ class Conversation:
     reply_at: int
     tools: Mapping[str, JsonObject]
     context: Context
-    trajectory: Trajectory
-    accepted: Trajectory | None = None
-    notes: tuple[str, ...] = field(default=())
+    accepted_at: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
-    def before(self) -> tuple[Line, ...]:
-        """What stood before the reply that is judged: what an agent could have known from."""
-        return self.lines[: self.reply_at]
+    def query(self) -> Line:
+        """The line with the query."""
+        return self.lines[self.query_at]
+
+    @cached_property
+    def trajectory(self) -> Trajectory:
+        """The dialogue from the query to the reply that is judged."""
+        return trajectory_of(self.lines[self.query_at : self.reply_at + 1])
+
+    @cached_property
+    def accepted(self) -> Trajectory | None:
+        """The dialogue from the query to the reply that the user accepted at last; None where the user accepted none."""
+        return None if self.accepted_at is None else trajectory_of(self.lines[self.query_at : self.accepted_at + 1])
 
     @property
     def after(self) -> tuple[Line, ...]:
@@ -149,7 +163,7 @@ class Conversation:
     def now_at(self) -> str:
         """The place that tells the time of the case: the system message where it does, else the query."""
         told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
-        return next(told, self.lines[self.query_at].place)
+        return next(told, self.query.place)
 
     @property
     def instructions(self) -> str:
@@ -159,11 +173,7 @@ class Conversation:
     @property
     def language(self) -> str:
         """``zh`` where the query is Chinese, else ``en``."""
-        return _language(self.lines[self.query_at].text)
-
-
-def _language(text: str) -> str:
-    return "zh" if re.search(r"[\u4e00-\u9fff]", text) else "en"
+        return language_of(self.query.text)
 
 
 # -- where the case stands: the query, the reply that is judged, and what the user did next
@@ -288,12 +298,12 @@ def _next_step(
     asked, text = lines[reply].text, lines[user].text
     folded = fold_phrase(text)
     named = {name for name in names if name in fold_phrase(asked)}
-    asks = bool(questions_in(asked[-20_000:], _language(asked)))
+    asks = bool(questions_in(asked[-20_000:], language_of(asked)))
     objects = _OBJECTS.search(_ACCEPTS.sub(" ", folded)) is not None
     accepts = _ACCEPTS.search(folded) is not None or agrees(text) is True
     if _TURNS.search(folded) and (accepts or not any(name in folded for name in named)):
         return "other"
-    if asks_go_ahead(asked, _language(asked)) and (agrees(text) is not None or objects):
+    if asks_go_ahead(asked, language_of(asked)) and (agrees(text) is not None or objects):
         return "accepts" if agrees(text) else "objects"
     if asks and not named:
         return "answers"
@@ -361,8 +371,7 @@ def _placed(log: Log, query: int, judged: int, accepted: int | None, notes: Iter
         reply_at=judged,
         tools=log.tools,
         context=context_of(log.around, instructions, log.place, odd),
-        trajectory=trajectory_of(lines[query : judged + 1]),
-        accepted=None if accepted is None else trajectory_of(lines[query : accepted + 1]),
+        accepted_at=accepted,
         notes=tuple(odd),
     )
 
@@ -586,18 +595,7 @@ def personal_data_in_name(name: str) -> str:
 
 def without_personal(log: Log, personal: PersonalData) -> Log:
     """Return a conversation with an alias in the place of each value that is personal."""
-    parts = ("arguments", "result", "text", "id")
-
-    def clean(line: Line) -> Line:
-        cleaned = ({part: personal.clean(getattr(step, part)) for part in parts} for step in line.calls)
-        calls = tuple(step.model_copy(update=own) for step, own in zip(line.calls, cleaned, strict=True))
-        output = _object(personal.clean(line.output)) or None
-        return Line(line.place, line.role, str(personal.clean(line.text)), calls, output)
-
-    lines = tuple(map(clean, log.lines))
-    notes = tuple(str(personal.clean(note)) for note in log.notes)
-    tools, around = (_object(personal.clean(dict(data))) for data in (log.tools, log.around))
-    return replace(log, id=str(personal.clean(log.id)), lines=lines, tools=tools, around=around, notes=notes)
+    return _LOG.validate_python(personal.clean(_LOG.dump_python(log, mode="json")))
 
 
 def _object(value: Json) -> JsonObject:

@@ -15,13 +15,13 @@ from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 
 from .conversations import Conversation, Line, trajectory_of
 from .evidence import (
-    HAN,
     Difference,
     Support,
     Thing,
     any_spoken,
     fields_apart,
     figures_in,
+    language_of,
     leaves_of,
     linked_to,
     listed,
@@ -289,7 +289,7 @@ def _answer(refusal: _Refusal, condition: Difference, talk: _Talk) -> ScriptedAn
     spoken_of = [each for each in sentences(refusal.words) if condition.named_in(each, talk.descriptions)]
     say = " ".join(spoken_of) or refusal.words or _in_words(condition, chinese=talk.chinese)
     language = [phrase for need in condition.needs for phrase in (*need.words, *need.fields)]
-    phrases = [phrase for phrase in language if bool(HAN.search(phrase)) == talk.chinese]
+    phrases = [phrase for phrase in language if language_of(phrase) == talk.conversation.language]
     own = [*([condition.text] if condition.text else []), *filter(tells, words_of(condition.field)), condition.field]
     asked = tuple(dict.fromkeys([*phrases[: _PHRASES - 2], *own]))[:_PHRASES]
     return ScriptedAnswer(asked=asked, say=say[:_LONGEST], draft=True)
@@ -302,8 +302,11 @@ class _Talk:
         self.conversation = conversation
         self._tools = tools
         self._lines = conversation.lines
-        self.query = self._lines[conversation.query_at].text
-        self.chinese = bool(HAN.search(self.query))
+        self.query = conversation.query.text
+        self.chinese = conversation.language == "zh"
+        # The reply that the user took, where it came after the one that is judged.
+        behind = conversation.accepted_at is not None and conversation.accepted_at > conversation.reply_at
+        self._taken_at = conversation.accepted_at if behind else None
 
     @cached_property
     def _all(self) -> Reading:
@@ -351,7 +354,7 @@ class _Talk:
 
     def _read(self, lines: Sequence[Line]) -> Reading:
         visible = Visible(query=self.query or "?", context=self.conversation.context)
-        return Reading(trajectory_of(lines), self._tools, visible, language="zh" if self.chinese else "en")
+        return Reading(trajectory_of(lines), self._tools, visible, language=self.conversation.language)
 
     def _recommended(self, index: int) -> tuple[Thing, ...]:
         """Return what the reply in a line recommends, as the checks read it: what is only described counts where it is the only one."""
@@ -373,15 +376,6 @@ class _Talk:
         return fold_phrase(json.dumps(data, ensure_ascii=False))
 
     @cached_property
-    def _accepted_at(self) -> int | None:
-        """The index of the reply that the user took; None where there is none behind the one that is judged."""
-        accepted = self.conversation.accepted
-        last = accepted.replies[-1].text if accepted is not None and accepted.replies else None
-        behind = range(len(self._lines) - 1, self.conversation.reply_at, -1)
-        agent = (index for index in behind if self._lines[index].role == "agent")
-        return next((index for index in agent if self._lines[index].text == last), None)
-
-    @cached_property
     def judged(self) -> tuple[Thing, ...]:
         """What the reply that is judged recommends."""
         return self._recommended(self.conversation.reply_at)
@@ -389,8 +383,8 @@ class _Talk:
     @cached_property
     def _replies(self) -> tuple[_Refusal, ...]:
         """The replies from the one that is judged to the last before the accepted one: what each recommends, what the user said to it, and where."""
-        start, end, accepted = self.conversation.reply_at, self._accepted_at, self.conversation.accepted
-        if end is None and accepted is not None:
+        start, end = self.conversation.reply_at, self._taken_at
+        if end is None and self.conversation.accepted_at is not None:
             return ()  # the user took what the reply that is judged says
         told: list[_Refusal] = []
         indexes = [index for index in range(start, len(self._lines)) if self._lines[index].role == "agent"]
@@ -418,16 +412,16 @@ class _Talk:
         if not taken:
             words = [line.text for line in behind if line.role == "user"]
             taken = [thing for text in words for thing in self._named(text) if thing.key not in refused]
-        if not taken and self._accepted_at is not None:
-            taken = [thing for thing in self._recommended(self._accepted_at) if thing.key not in refused]
-            named = [thing for thing in self._named(self._lines[self._accepted_at].text) if thing.key not in refused]
+        if not taken and self._taken_at is not None:
+            taken = [thing for thing in self._recommended(self._taken_at) if thing.key not in refused]
+            named = [thing for thing in self._named(self._lines[self._taken_at].text) if thing.key not in refused]
             taken = taken or (named if len(named) == 1 else [])  # "shall I take X?", and the user said yes
         return tuple({thing.key: thing for thing in taken}.values())
 
     @property
     def agreed(self) -> tuple[Thing, ...]:
         """What the accepted reply recommends; what was taken where there is no such reply."""
-        return self.accepted if self._accepted_at is None else self._recommended(self._accepted_at)
+        return self.accepted if self._taken_at is None else self._recommended(self._taken_at)
 
     def _takes(self, line: Line, step: Step) -> bool:
         """Return whether a call takes the thing that it names: the user's own, one that writes, or one whose name says so."""
@@ -498,7 +492,7 @@ class _Talk:
 
         It is that of the user's later words, which no place told before; else that of the query, else the case's own. Empty where there is none.
         """
-        at_query = self._lines[self.conversation.query_at].place
+        at_query = self.conversation.query.place
         for text, place in ((words, ""), (self.query, at_query)):
             for opening in conditions_of(fold_text(text).text).openings:
                 if len(opening.minutes) == 1:

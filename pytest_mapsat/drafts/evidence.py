@@ -268,9 +268,7 @@ def figures_in(text: str, sort: Sort, *, plain: bool = False) -> Iterator[float]
     if plain:
         for whole, tenths in _AND_TENTHS.findall(text):
             yield float(f"{_DIGITS.get(whole, whole)}.{_DIGITS.get(tenths, tenths)}")
-        document = read(
-            text, language="zh" if any("\u3400" <= sign <= "\u9fff" for sign in text) else "en", lexicon=lexicon_of(())
-        )
+        document = read(text, language=language_of(text), lexicon=lexicon_of(()))
         yield from (quantity.value for quantity in document.quantities)
         yield from (number.value for number in document.numbers)
 
@@ -416,7 +414,7 @@ def _members(values: Iterable[Json]) -> list[str]:
 
 # -- the words that link needs to fields -------------------------------------------------------------------------------
 
-HAN = re.compile(r"[\u3400-\u9fff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SPLIT = re.compile(r"[^a-z0-9\u3400-\u9fff]+")
 #: A Latin word of fewer letters names nothing by itself.
@@ -496,7 +494,7 @@ def needs_of(name: str) -> tuple[Need, ...]:
     return tuple(
         need
         for need in all_needs()
-        if any(entry in text if HAN.search(entry) else singular.issuperset(entry.split()) for entry in need.fields)
+        if any(entry in text if _HAN.search(entry) else singular.issuperset(entry.split()) for entry in need.fields)
     )
 
 
@@ -527,7 +525,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     if len(folded) > _LEAST_STEM and folded.endswith("y"):
         folded, ending = folded[:-1], "(?:y|ies)?"  # difficulty: difficult
     folded = re.escape(folded)
-    return re.compile(folded if HAN.search(phrase) else rf"(?<![a-z0-9]){folded}{ending}(?![a-z0-9])")
+    return re.compile(folded if _HAN.search(phrase) else rf"(?<![a-z0-9]){folded}{ending}(?![a-z0-9])")
 
 
 def takes(tool: str) -> bool:
@@ -537,7 +535,7 @@ def takes(tool: str) -> bool:
 
 def tells(word: str) -> bool:
     """Return whether a word says something by itself: it is long enough, and none of those that stand in any text."""
-    return (len(word) >= _LEAST_LATIN or bool(HAN.search(word))) and word not in listed("weak")
+    return (len(word) >= _LEAST_LATIN or bool(_HAN.search(word))) and word not in listed("weak")
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -547,7 +545,7 @@ def sentences(text: str) -> Iterator[str]:
 
 def language_of(text: str) -> str:
     """Return ``zh`` for a text with Chinese signs, else ``en``."""
-    return "zh" if HAN.search(text) else "en"
+    return "zh" if _HAN.search(text) else "en"
 
 
 def leaves_of(data: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
@@ -625,7 +623,7 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
         tools: the tools by name.
         listing: the names of the tools that returned the things themselves: what these are like tells nothing of the need.
     """
-    context, at_query = conversation.context, conversation.lines[conversation.query_at].place
+    context, at_query = conversation.context, conversation.query.place
     for text in context.history:
         yield from (Told(at_query, "context", sentence) for sentence in sentences(text))
     for path, value in leaves_of(context.profile):

@@ -676,7 +676,7 @@ def _context(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
     places = {line.place for line in conversation.lines}
     parts = [part for part in told if part.place not in places][:_LINES_BEFORE]
     if conversation.context.now:
-        at_query = conversation.lines[conversation.query_at].place
+        at_query = conversation.query.place
         parts.append(Told(at_query, "environment", "", "now", conversation.context.now))
     return [("context", part.quote, part) for part in parts]
 
