@@ -16,8 +16,8 @@ from .conversations import read_logs as read_logs
 from .conversations import without_personal as without_personal
 from .differences import Proposals as Proposals
 from .differences import proposals_of as proposals_of
-from .log_suite import LogReport as LogReport
-from .log_suite import build_from_logs as build_from_logs
+from .log_cases import LogReport as LogReport
+from .log_cases import build_from_logs as build_from_logs
 from .logs import missing_files as missing_files
 from .proposed import ProposingModel as ProposingModel
 from .review import Proposal as Proposal

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from pytest_mapsat.formats import Lines, Located, Secrets, limits, printable, shown_path, validate
+from pytest_mapsat.formats import Lines, Located, Secrets, add_files, limits, printable, shown_path, validate
 from pytest_mapsat.model import (
     CASE_ID_PATTERN,
     SUITE_SCHEMA,
@@ -117,9 +117,9 @@ def draft_of(
         notes.append(
             f"{place}: no proposal says what the query asks for: write an asked requirement, or ECR is always 1"
         )
-    recordings = _recordings(conversation, case_id, known, notes)
-    answers = _answers(conversation, case, known, proposals)
-    return Draft(case, tools, tuple(recordings), tuple(answers), tuple(dict.fromkeys([*notes, *proposals.notes])))
+    recordings = tuple(_recordings(conversation, case_id, known, notes))
+    answers = tuple(_answers(conversation, case, known, proposals))
+    return Draft(case, tools, recordings, answers, tuple(dict.fromkeys([*notes, *proposals.notes])))
 
 
 def case_id_of(words: str) -> str:
@@ -156,6 +156,8 @@ def _case(
     say = "" if conversation.accepted is None else _closing(best.replies[-1].text, script, conversation)
     if conversation.accepted is not None and not say:
         notes.append(f"{conversation.query.place}: the accepted reply asks on: the case has no oracle dialogue")
+    planned = list(_planned(best, tools))
+    called = dict.fromkeys(str(call["tool"]) for call in planned)
     data: JsonObject = {
         "id": case_id,
         "language": conversation.language,
@@ -167,9 +169,9 @@ def _case(
         },
         "truth": {
             "requirements": [requirement.to_json() for requirement in requirements],
-            "tools": list(_expected(best, tools)),
+            "tools": [{"name": name, "required": list(tools[name].parameters.get("required", ()))} for name in called],
             "user": script.to_json(),
-            "oracle": [{"calls": list(_planned(best, tools)), "say": say}] if say else [],
+            "oracle": [{"calls": planned, "say": say}] if say else [],
             **({"clarification": {"max_turns": len(spoken)}} if spoken else {}),
         },
     }
@@ -239,12 +241,6 @@ def _planned(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject
         if call not in seen:
             seen.append(call)
             yield call
-
-
-def _expected(best: Trajectory, tools: Mapping[str, Tool]) -> Iterator[JsonObject]:
-    """Give the tools that were called, each once, with the required parameters."""
-    for name in dict.fromkeys(str(call["tool"]) for call in _planned(best, tools)):
-        yield {"name": name, "required": list(tools[name].parameters.get("required", ()))}
 
 
 def _is_told(step: Step) -> bool:
@@ -386,23 +382,7 @@ def write_draft(root: Path, draft: Draft, suite: Suite | None, conversation: Con
         raise UsageError(
             f"{shown_path(there)} is there, and nothing is overwritten; choose another --id, or rename the file"
         )
-    made: list[Path] = []
-    try:
-        for name, data in files.items():
-            path = root / name
-            if not path.parent.exists():
-                path.parent.mkdir()
-                made.append(path.parent)
-            made.append(path)
-            write_bytes(path, data)
-        _read_again(root, draft)
-    except BaseException:
-        for path in reversed(made):
-            if path.is_dir():
-                path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
-        raise
+    add_files(root, files, lambda: _read_again(root, draft))
     return [root / name for name in files]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_mapsat.building.towns import Draws
 from pytest_mapsat.formats import parse_yaml
-from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, Overlay, Recording, SuiteManifest, Tool
-from pytest_mapsat.sandbox import RecordedSandbox, Table, make_sandbox
+from pytest_mapsat.model import SUITE_SCHEMA, Case, Json, JsonObject, SuiteManifest, Tool
+from pytest_mapsat.sandbox import RecordedSandbox, Table
+from pytest_mapsat.sandbox.routes import Computed
 
 from .plans import Need, Scene, need_of, plan_data
 from .world import tool_files
@@ -22,29 +23,6 @@ _ASKS = 3
 _DAYS = 90
 
 
-class _Ground:
-    """What a sandbox is made from: the tools of the starter suite over the tables of a world."""
-
-    def __init__(self, manifest: SuiteManifest, tables: Mapping[str, Iterable[JsonObject]]) -> None:
-        self.manifest = manifest
-        self.tools = {
-            tool.name: tool
-            for name, data in tool_files()
-            for document in parse_yaml(data, name)
-            for tool in [Tool.model_validate(document.data)]
-        }
-        self.tables = {name: Table(name, tuple(rows)) for name, rows in tables.items()}
-        self.sandboxes = ()
-
-    def overlays(self, name: str) -> tuple[Overlay, ...]:  # noqa: ARG002  the protocol's argument
-        """Return nothing: what is laid over the tables stands in the case."""
-        return ()
-
-    def recordings(self, case_id: str) -> tuple[Recording, ...]:  # noqa: ARG002  the protocol's argument
-        """Return nothing: a city has no recordings."""
-        return ()
-
-
 class Writer:
     """Writes cases as JSON data, and the users of them into tables.
 
@@ -54,9 +32,11 @@ class Writer:
     """
 
     def __init__(self, tables: Mapping[str, list[JsonObject]], manifest: SuiteManifest) -> None:
-        self._ground = _Ground(
-            manifest, {name: rows for name, rows in tables.items() if name not in ("users", "activities")}
-        )
+        documents = (document.data for name, data in tool_files() for document in parse_yaml(data, name))
+        self._tools = {tool.name: tool for tool in map(Tool.model_validate, documents)}
+        own = ("users", "activities")
+        self._tables = {name: Table(name, tuple(rows)) for name, rows in tables.items() if name not in own}
+        self._manifest = manifest
         self._users, self._activities = tables["users"], tables["activities"]
 
     def case(self, scene: Scene, number: int, query: str, *, written: bool) -> JsonObject:
@@ -105,9 +85,10 @@ class Writer:
         case = Case.model_validate(
             {"id": scene.id, "visible": visible, "truth": {"requirements": []}, "world": {"rows": scene.patches}}
         )
-        sandbox = make_sandbox(case, self._ground)
-        if not isinstance(sandbox, RecordedSandbox):
-            raise TypeError(f"the sandbox of case {scene.id} is {type(sandbox).__name__}, expected one of tables alone")
+        context = case.visible.context
+        computed = Computed(self._tools, self._tables, case.world.rows, context, self._manifest)
+        sandbox = RecordedSandbox(self._tools, (), computed)
+        sandbox.begin(case)
         return sandbox
 
     def _add_user(self, scene: Scene, uid: str, truth: _Truth) -> None:
@@ -214,7 +195,7 @@ class _Truth:
         self._figures |= {"other": scene.second[0]["name"], "minutes": f"{walks[0]['min']}", "stop": walks[0]["to"]}
 
     def _look_up_way(self) -> None:
-        scene, goal = self._scene, self._goal()
+        scene, goal = self._scene, self._scene.goal
         routes = self._call("get_route", origin=self._here, destination=_point(goal), mode=scene.kind.mode)["routes"]
         for route in routes:
             self._call("get_traffic", road=route["via"], city=scene.town.name)
@@ -223,7 +204,7 @@ class _Truth:
         self._figures |= {"minutes": f"{right['duration_min']}", "metres": f"{right['distance_m']}"}
 
     def _look_up_line(self) -> None:
-        scene, goal = self._scene, self._goal()
+        scene, goal = self._scene, self._scene.goal
         lines = self._call("get_transit_lines", city=scene.town.name, origin=scene.spot, destination=goal["name"])[
             "lines"
         ]
@@ -232,18 +213,13 @@ class _Truth:
         self._figures |= {"minutes": f"{right['ride_min']}", "fare": f"{right['fare_yuan']}"}
 
     def _look_up_ride(self) -> None:
-        scene, goal = self._scene, self._goal()
+        scene, goal = self._scene, self._scene.goal
         options = self._call("get_ride_estimate", origin=self._here, destination=_point(goal))["options"]
         right = next(option for option in options if option["kind"] == scene.right["kind"])
         scene.needs.append(
             need_of(scene.kind, 2, scene.language, scene.draws, int(right["price_yuan"]) + scene.draws.between(*_SPARE))
         )
         self._figures |= {"name": right["kind"], "fare": f"{right['price_yuan']}", "wait": f"{right['wait_min']}"}
-
-    def _goal(self) -> JsonObject:
-        if self._scene.goal is None:
-            raise ValueError(f"case {self._scene.id} leads nowhere")
-        return self._scene.goal
 
     # What is required
 
@@ -309,18 +285,10 @@ class _Truth:
     def _habit(self, habit: tuple[str, str], count: int, total: int) -> JsonObject:
         """Note a habit in the activity of the user, and return what evidence counts of it."""
         early = count // 2 - self._scene.draws.below(2)
-        counted: JsonObject = {"count": count, "total": total, "early": early, "late": count - early}
-        self.habits.append(
-            {
-                "dimension": habit[0],
-                "choice": habit[1],
-                "times": count,
-                "of": total,
-                "early": early,
-                "late": count - early,
-            }
-        )
-        return counted
+        split = {"early": early, "late": count - early}
+        dimension, choice = habit
+        self.habits.append({"dimension": dimension, "choice": choice, "times": count, "of": total, **split})
+        return {"count": count, "total": total, **split}
 
     def _told(self) -> JsonObject:
         scene = self._scene

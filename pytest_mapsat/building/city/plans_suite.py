@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_mapsat.building.builders import BuildRequest
 from pytest_mapsat.building.towns import TOWNS, Draws, package_data
-from pytest_mapsat.formats import limits, parse_json_line, read_lines, replacing
+from pytest_mapsat.formats import add_files, limits, parse_json_line, read_lines
 from pytest_mapsat.model import Json, JsonObject, UsageError, hint_at, shown
 
 from .people import Habit, activity_row, chain_of
@@ -316,16 +316,7 @@ def _person(world: World, town: City, number: int) -> Person:
 
 
 def _put(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files, all or none."""
-    written: list[Path] = []
     try:
-        for name, data in files.items():
-            written.append(folder / name)
-            with replacing(folder / name) as file:
-                file.write(data)
-    except BaseException as error:
-        for path in written:
-            path.unlink(missing_ok=True)  # with a half of the files the next attempt would be refused
-        if isinstance(error, OSError):
-            raise UsageError(f"{folder}: the files cannot be written: {error.strerror or error}") from error
-        raise
+        add_files(folder, files)
+    except OSError as error:
+        raise UsageError(f"{folder}: the files cannot be written: {error.strerror or error}") from error

@@ -97,6 +97,19 @@ class Sort:
         """The traits by name."""
         return {trait.name: trait for either in self.needs for trait in either}
 
+    def new_name(self, language: str, draws: Draws, taken: set[str]) -> str:
+        """Return a name that no place has, and take it."""
+        name = ""
+        while not name or name in taken:
+            name = joined(language, coined_name(language, draws), draws.choice(self.trades))
+        taken.add(name)
+        return name
+
+
+def joined(language: str, stem: str, trade: str) -> str:
+    """Return the name of a place, as the language joins it."""
+    return f"{stem} {trade}" if language == "en" else f"{stem}{trade}"
+
 
 def meets(row: Mapping[str, Json], where: Mapping[str, Json]) -> bool:
     """Return whether a row fits matches, written as in checks; no matches, any row does."""
