@@ -6,17 +6,12 @@ from .case import Draft as Draft
 from .case import case_id_of as case_id_of
 from .case import draft_of as draft_of
 from .case import write_draft as write_draft
-from .conversations import Conversation as Conversation
-from .conversations import Line as Line
 from .conversations import choose as choose
 from .conversations import conversation_of as conversation_of
 from .conversations import personal_data_in_name as personal_data_in_name
 from .conversations import personal_data_of as personal_data_of
 from .conversations import read_logs as read_logs
 from .conversations import without_personal as without_personal
-from .differences import Proposals as Proposals
-from .differences import proposals_of as proposals_of
-from .log_cases import LogReport as LogReport
 from .log_cases import build_from_logs as build_from_logs
 from .logs import missing_files as missing_files
 from .proposed import ProposingModel as ProposingModel

@@ -150,7 +150,9 @@ def _case(
     query = conversation.query
     best = conversation.accepted or conversation.trajectory
     # What the query asks for has no check: it would leave every reply open where a proposal decides.
-    requirements = proposals.requirements or (_asked(conversation),)
+    words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
+    asked = Requirement(id="e1", kind="asked", text=f"{words}{query.text[:_LONGEST]}", draft=True)
+    requirements = proposals.requirements or (asked,)
     spoken = list(_scripted(conversation))
     script = UserScript.model_validate({"answers": [*spoken, *(answer.to_json() for answer in proposals.answers)]})
     say = "" if conversation.accepted is None else _closing(best.replies[-1].text, script, conversation)
@@ -180,12 +182,6 @@ def _case(
     if case is None:
         raise SuiteError(*problems)
     return case
-
-
-def _asked(conversation: Conversation) -> Requirement:
-    query = conversation.query.text[:_LONGEST]
-    words = "满足用户所提的要求：" if conversation.language == "zh" else "Does what the user asks for: "
-    return Requirement(id="e1", kind="asked", text=f"{words}{query}", draft=True)
 
 
 def _messages(conversation: Conversation, notes: list[str]) -> Iterator[JsonObject]:

@@ -559,7 +559,7 @@ def read_logs(path: Path) -> list[Log]:
     first = head[0].lstrip("\ufeff \t")
     if layout == "table" and first[:1] != "[" and not any(column in first for column in _COLUMNS):
         raise SuiteError(Problem(name, 1, f"found {shown(first.strip())}", _EXPECTED))
-    if layout == "lines" and not _is_dialogue(first):
+    if layout == "lines" and not (isinstance(data := json.loads(first), dict) and {"turns", "case_id"} <= data.keys()):
         return list(_of_lines(path, name))
     if first[:1] in ("[", "{") and layout != "lines" and not _RUN.match("".join(head)):
         return list(_of_document(path, name))
@@ -568,11 +568,6 @@ def read_logs(path: Path) -> list[Log]:
         for line, dialogue in recorded_dialogues(path, name)
         if isinstance(dialogue, Trajectory)
     ]
-
-
-def _is_dialogue(line: str) -> bool:
-    data = json.loads(line)
-    return isinstance(data, dict) and "turns" in data and "case_id" in data
 
 
 def personal_data_of(log: Log) -> PersonalData:
@@ -697,7 +692,8 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
     whole = {**request, **data} if isinstance(data, dict) else {}
     key = next((key for key in _MESSAGES if isinstance(whole.get(key), list)), None)
     if key is None:
-        raise SuiteError(Problem(name, line, f"found {_kind(data)}", _EXPECTED))
+        keys = f"an object with {', '.join(map(shown, list(data)[:5]))}" if whole else "an empty object"
+        raise SuiteError(Problem(name, line, f"found {keys if isinstance(data, dict) else shown(data)}", _EXPECTED))
     lines = _message_lines(text, key, whole[key])
     messages = [
         (f"{name}:{lines[number]}" if lines else f"{place}, message {number}", message)
@@ -710,12 +706,6 @@ def _of_value(data: Json, line: int, name: str, text: str = "") -> Log:
     if isinstance(whole.get("system"), (str, list)):
         messages.insert(0, (f"{place}, system", {"role": "system", "content": whole["system"]}))
     return _chat(messages, whole, place, name)
-
-
-def _kind(data: Json) -> str:
-    if not isinstance(data, dict):
-        return shown(data)
-    return f"an object with {', '.join(map(shown, list(data)[:5]))}" if data else "an empty object"
 
 
 def _response(data: Json) -> list[Json]:
@@ -837,16 +827,15 @@ class _Talk:
             self.notes.append(f"{place}: a message of the {message.role} without words: left out")
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
-        """Give a result to its call: by id, else the first open one by name, else the first open one."""
+        """Give a result to its call: by its id, else the first open one of its name, of any where it has none."""
         open_calls = [
             (number, index, step)
             for number, line in enumerate(self._lines)
             for index, step in enumerate(line.calls)
             if step.kind == "call" and "result" in step.unknown
         ]
-        by_id = [place for place in open_calls if of and place[2].id == of]
-        by_name = [place for place in open_calls if not of and name in ("", place[2].tool)]
-        target = next(iter(by_id or by_name), None)
+        meant = (each for each in open_calls if (each[2].id == of if of else name in ("", each[2].tool)))
+        target = next(meant, None)
         if target is None:
             self.notes.append(f"{place}: a result {shown(of or name)} without its call: left out")
             return

@@ -55,8 +55,6 @@ class Proposals:
         requirements: needs that could have been known before the reply, with their evidence.
         answers: needs that nothing told before: what the user says when asked.
         notes: what a person should know before deciding.
-        refused: the names of the things that the judged reply recommended and the user refused.
-        accepted: the names of the things that the user took in their place.
         logged: the labels of the judged reply, by requirement: failed where what it recommends breaks it.
         agreed: the labels of the accepted reply, where there is one.
         why: by requirement with a label, what the user said to the judged reply, with its place, and the values of what was refused and taken.
@@ -65,8 +63,6 @@ class Proposals:
     requirements: tuple[Requirement, ...] = ()
     answers: tuple[ScriptedAnswer, ...] = ()
     notes: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    accepted: tuple[str, ...] = ()
     logged: Mapping[str, Mark] = field(default_factory=dict)
     agreed: Mapping[str, Mark] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +91,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     talk = _Talk(conversation, tools)
     refusals, accepted = talk.refusals, talk.accepted
     if not refusals:
-        return Proposals(notes=(talk.why_nothing(),), accepted=tuple(thing.name for thing in accepted))
+        return Proposals(notes=(talk.why_nothing(),))
     told = tuple(told_before(conversation, tools, talk.listing))
     chosen: dict[tuple[str, str], tuple[_Refusal, Support]] = {}
     notes: list[str] = []
@@ -133,8 +129,8 @@ def proposals_by_model(
     refused = tuple(thing for refusal in talk.refusals for thing in refusal.things)
     told = tuple(told_before(conversation, tools, talk.listing))
     read = read_by_model(model, conversation, told, talk.things, (refused, talk.accepted))
-    if not read.decided:
-        return replace(by_rules, notes=(*by_rules.notes, *read.notes))
+    if isinstance(read, str):
+        return replace(by_rules, notes=(*by_rules.notes, read))
     talk = _Talk(conversation, tools)
     talk.read_as(read.refused, read.accepted)
     chosen: list[tuple[_Refusal, Support]] = []
@@ -228,17 +224,8 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
                 labels[name] = "failed"
             elif held and None not in held:
                 labels[name] = "passed"
-    refused = dict.fromkeys(thing.name for refusal in talk.refusals for thing in refusal.things)
-    return Proposals(
-        tuple(requirements),
-        tuple(_joined(answers)),
-        notes,
-        tuple(refused),
-        tuple(thing.name for thing in talk.accepted),
-        logged,
-        agreed,
-        {name: reason for name, reason in why.items() if name in logged},
-    )
+    why = {name: reason for name, reason in why.items() if name in logged}
+    return Proposals(tuple(requirements), tuple(_joined(answers)), notes, logged, agreed, why)
 
 
 def _why(refusal: _Refusal, path: str, talk: _Talk) -> str:

@@ -314,7 +314,7 @@ def _on_day(path: str, good: Sequence[Json], asked: str) -> Iterator[Difference]
             return
 
 
-def _has(path: str, words: WordList) -> bool:
+def _has(path: str, words: str) -> bool:
     """Return whether a path has one of some words, a Chinese one anywhere in it; for what only tells which or where, its last key."""
     key = key_words(path) if words in ("identifies", "places") else words_of(path)
     return any(word in key or (not word.isascii() and word in "".join(key)) for word in listed(words))
@@ -423,21 +423,6 @@ _LEAST_LATIN = 3
 _LEAST_STEM = 6
 _SENTENCE = re.compile(r"[^.!?。！？;；\n]+(?:\.\d+[^.!?。！？;；\n]*)*[.!?。！？;；]*")
 
-WordList = Literal[
-    "less",
-    "more",
-    "identifies",
-    "weak",
-    "prefers",
-    "refuses",
-    "manner",
-    "profiles",
-    "takes",
-    "places",
-    "left",
-    "burdens",
-]
-
 
 @dataclass(frozen=True)
 class Need:
@@ -470,7 +455,7 @@ def all_needs() -> tuple[Need, ...]:
 
 
 @cache
-def listed(name: WordList) -> tuple[str, ...]:
+def listed(name: str) -> tuple[str, ...]:
     """Return one of the plain lists of words of the data."""
     return tuple(_data()[name])
 
@@ -595,6 +580,11 @@ class Told:
         text = f"{self.path}: {json.dumps(self.value, ensure_ascii=False)}" if self.path else self.text
         return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
+    def evidence(self, relevance: _Relevance) -> Evidence:
+        """Return it as evidence that states a need, or is only a sign of it."""
+        need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
+        return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
+
 
 @dataclass(frozen=True)
 class Support:
@@ -626,10 +616,6 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
     context, at_query = conversation.context, conversation.query.place
     for text in context.history:
         yield from (Told(at_query, "context", sentence) for sentence in sentences(text))
-    for path, value in leaves_of(context.profile):
-        yield Told(f"{at_query} (context.profile)", "profile", "", path, value)
-    for path, value in leaves_of(context.details):
-        yield Told(f"{at_query} (context.details)", "context", "", path, value)
     for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
         if line.role == "system" or (line.role == "user" and index <= conversation.query_at):
             asked = index == conversation.query_at
@@ -660,8 +646,7 @@ def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Sup
             bounded = field.with_figure(figure) or field
         if part.asked and (figure is not None or field.stated_in(part.text)):
             asked = True
-        need: Literal["direct", "related"] = "direct" if relevance == "strong" else "related"
-        kept.append((part.source, Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need)))
+        kept.append((part.source, part.evidence(relevance)))
     if not kept and field.sort == "open_at" and known_at:
         moment = Evidence(text=f"It is {field.value}", at=(known_at,), relevance="strong", need="direct")
         kept.append(("environment", moment))
@@ -680,8 +665,7 @@ def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: st
     texts = [part for part in told if part.text and any(name not in returned for name in names_in(part.text) & shared)]
     if support.evidence or not texts:
         return support
-    evidence = (Evidence(text=part.quote, at=(part.place,), relevance="weak", need="related") for part in texts[:_MOST])
-    return replace(support, source=texts[0].source, evidence=tuple(evidence))
+    return replace(support, source=texts[0].source, evidence=tuple(part.evidence("weak") for part in texts[:_MOST]))
 
 
 def _relevance(field: Difference, told: Told) -> tuple[_Relevance | None, float | None]:

@@ -354,16 +354,12 @@ class Identifier:
             ]
             doubtful.update(rivals)
             why = "each explains the other" if rivals else "explained"
-            likest = sorted(kept, key=lambda other: (-_shared(habit, other), other.condition.id))[:1]
+            likest = sorted(kept, key=lambda other: (-len({*habit.lines} & {*other.lines}), other.condition.id))[:1]
             out += [_left_out(habit, other, why) for other in rivals or likest]
             if not (rivals or likest):
                 out.append(LeftOut(habit.condition, why, beside[0]))
             out += [_left_out(other, habit, why) for other in rivals]
         return [habit for habit in kept if habit not in doubtful], out
-
-
-def _shared(habit: Habit, other: Habit) -> int:
-    return len(set(habit.lines) & set(other.lines))
 
 
 def _level(tried: Sequence[Habit]) -> float:

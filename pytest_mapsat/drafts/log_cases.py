@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_mapsat.formats import replacing
 from pytest_mapsat.model import (
@@ -557,15 +557,9 @@ class LogReport:
     def lines(self) -> Iterator[str]:
         """Give the report as lines of text."""
         yield self.told
-        listed = {
-            "requirements": self.requirements,
-            "left out": self.left_out,
-            "proposals": self.proposals,
-            "odd": self.odd,
-        }
-        for title, counts in listed.items():
-            if counts:
-                yield f"{title}:"
+        for title in ("requirements", "left_out", "proposals", "odd"):
+            if counts := getattr(self, title):
+                yield f"{title.replace('_', ' ')}:"
                 yield from (f"  {count:6} {what}" for what, count in sorted(counts.items()))
         if self.spent is not None and self.spent.cost is not None:
             yield f"the model cost {self.spent.cost:.4f} USD"
@@ -652,7 +646,10 @@ def build_from_logs(
         if not written:
             counts = "".join(f"; {count} {what}" for what, count in sorted((report.left_out + log.told.counts).items()))
             raise UsageError(f"{folder}: there is no case in these logs, and nothing is written: {report.told}{counts}")
-        _write_cases(suite / "cases.jsonl", spill, sorted(written))
+        with replacing(suite / "cases.jsonl") as file:
+            for _, start, length in sorted(written):
+                spill.seek(start)
+                file.write(spill.read(length))
         _write_tables(suite / "state", log, profiles)
         for tool in _tools(log.places.values(), profiles):
             write_tool(suite / "tools" / f"{tool.name}.yaml", tool)
@@ -681,13 +678,6 @@ def _cases(maker: CaseMaker, log: Log, report: LogReport) -> Iterator[tuple[str,
                 report.out(case.about, case.left_out)
             else:
                 yield user.uid, user.profile, case
-
-
-def _write_cases(path: Path, spill: IO[bytes], spots: Iterable[tuple[str, int, int]]) -> None:
-    with replacing(path) as file:
-        for _, start, length in spots:
-            spill.seek(start)
-            file.write(spill.read(length))
 
 
 def _write_tables(folder: Path, log: Log, profiles: Mapping[str, JsonObject]) -> None:

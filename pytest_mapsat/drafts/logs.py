@@ -107,13 +107,12 @@ class Told:
 class Log:
     """A folder of logs, read: the catalogue is in memory, events lie in files by user.
 
-    ``modes``: how often the users of the log travelled in each way; ``lines``: how many events were read.
+    ``modes``: how often the users of the log travelled in each way.
     """
 
     places: Mapping[str, Place]
     told: Told
     modes: Counter[str]
-    lines: int
     spills: tuple[Path, ...]
 
     def users(self) -> Iterator[UserLog]:
@@ -224,18 +223,16 @@ def open_log(folder: Path, *, redact: bool = False) -> Iterator[Log]:
             opened[zlib.crc32(key) % _SPILLS].write(key + b"\t" + json.dumps(data, ensure_ascii=False).encode() + b"\n")
 
         modes: Counter[str] = Counter()
-        lines = 0
         for path in _event_files(folder):
             for uid, event in _events(path, told, screen):
                 modes[event.mode] += bool(event.mode and event.type == "navigate")
-                lines += 1
                 spill(uid, event)
         if (folder / USERS).is_file():
             for uid, profile in _profiles(folder / USERS, told, screen):
                 spill(uid, profile)
         files.close()
         screen.refuse()
-        yield Log(places, told, +modes, lines, spills)
+        yield Log(places, told, +modes, spills)
 
 
 def _event_files(folder: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from pytest_mapsat.llm import OF_THE_REPLY, ModelClient, ModelError, Request, pr
 from pytest_mapsat.model import Evidence, Json, JsonObject, Usage, did_you_mean, digest
 from pytest_mapsat.reading import fold_phrase
 
-from .conversations import Conversation
+from .conversations import Conversation, Line
 from .evidence import (
     Condition,
     Difference,
@@ -472,7 +472,10 @@ def proposals_in(
                 refused.append((" ".join(word[:60] for word in words), str(error), error.hint))
                 continue
             kind: Kind = next((kind for kind in KINDS if kind == need.get("kind")), "soft")
-            vote = Vote(number, condition, kind, text_in(need, "why"), lines_in(need))
+            listed = need.get("lines")
+            named = listed[:_MOST_LINES] if isinstance(listed, list) else ()
+            lines = tuple(name for name in named if isinstance(name, str))
+            vote = Vote(number, condition, kind, text_in(need, "why"), lines)
             group = next((group for group in together if alike(group[0].condition, condition)), None)
             if group is None:
                 together.append([vote])
@@ -488,12 +491,6 @@ def listed_as(values: Mapping[str, T], text: str, where: str) -> T:
             f"{where} {'has' if where == 'the catalogue' else 'have'} no such value", did_you_mean(text, values)
         )
     return values[text.casefold()]
-
-
-def lines_in(need: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of lines that a need has."""
-    listed = need.get("lines")
-    return tuple(name for name in listed[:_MOST_LINES] if isinstance(name, str)) if isinstance(listed, list) else ()
 
 
 def text_in(reply: Mapping[str, Any], key: str) -> str:
@@ -586,14 +583,12 @@ class ModelReading(NamedTuple):
     """What replies of a model come to.
 
     Attributes:
-        decided: whether there was anything to read, and a reply that could be read.
         refused: what the judged reply recommended and the user refused; None for nothing.
         accepted: what was taken.
         supports: the needs with what told them.
         notes: who proposes each, and what was refused.
     """
 
-    decided: bool
     refused: Thing | None
     accepted: tuple[Thing, ...]
     supports: tuple[Support, ...]
@@ -606,8 +601,8 @@ def read_by_model(
     told: Sequence[Told],
     things: Mapping[str, Thing],
     by_rules: tuple[tuple[Thing, ...], tuple[Thing, ...]],
-) -> ModelReading:
-    """Ask a model three times, and hold its replies against the records and lines.
+) -> ModelReading | str:
+    """Ask a model three times, and hold its replies against the records and lines. Return why not, where nothing can be read.
 
     Args:
         model: the model.
@@ -620,11 +615,11 @@ def read_by_model(
         ModelError: there is no way to the model, or a ceiling is met.
     """
     if not things:
-        return ModelReading(False, None, (), (), (f"{model.name} is not asked: no result has a thing with a name",))
+        return f"{model.name} is not asked: no result has a thing with a name"
     data, lines = _shown(conversation, told, things)
     replies = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
     if not any(replies.data):
-        return ModelReading(False, None, (), (), (f"{model.name}: no reply can be read: the rules decide",))
+        return f"{model.name}: no reply can be read: the rules decide"
     notes: dict[str, None] = {}
     refused = _agreed(replies, "refused", things, by_rules[0], notes)
     accepted = _agreed(replies, "accepted", things, by_rules[1], notes)
@@ -639,7 +634,7 @@ def read_by_model(
         condition = Difference(**vars(middle(group)))
         supports.append(_support(condition, group, lines, note := who_proposes(model, group)))
         notes[f"{condition.field}: {note}"] = None
-    return ModelReading(True, refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
+    return ModelReading(refused[0] if refused else None, accepted, tuple(supports), tuple(notes))
 
 
 # -- what the model is shown
@@ -649,16 +644,31 @@ def _shown(
     conversation: Conversation, told: Sequence[Told], things: Mapping[str, Thing]
 ) -> tuple[JsonObject, dict[str, Told]]:
     """Return the data for the model, and by the name of its line what an agent could have known from before the reply."""
-    behind = conversation.reply_at + 1
-    rows = [
-        *_context(conversation, told),
-        *_before(conversation, told)[-_LINES_BEFORE:],
-        *_spoken(conversation, conversation.reply_at),
-    ]
+    places = {line.place for line in conversation.lines}
+    known = [part for part in told if part.place not in places][:_LINES_BEFORE]
+    if conversation.context.now:
+        known.append(Told(conversation.query.place, "environment", "", "now", conversation.context.now))
+    before: list[_Row] = []
+    behind: list[_Row] = []
+    for index, line in enumerate(conversation.lines):
+        steps = (step for step in line.calls if step.kind == "call")
+        texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:LONGEST] for step in steps)
+        calls: list[_Row] = [("call", text, None) for text in texts]
+        spoken: list[_Row] = [(line.role, line.text[:_LONGEST], None)] if line.text else []
+        if index > conversation.reply_at:
+            behind += [*calls, *spoken]
+            continue
+        parts = [part for part in told if part.place == line.place]
+        results: list[_Row] = [("result", part.quote, part) for part in parts if part.path]
+        if line.role == "agent":
+            before += [*calls, *results[:_VALUES], *(spoken if index < conversation.reply_at else ())]
+        else:
+            before += [*_told_by(line, parts, is_query=index == conversation.query_at), *calls, *results[:_VALUES]]
+    judged = conversation.lines[conversation.reply_at]
+    rows: list[_Row] = [("context", part.quote, part) for part in known]
+    rows += [*before[-_LINES_BEFORE:], (judged.role, judged.text[:_LONGEST], None)]
     reply = len(rows)
-    for index in range(behind, len(conversation.lines)):
-        rows += [*_calls(conversation, index), *_spoken(conversation, index)]
-    rows = rows[: reply + _LINES_BEHIND]
+    rows += behind[:_LINES_BEHIND]
     named = {f"L{number}": row for number, row in enumerate(rows, 1)}
     words = fold_phrase(" ".join(text for _, text, _ in rows))
     ranked = sorted(things.values(), key=lambda thing: fold_phrase(thing.name) not in words)
@@ -666,53 +676,20 @@ def _shown(
         "query": [name for name, (_, _, part) in named.items() if part is not None and part.asked],
         "reply": f"L{reply}",
         "lines": [{"line": name, who: text} for name, (who, text, _) in named.items()],
-        "records": [{"name": thing.name, **_fields(thing)} for thing in ranked[:_THINGS]],
+        "records": [{"name": thing.name, **_record(thing)} for thing in ranked[:_THINGS]],
     }
     return data, {name: part for name, (_, _, part) in named.items() if part is not None}
 
 
-def _context(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
-    """Return what is on file or known when the user asks."""
-    places = {line.place for line in conversation.lines}
-    parts = [part for part in told if part.place not in places][:_LINES_BEFORE]
-    if conversation.context.now:
-        at_query = conversation.query.place
-        parts.append(Told(at_query, "environment", "", "now", conversation.context.now))
-    return [("context", part.quote, part) for part in parts]
+def _told_by(line: Line, parts: Sequence[Told], *, is_query: bool) -> list[_Row]:
+    """Return the sentences of a message before the reply; what the user answered on the way to it was known, too."""
+    texts = [part for part in parts if not part.path]
+    if line.role == "user" and not texts:
+        texts = [Told(line.place, "context", text) for text in sentences(line.text)]
+    return [(line.role if part.asked or not is_query else "history", part.text[:LONGEST], part) for part in texts]
 
 
-def _before(conversation: Conversation, told: Sequence[Told]) -> list[_Row]:
-    """Return the lines before the judged reply, those of its calls with them: sentences, calls, and values of results."""
-    rows: list[_Row] = []
-    for index, line in enumerate(conversation.lines[: conversation.reply_at + 1]):
-        parts = [part for part in told if part.place == line.place]
-        texts = [part for part in parts if not part.path]
-        if line.role == "user" and not texts:
-            # What the user answered on the way to the reply was known, too.
-            texts += [Told(line.place, "context", text) for text in sentences(line.text)]
-        values = [part for part in parts if part.path][:_VALUES]
-        if line.role != "agent":
-            earlier = "history" if index == conversation.query_at else line.role
-            rows += [(line.role if part.asked else earlier, part.text[:LONGEST], part) for part in texts]
-        rows += _calls(conversation, index)
-        rows += [("result", part.quote, part) for part in values]
-        if line.role == "agent" and index < conversation.reply_at:
-            rows += _spoken(conversation, index)
-    return rows
-
-
-def _spoken(conversation: Conversation, index: int) -> list[_Row]:
-    line = conversation.lines[index]
-    return [(line.role, line.text[:_LONGEST], None)] if line.text or index == conversation.reply_at else []
-
-
-def _calls(conversation: Conversation, index: int) -> list[_Row]:
-    calls = [step for step in conversation.lines[index].calls if step.kind == "call"]
-    texts = (f"{step.tool} {json.dumps(step.arguments, ensure_ascii=False)}"[:LONGEST] for step in calls)
-    return [("call", text, None) for text in texts]
-
-
-def _fields(thing: Thing) -> JsonObject:
+def _record(thing: Thing) -> JsonObject:
     """Return a record by field; lists and texts are cut."""
     fields = [*thing.values.items()][:_FIELDS]
     return {path: _cut(values[0] if len(values) == 1 else list(values)) for path, values in fields}
@@ -803,12 +780,7 @@ def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, T
     votes = Counter(name for vote in group for name in dict.fromkeys(vote.lines) if name in lines)
     told = {name: lines[name] for name in votes if not speaks_to_a_model(lines[name].quote)}
     kind, asked = kind_of(group), any(part.asked for part in told.values())
-    quotes = []
-    for name, part in told.items():
-        agreed = votes[name] >= AGREED
-        relevance: Literal["strong", "weak"] = "strong" if agreed else "weak"
-        need: Literal["direct", "related"] = "direct" if agreed else "related"
-        quotes.append(Evidence(text=part.quote, at=(part.place,), relevance=relevance, need=need))
+    quotes = [part.evidence("strong" if votes[name] >= AGREED else "weak") for name, part in told.items()]
     source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
     evidence = (Evidence(text=note), *quotes) if quotes else ()
     return Support(condition, kind == "asked" and asked, source, evidence, "soft" if kind == "soft" else "hard")

@@ -366,7 +366,10 @@ class Scenes:
             stars = stars if fails else _STARS["behind"]
             self._world.tables["places"].append(row)
             if scene.kind.tell == "deal":
-                self._world.tables["deals"].append(self._deal(scene, row))
+                title, valid = ("晚间洗剪", "每天") if scene.language == "zh" else ("Evening cut", "daily")
+                price = row["price_yuan"] * scene.draws.between(70, 85) // 100
+                deal = {"title": title, "price_yuan": price, "was_yuan": row["price_yuan"], "valid": valid}
+                self._world.tables["deals"].append({"place_id": row["id"], **deal})
             yield row, fails
             metres += scene.draws.between(*_FARTHER)
 
@@ -414,18 +417,6 @@ class Scenes:
                 row["hours"] = _hours(row["hours"], need, scene, has=need.name != fails)
             else:
                 _meet(row, need, scene.draws, has=need.name != fails)
-
-    def _deal(self, scene: Scene, row: JsonObject) -> JsonObject:
-        zh = scene.language == "zh"
-        title, valid = ("晚间洗剪", "每天") if zh else ("Evening cut", "daily")
-        price = row["price_yuan"] * scene.draws.between(70, 85) // 100
-        return {
-            "place_id": row["id"],
-            "title": title,
-            "price_yuan": price,
-            "was_yuan": row["price_yuan"],
-            "valid": valid,
-        }
 
     # Ways, lines and rides
 

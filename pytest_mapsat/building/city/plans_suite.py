@@ -45,6 +45,8 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
         UsageError: so many cases cannot be made, or a line of ``request.queries`` is of no case, empty, or one that stands twice.
         SuiteError: the file of queries cannot be read, or a line is no JSON.
     """
+    import yaml  # noqa: PLC0415  heavy
+
     count = request.cases or 0
     if any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; cases need a folder of their own")
@@ -67,7 +69,7 @@ def build_suite(request: BuildRequest, folder: Path) -> dict[str, int]:
     content |= {f"state/{name}.jsonl": _lines(rows) for name, rows in world.tables.items()}
     content |= {name: _lines(cases) for name, cases in by_file.items()}
     content["requirements/facts.yaml"] = (files(__package__) / "facts.yaml").read_bytes()
-    content["suite.yaml"] = _as_yaml(manifest.to_json())
+    content["suite.yaml"] = yaml.safe_dump(manifest.to_json(), allow_unicode=True, sort_keys=False, width=120).encode()
     _put(folder, content)
     return {name: len(rows) for name, rows in world.tables.items()} | {"cases": count}
 
@@ -203,12 +205,6 @@ def _written_queries(path: Path | None) -> dict[str, _Query]:
 
 def _lines(rows: Iterable[Mapping[str, Json]]) -> bytes:
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
-
-
-def _as_yaml(value: JsonObject) -> bytes:
-    import yaml  # noqa: PLC0415  heavy
-
-    return yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=120).encode()
 
 
 # -- the city itself ---------------------------------------------------------------------------------------------------
