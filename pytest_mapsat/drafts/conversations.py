@@ -610,8 +610,8 @@ def _of_spans(dialogue: SpanDialogue, name: str) -> Log:
         where = f"{name}: span {shown(spans.span)} (line {spans.line})" if spans.span else place
         talk.add(turn.role, turn.text, where, turn.steps, turn.output)
         if spans.text is None:
-            talk.notes.append(
-                f"{where}: its words are not told: the instrumentation does not record contents, or they were cut off"
+            talk.note(
+                where, "its words are not told: the instrumentation does not record contents, or they were cut off"
             )
     talk.notes += trajectory.warnings
     around: JsonObject = {"uid": dialogue.user} if dialogue.user else {}
@@ -635,7 +635,7 @@ def _of_trajectory(trajectory: Trajectory, line: int, name: str) -> Log:
     for number, turn in enumerate(trajectory.turns):
         steps = turn.steps if turn.role == "agent" else ()
         if turn.role == "user" and turn.steps:
-            talk.notes.append(f"{place}, turn {number}: calls of the user are left out")
+            talk.note(f"{place}, turn {number}", "calls of the user are left out")
         talk.add(turn.role, turn.text, f"{place}, turn {number}", steps, turn.output)
     talk.notes += [f"{place}: {warning}" for warning in trajectory.warnings]
     return talk.log(case, place, {}, {})
@@ -737,7 +737,7 @@ def _chat(messages: Sequence[tuple[str, Json]], around: JsonObject, place: str, 
     talk = _Talk(name)
     for where, data in messages:
         if not isinstance(data, (dict, str)):
-            talk.notes.append(f"{where}: found {shown(data)}, expected a message: left out")
+            talk.note(where, f"found {shown(data)}, expected a message: left out")
             continue
         time = next((data[key] for key in _TIMES if data.get(key)), None) if isinstance(data, dict) else None
         for message in read_messages([data], "user") or ():
@@ -778,6 +778,10 @@ class _Talk:
         self._time: str | None = None
         self._times: list[str | None] = []
 
+    def note(self, place: str, words: str) -> None:
+        """Keep that something at a place is odd."""
+        self.notes.append(f"{place}: {words}")
+
     def add(
         self,
         role: Literal["system", "user", "agent"],
@@ -807,9 +811,7 @@ class _Talk:
         """Add a message of a chat; its results go to the calls that they are of."""
         if time is not None:
             if self._time is not None and _utc(time) < _utc(self._time):
-                self.notes.append(
-                    f"{place}: the clock goes back, from {self._time} to {time}; the order of the file counts"
-                )
+                self.note(place, f"the clock goes back, from {self._time} to {time}; the order of the file counts")
             self._time = time
         for result in message.results:
             self._answer(result.id, result.name, result.value, place)
@@ -824,7 +826,7 @@ class _Talk:
         elif text:
             self.add("system" if message.role == "system" else "user", text, place)
         elif not message.results:
-            self.notes.append(f"{place}: a message of the {message.role} without words: left out")
+            self.note(place, f"a message of the {message.role} without words: left out")
 
     def _answer(self, of: str, name: str, value: Json | Unknown, place: str) -> None:
         """Give a result to its call: by its id, else the first open one of its name, of any where it has none."""
@@ -837,17 +839,15 @@ class _Talk:
         meant = (each for each in open_calls if (each[2].id == of if of else name in ("", each[2].tool)))
         target = next(meant, None)
         if target is None:
-            self.notes.append(f"{place}: a result {shown(of or name)} without its call: left out")
+            self.note(place, f"a result {shown(of or name)} without its call: left out")
             return
         number, index, step = target
         line = self._lines[number]
         if isinstance(value, Unknown):
-            self.notes.append(
-                f"{place}: the result of {step.tool} is missing or was cut off: no recording is made of it"
-            )
+            self.note(place, f"the result of {step.tool} is missing or was cut off: no recording is made of it")
             return
         if isinstance(value, str):
-            self.notes.append(f"{place}: the result of {step.tool} is no JSON: it is kept as text")
+            self.note(place, f"the result of {step.tool} is no JSON: it is kept as text")
         unknown = tuple(part for part in step.unknown if part != "result")
         answered = step.model_copy(update={"result": as_json(value), "status": "ok", "unknown": unknown})
         calls = (*line.calls[:index], answered, *line.calls[index + 1 :])
@@ -858,9 +858,7 @@ class _Talk:
         for line in self._lines:
             for step in line.calls:
                 if step.kind == "call" and "result" in step.unknown:
-                    self.notes.append(
-                        f"{line.place}: the log tells no result of {step.tool}: no recording is made of it"
-                    )
+                    self.note(line.place, f"the log tells no result of {step.tool}: no recording is made of it")
         time = next(
             (time for line, time in zip(self._lines, self._times, strict=True) if time and line.role == "user"), None
         )
