@@ -16,7 +16,6 @@ from pytest_mapsat.reading import conditions_of, fold_phrase, fold_text
 from .conversations import Conversation, Line, trajectory_of
 from .evidence import (
     Difference,
-    Support,
     Thing,
     any_spoken,
     fields_apart,
@@ -93,7 +92,7 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
     if not refusals:
         return Proposals(notes=(talk.why_nothing(),))
     told = tuple(told_before(conversation, tools, talk.listing))
-    chosen: dict[tuple[str, str], tuple[_Refusal, Support]] = {}
+    chosen: dict[tuple[str, str], tuple[_Refusal, Difference]] = {}
     notes: list[str] = []
     for refusal in refusals:
         clock, known_at = talk.clock(refusal.words)
@@ -102,12 +101,12 @@ def proposals_of(conversation: Conversation, tools: Mapping[str, Tool]) -> Propo
         supports = [support_for(talk.stated(each, refusal.words), told, known_at) for each in fields]
         kept, note = _told_apart(supports, refusal, talk)
         if kept and not any(support.evidence for support in kept):
-            best = max(support.field.likely for support in kept)
+            best = max(support.likely for support in kept)
             linked = [linked_to(support, refusal.words, told, talk.returned) for support in kept]
-            kept = [each for each in linked if each.field.likely == best] if linked[0].evidence else kept
+            kept = [each for each in linked if each.likely == best] if linked[0].evidence else kept
         notes += [note] if note else []
         for support in kept:
-            chosen.setdefault((support.field.field, str(support.field.match)), (refusal, support))
+            chosen.setdefault((support.field, str(support.match)), (refusal, support))
     return _written([*chosen.values()], tuple(dict.fromkeys(notes)), talk)
 
 
@@ -133,22 +132,22 @@ def proposals_by_model(
         return replace(by_rules, notes=(*by_rules.notes, read))
     talk = _Talk(conversation, tools)
     talk.read_as(read.refused, read.accepted)
-    chosen: list[tuple[_Refusal, Support]] = []
+    chosen: list[tuple[_Refusal, Difference]] = []
     for support in read.supports:
-        broken = (each for each in talk.refusals if False in map(support.field.kept_by, each.things))
+        broken = (each for each in talk.refusals if False in map(support.kept_by, each.things))
         chosen.append((next(broken, talk.refusals[0]), support))
-    paths = {support.field.field for support in read.supports}
+    paths = {support.field for support in read.supports}
     left = [part.text for part in by_rules.requirements if not any(path in part.text for path in paths)]
     left += [answer.say for answer in by_rules.answers if paths.isdisjoint(answer.asked)]
     notes = (f"the rules propose, and no reply of {model.name}: {'; '.join(left)}",) if left else ()
     return _written(chosen, (*read.notes, *notes), talk)
 
 
-def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> tuple[list[Support], str]:
+def _told_apart(supports: Sequence[Difference], refusal: _Refusal, talk: _Talk) -> tuple[list[Difference], str]:
     """Return the conditions that the user's words name, else those that have evidence, else all; and what to say of the choice."""
     names = ", ".join(thing.name for thing in refusal.things)
     words = f"{refusal.place}: {shown(refusal.words)}" if refusal.words else "the user said nothing to it"
-    ranks = [support.field.named_in(refusal.words, talk.descriptions) for support in supports]
+    ranks = [support.named_in(refusal.words, talk.descriptions) for support in supports]
     best = max(ranks, default=0)
     if best:
         plain = [support for support, rank in zip(supports, ranks, strict=True) if rank >= min(best, 2)]
@@ -159,39 +158,39 @@ def _told_apart(supports: Sequence[Support], refusal: _Refusal, talk: _Talk) -> 
     if not likely or not talk.accepted:
         why = "no field of {} that differs or is named tells why it was refused: nothing is proposed"
         return [], f"{words}: {why.format(names)}"
-    apart = ", ".join(dict.fromkeys(support.field.field for support in supports))
+    apart = ", ".join(dict.fromkeys(support.field for support in supports))
     differ = f"{names} and {', '.join(thing.name for thing in talk.accepted)} differ in {apart}"
     proven = [support for support in likely if support.evidence]
     kept = proven or _without_details(likely)[:_MOST]
-    paths = ", ".join(dict.fromkeys(support.field.field for support in kept))
+    paths = ", ".join(dict.fromkeys(support.field for support in kept))
     if proven and len(proven) < len(supports):
         return proven, f"{differ}; only {paths} has evidence before the reply ({words})"
     left = f"; proposed: {paths}" if paths != apart else ""
     return kept, f"{differ}, and nothing tells which of them decided ({words}){left}"
 
 
-def _likely(supports: Iterable[Support]) -> list[Support]:
+def _likely(supports: Iterable[Difference]) -> list[Difference]:
     """Return the conditions that are needs by themselves or have evidence that states them, the likeliest first."""
     strong = [
         support
         for support in supports
-        if support.field.worded or any(part.relevance == "strong" for part in support.evidence)
+        if support.worded or any(part.relevance == "strong" for part in support.evidence)
     ]
-    likely = [support for support in supports if support.field.likely or support in strong]
-    return sorted(likely, key=lambda support: -support.field.likely)
+    likely = [support for support in supports if support.likely or support in strong]
+    return sorted(likely, key=lambda support: -support.likely)
 
 
-def _without_details(supports: Sequence[Support]) -> list[Support]:
+def _without_details(supports: Sequence[Difference]) -> list[Difference]:
     """Return conditions without those that explain another one: figures and texts beside a yes or no in the same part of a record."""
-    flags = {support.field.field.rpartition(".")[0] for support in supports if isinstance(support.field.value, bool)}
+    flags = {support.field.rpartition(".")[0] for support in supports if isinstance(support.value, bool)}
     return [
         support
         for support in supports
-        if isinstance(support.field.value, bool) or support.field.field.rpartition(".")[0] not in flags - {""}
+        if isinstance(support.value, bool) or support.field.rpartition(".")[0] not in flags - {""}
     ]
 
 
-def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
+def _written(chosen: Sequence[tuple[_Refusal, Difference]], notes: tuple[str, ...], talk: _Talk) -> Proposals:
     """Return the conditions as requirements where they have evidence, else as answers of the user, with the labels that follow."""
     requirements: list[Requirement] = []
     answers: list[ScriptedAnswer] = []
@@ -200,26 +199,17 @@ def _written(chosen: Sequence[tuple[_Refusal, Support]], notes: tuple[str, ...],
     why: dict[str, str] = {}
     for refusal, support in chosen:
         if not support.evidence:
-            answers.append(_answer(refusal, support.field, talk))
+            answers.append(_answer(refusal, support, talk))
             continue
-        name = _name(support.field, len(requirements) + 1)
+        name = _name(support, len(requirements) + 1)
         name = name if name not in why else f"{name}-{len(requirements) + 1}"
-        why[name] = _why(refusal, support.field.field, talk)
+        why[name] = _why(refusal, support.field, talk)
         kind: Literal["asked", "hard", "soft"] = "asked" if support.asked else support.kind or _strength(refusal.words)
-        requirements.append(
-            requirement_of(
-                name,
-                kind,
-                _in_words(support.field, chinese=talk.chinese),
-                {support.field.field: support.field.match},
-                forbids=support.field.forbids,
-                source=support.source,
-                evidence=support.evidence,
-                draft=True,
-            )
-        )
+        words, where = _in_words(support, chinese=talk.chinese), {support.field: support.match}
+        told = {"source": support.source, "evidence": support.evidence}
+        requirements.append(requirement_of(name, kind, words, where, told, forbids=support.forbids, draft=True))
         for labels, things in ((logged, talk.judged), (agreed, talk.agreed)):
-            held = [support.field.kept_by(thing) for thing in things]
+            held = [support.kept_by(thing) for thing in things]
             if False in held:
                 labels[name] = "failed"
             elif held and None not in held:

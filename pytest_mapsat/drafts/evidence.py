@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import yaml
@@ -172,12 +173,20 @@ class Difference(Condition):
         worded: whether the user's words give the figure.
         likely: how likely it is to be a need where no words name it: 3 for yes or no and for lists, 2 for a figure with a better end, 1 for others,
             0 for what is no need by itself: where a thing stands, how many are left, the lack of something good.
+        asked: whether the query states it.
+        source: where its first evidence stands.
+        evidence: what supports it before the reply; empty where nothing does.
+        kind: hard or soft, where a model says so; empty: the user's words say it.
     """
 
     day: str = ""
     limits: tuple[float, float] = (0, 0)
     worded: bool = False
     likely: int = 3
+    asked: bool = False
+    source: Source | Literal["unstated"] = "unstated"
+    evidence: tuple[Evidence, ...] = ()
+    kind: Literal["", "hard", "soft"] = ""
 
     @property
     def text(self) -> str:
@@ -586,25 +595,6 @@ class Told:
         return Evidence(text=self.quote, at=(self.place,), relevance=relevance, need=need)
 
 
-@dataclass(frozen=True)
-class Support:
-    """What supports a condition before the reply.
-
-    Attributes:
-        field: the condition, with the bound that the evidence gives where it gives one.
-        asked: whether the query states it.
-        source: where the first evidence stands.
-        evidence: all of it; empty where none was found.
-        kind: hard or soft, where a model says so; empty: the user's words say it.
-    """
-
-    field: Difference
-    asked: bool
-    source: Source | Literal["unstated"]
-    evidence: tuple[Evidence, ...]
-    kind: Literal["", "hard", "soft"] = ""
-
-
 def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: Collection[str]) -> Iterator[Told]:
     """Give what an agent could have known from before it gave the reply that is judged.
 
@@ -629,8 +619,8 @@ def told_before(conversation: Conversation, tools: Mapping[str, Tool], listing: 
                 yield from (Told(line.place, source, "", path, value) for path, value in leaves_of(step.result))
 
 
-def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Support:
-    """Return what supports a condition.
+def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Difference:
+    """Return a condition with what supports it, and with the bound that the evidence gives where it gives one.
 
     Args:
         field: the condition.
@@ -653,10 +643,11 @@ def support_for(field: Difference, told: tuple[Told, ...], known_at: str) -> Sup
     # What states the need comes before what is only a sign of it.
     kept.sort(key=lambda pair: pair[1].relevance != "strong")
     source: Source | Literal["unstated"] = kept[0][0] if kept else "unstated"
-    return Support(bounded, asked, source, tuple(evidence for _, evidence in kept[:_MOST]))
+    evidence = tuple(evidence for _, evidence in kept[:_MOST])
+    return replace(bounded, asked=asked, source=source, evidence=evidence)
 
 
-def linked_to(support: Support, words: str, told: tuple[Told, ...], returned: str) -> Support:
+def linked_to(support: Difference, words: str, told: tuple[Told, ...], returned: str) -> Difference:
     """Return a condition without evidence with texts from before the reply that speak of what the objection speaks of.
 
     They share a name, or a pair of Chinese signs, that stands in no call and no result.
@@ -843,10 +834,9 @@ def requirement_of(
     kind: Literal["asked", "hard", "soft"],
     text: str,
     where: Mapping[str, Json],
+    told: Mapping[str, Any] = MappingProxyType({}),
     *,
     forbids: bool = False,
-    source: Source | Literal["unstated"] = "unstated",
-    evidence: Iterable[Evidence] = (),
     draft: bool = False,
 ) -> Requirement:
     """Return the requirement that all an answer recommends fits a condition, or that none of it does.
@@ -856,12 +846,10 @@ def requirement_of(
         kind: ``asked`` where the query states it, ``hard`` where the user never did without it, else ``soft``.
         text: it in words, in the language of the case.
         where: by field of the thing that is proposed (a dotted path), the value or the match that it must have.
+        told: ``source`` and ``evidence`` of what is not asked.
         forbids: whether nothing that is recommended may have them.
-        source: where its evidence stands; ``unstated`` where none was found before the reply.
-        evidence: what supports it before the reply, each with its places in the log.
         draft: whether people have to decide on it.
     """
     parts = {"none_where": where} if forbids else {"only": True, "where": where}
     check = Recommends.model_validate({"kind": "recommends", **parts})
-    implicit = {} if kind == "asked" else {"source": source, "evidence": tuple(evidence)}
-    return Requirement(id=name, kind=kind, text=text, check=check, draft=draft, **implicit)
+    return Requirement(id=name, kind=kind, text=text, check=check, draft=draft, **({} if kind == "asked" else told))

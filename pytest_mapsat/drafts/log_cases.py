@@ -423,7 +423,8 @@ def _requirement(
     text = f"推荐的地方：{words}" if moment.language == "zh" else f"Every place recommended: {words}"
     where = condition.where(moment.now.clock, moment.now.point)
     source = source or ("environment" if condition.circumstantial else "profile")
-    part = requirement_of(condition.id, kind, text, where, source=source, evidence=evidence, draft=draft)
+    told = {"source": source, "evidence": tuple(evidence)}
+    part = requirement_of(condition.id, kind, text, where, told, draft=draft)
     if condition.sort != "mode":
         return part
     return part.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)})

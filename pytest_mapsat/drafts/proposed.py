@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -29,7 +29,6 @@ from .evidence import (
     Difference,
     Sort,
     Source,
-    Support,
     Thing,
     Told,
     bounds_of,
@@ -138,7 +137,7 @@ class Proposer:
         """
         shown = self._shown(moment)
         replies = replies_to(self._model, shown.data, schema_of([*_OPS], ["hard", "soft"]), "propose", moment.language)
-        self.counts += replies.counts
+        self.counts.update({"replies": REPLIES, "replies that cannot be read": replies.data.count(None)})
         self.spent += replies.spent
         together, unusable = proposals_in(replies, partial(self._meant, shown, moment))
         refused = list(dict.fromkeys((f"{need} {hint}".strip(), why) for need, why, hint in unusable))
@@ -356,12 +355,10 @@ class Replies(NamedTuple):
 
     Attributes:
         data: of each the object that it is; None where it could not be read.
-        counts: how many replies there were, and how many could not be read.
         spent: what each request cost.
     """
 
     data: tuple[JsonObject | None, ...]
-    counts: Counter[str]
     spent: tuple[Usage, ...]
 
 
@@ -408,11 +405,7 @@ def replies_to(model: ProposingModel, data: JsonObject, schema: JsonObject, name
     votes = [request.model_copy(update={"vote": number}) for number in range(1, REPLIES + 1)]
     with ThreadPoolExecutor(max_workers=REPLIES) as pool:
         replies = list(pool.map(lambda vote: _reply(model, vote, language), votes))
-    lost = sum(reply is None for reply, _ in replies)
-    counts = Counter({"replies": REPLIES, "replies that cannot be read": lost})
-    return Replies(
-        tuple(reply for reply, _ in replies), counts, tuple(usage for _, spent in replies for usage in spent)
-    )
+    return Replies(tuple(reply for reply, _ in replies), tuple(usage for _, spent in replies for usage in spent))
 
 
 def _reply(model: ProposingModel, request: Request, language: str) -> tuple[JsonObject | None, list[Usage]]:
@@ -591,7 +584,7 @@ class ModelReading(NamedTuple):
 
     refused: Thing | None
     accepted: tuple[Thing, ...]
-    supports: tuple[Support, ...]
+    supports: tuple[Difference, ...]
     notes: tuple[str, ...]
 
 
@@ -629,7 +622,7 @@ def read_by_model(
     together, unusable = proposals_in(replies, meant)
     for need, why, hint in unusable:
         notes[f"{model.name}: {need}: refused: {why} {hint}".strip()] = None
-    supports: list[Support] = []
+    supports: list[Difference] = []
     for group in together:
         condition = Difference(**vars(middle(group)))
         supports.append(_support(condition, group, lines, note := who_proposes(model, group)))
@@ -772,7 +765,7 @@ def _meant(
     return Condition(path, sort, value, forbids)
 
 
-def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Support:
+def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, Told], note: str) -> Difference:
     """Return a need with who proposes it, and with the lines that told it before the reply, quoted from the log.
 
     A line that two replies name is a strong sign, else a weak one; one that speaks to a model tells nothing.
@@ -783,4 +776,5 @@ def _support(condition: Difference, group: Sequence[Vote], lines: Mapping[str, T
     quotes = [part.evidence("strong" if votes[name] >= AGREED else "weak") for name, part in told.items()]
     source: Source | Literal["unstated"] = next((part.source for part in told.values()), "unstated")
     evidence = (Evidence(text=note), *quotes) if quotes else ()
-    return Support(condition, kind == "asked" and asked, source, evidence, "soft" if kind == "soft" else "hard")
+    required: Literal["hard", "soft"] = "soft" if kind == "soft" else "hard"
+    return replace(condition, asked=kind == "asked" and asked, source=source, evidence=evidence, kind=required)
