@@ -134,7 +134,8 @@ class Catalogue:
             by_part.setdefault((place.kind, place.city), []).append(place)
         self._parts = {part: tuple(members) for part, members in by_part.items()}
         self._modes = modes
-        self._values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
+        #: The conditions on values that a place fits.
+        self.values = lru_cache(maxsize=20_000)(lambda place: frozenset(values_of(place)))
         self._counts: dict[tuple[str, str] | str, Counter[Condition]] = {}
         self._shares: dict[tuple[object, ...], float | None] = {}
 
@@ -147,14 +148,10 @@ class Catalogue:
         self._shares.clear()
         self._counts = {key: counts for key, counts in self._counts.items() if isinstance(key, tuple)}
 
-    def values(self, place: Place) -> frozenset[Condition]:
-        """Return the conditions on values that a place fits."""
-        return self._values(place)
-
     def fits(self, condition: Condition, choice: Choice) -> bool:
         """Return whether what was taken fits a condition."""
         if condition.sort in ("is", "has"):
-            return condition in self._values(choice.place)
+            return condition in self.values(choice.place)
         return condition.fits(choice.place, choice)
 
     def share(self, condition: Condition, choice: Choice, beside: tuple[Condition, ...] = ()) -> float | None:
@@ -179,7 +176,7 @@ class Catalogue:
     def _of_value(self, condition: Condition, choice: Choice) -> float:
         key = choice.of or choice.line
         if key not in self._counts:
-            self._counts[key] = Counter(chain.from_iterable(map(self._values, choice.offer)))
+            self._counts[key] = Counter(chain.from_iterable(map(self.values, choice.offer)))
         return self._counts[key][condition] / len(choice.offer)
 
 

@@ -276,8 +276,7 @@ class CaseMaker:
         for bound in read.bounds:
             role = "rating" if bound.role == "rating" or bound.unit == "star" else "price"
             for name in (name for name in place.row if any(word in name.lower() for word in _FIGURES[role])):
-                named += [Condition(name, "least", bound.low)] if bound.low is not None else []
-                named += [Condition(name, "most", bound.high)] if bound.high is not None else []
+                named += _bounded(name, bound.low, bound.high)
         hours = [name for name in place.row if name in ("hours", "opening_hours", "open_hours")]
         for opening in read.openings:
             clocks = [f"{minute // 60 % 24:02}:{minute % 60:02}" for minute in opening.minutes[:1]]
@@ -430,9 +429,8 @@ def _requirement(
     return part.model_copy(update={"check": Travels(kind="travels", by=(MODES[str(condition.value)],), named=True)})
 
 
-def _of_filter(event: Event, choice: Choice) -> list[Condition]:
-    """Return what a filter asks, as far as the catalogue has its fields."""
-    conditions = []
+def _of_filter(event: Event, choice: Choice) -> Iterator[Condition]:
+    """Yield what a filter asks, as far as the catalogue has its fields."""
     for name, wanted in event.where.items():
         held = choice.place.row.get(name)
         if name in ("kind", "city") or held is None:
@@ -440,19 +438,22 @@ def _of_filter(event: Event, choice: Choice) -> list[Condition]:
         if isinstance(wanted, dict):
             low = next((wanted[key] for key in ("min", "gte", "from") if is_figure(wanted.get(key))), None)
             high = next((wanted[key] for key in ("max", "lte", "to") if is_figure(wanted.get(key))), None)
-            conditions += [Condition(name, "least", low)] if low is not None else []
-            conditions += [Condition(name, "most", high)] if high is not None else []
+            yield from _bounded(name, low, high)
         elif is_figure(held) and is_figure(wanted):
-            conditions.append(
-                Condition(name, "most" if any(word in name for word in _FIGURES["price"]) else "least", wanted)
-            )
+            cheap = any(word in name for word in _FIGURES["price"])
+            yield Condition(name, "most" if cheap else "least", wanted)
         elif isinstance(held, list):
-            conditions += [
-                Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted])
-            ]
+            yield from (Condition(name, "has", member) for member in (wanted if isinstance(wanted, list) else [wanted]))
         elif isinstance(wanted, (str, bool)):
-            conditions.append(Condition(name, "is", wanted))
-    return conditions
+            yield Condition(name, "is", wanted)
+
+
+def _bounded(name: str, low: float | None, high: float | None) -> Iterator[Condition]:
+    """Yield the conditions that a figure lies between bounds, as far as there are any."""
+    if low is not None:
+        yield Condition(name, "least", low)
+    if high is not None:
+        yield Condition(name, "most", high)
 
 
 def _in_words(event: Event, places: Mapping[str, Place], language: str) -> str:
