@@ -95,12 +95,9 @@ class Proposed:
     refused: tuple[tuple[str, str], ...] = ()
 
 
-class _Shown(NamedTuple):
-    """What a model is shown: the data, the texts of lines by their names, each with its places in the log, and the conditions of the catalogue by field."""
-
-    data: JsonObject
-    texts: Mapping[str, tuple[str, tuple[str, ...]]]
-    fields: Mapping[str, list[Condition]]
+#: The texts of lines that a model is shown by their names, each with its places in the log; and the conditions of the catalogue by field.
+_Texts = Mapping[str, tuple[str, tuple[str, ...]]]
+_Fields = Mapping[str, list[Condition]]
 
 
 class Proposer:
@@ -135,11 +132,12 @@ class Proposer:
         Raises:
             ModelError: there is no way to the model, or a ceiling is met.
         """
-        shown = self._shown(moment)
-        replies = replies_to(self._model, shown.data, schema_of([*_OPS], ["hard", "soft"]), "propose", moment.language)
-        self.counts.update({"replies": REPLIES, "replies that cannot be read": replies.data.count(None)})
-        self.spent += replies.spent
-        together, unusable = proposals_in(replies, partial(self._meant, shown, moment))
+        data, texts, fields = self._shown(moment)
+        schema = schema_of([*_OPS], ["hard", "soft"])
+        replies, spent = replies_to(self._model, data, schema, "propose", moment.language)
+        self.counts.update({"replies": REPLIES, "replies that cannot be read": replies.count(None)})
+        self.spent += spent
+        together, unusable = proposals_in(replies, partial(self._meant, fields, moment))
         refused = list(dict.fromkeys((f"{need} {hint}".strip(), why) for need, why, hint in unusable))
         habits = [habit.condition for habit in identified.habits]
         ended = [out.condition for out in identified.left_out if out.why == "ended"]
@@ -154,7 +152,7 @@ class Proposer:
                 agreed += [same] if votes_for(group) >= AGREED else []
             elif any(alike(each, condition) for each in ended):
                 refused.append((condition.words("en"), "the user has ended it"))
-            elif (evidence := self._borne_out(condition, group, shown, moment)) is None:
+            elif (evidence := self._borne_out(condition, group, texts, moment)) is None:
                 refused.append((condition.words("en"), "nothing before the query bears it out"))
             else:
                 borne_out[condition] = (group, *evidence)
@@ -171,7 +169,8 @@ class Proposer:
 
     # -- what the model is shown
 
-    def _shown(self, moment: Moment) -> _Shown:
+    def _shown(self, moment: Moment) -> tuple[JsonObject, _Texts, _Fields]:
+        """Return the data for the model, with the texts and conditions in them."""
         session, user = moment.session, moment.user.log
         before = _named("B", moment.before[-_MOST_BEFORE:])
         # What was said tells more than what was searched for, of which there is much.
@@ -200,7 +199,7 @@ class Proposer:
         }
         typed = {name: (event.text, (event.line,)) for name, event in (before | earlier).items()}
         filed: dict[str, tuple[str, tuple[str, ...]]] = {name: (text, ()) for name, text in profile.items()}
-        return _Shown(data, typed | filed, fields)
+        return data, typed | filed, fields
 
     def _done(self, event: Event) -> Json:
         if not event.place:
@@ -237,7 +236,7 @@ class Proposer:
 
     # -- what can be used of a reply
 
-    def _meant(self, shown: _Shown, moment: Moment, name: str, op: str, text: str) -> Condition:
+    def _meant(self, fields: _Fields, moment: Moment, name: str, op: str, text: str) -> Condition:
         """Return the condition that a proposal means.
 
         Raises:
@@ -246,11 +245,11 @@ class Proposer:
         sort = _OPS.get(op)
         if sort is None:
             raise RefusedError(f"op is none of {', '.join(_OPS)}")
-        if name not in shown.fields and sort != "within_m":
-            raise RefusedError("the catalogue has no such field", did_you_mean(name, shown.fields))
+        if name not in fields and sort != "within_m":
+            raise RefusedError("the catalogue has no such field", did_you_mean(name, fields))
         if sort in ("is", "has", "mode"):
             # A list has members and a text has a value: which of the two is meant follows from the catalogue.
-            listed = (each for each in shown.fields[name] if each.sort in ("is", "has", "mode"))
+            listed = (each for each in fields[name] if each.sort in ("is", "has", "mode"))
             condition = listed_as({value_text(each.value): each for each in listed}, text, "the catalogue")
         elif sort == "open_then":
             condition = Condition(name, sort)
@@ -265,7 +264,7 @@ class Proposer:
         return condition
 
     def _borne_out(
-        self, condition: Condition, group: Sequence[Vote], shown: _Shown, moment: Moment
+        self, condition: Condition, group: Sequence[Vote], texts: _Texts, moment: Moment
     ) -> tuple[list[Evidence], Habit | None] | None:
         """Return the words and the choices before the query that bear a need out; None where there are neither.
 
@@ -273,7 +272,7 @@ class Proposer:
         speak to a model.
         """
         names = dict.fromkeys(name for vote in group for name in vote.lines)
-        named = [shown.texts[name] for name in names if name in shown.texts]
+        named = [texts[name] for name in names if name in texts]
         words = [
             Evidence(text=text[:LONGEST], at=at, relevance="weak")
             for text, at in named
@@ -350,18 +349,6 @@ class Vote(NamedTuple):
     lines: tuple[str, ...]
 
 
-class Replies(NamedTuple):
-    """Replies of a model.
-
-    Attributes:
-        data: of each the object that it is; None where it could not be read.
-        spent: what each request cost.
-    """
-
-    data: tuple[JsonObject | None, ...]
-    spent: tuple[Usage, ...]
-
-
 def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -> JsonObject:
     """Return the form of a reply: ``before``, and a list of needs. The reason of a need comes first: what is written first is thought first."""
     one_of: JsonObject = {"why": _TEXT, "lines": {"type": "array", "items": _TEXT}, "field": _TEXT}
@@ -371,8 +358,10 @@ def schema_of(ops: Sequence[str], kinds: Sequence[Kind], **before: JsonObject) -
     return {"type": "object", "properties": parts, "required": [*parts], "additionalProperties": False}
 
 
-def replies_to(model: ProposingModel, data: JsonObject, schema: JsonObject, name: str, language: str) -> Replies:
-    """Ask a model three times what it makes of data.
+def replies_to(
+    model: ProposingModel, data: JsonObject, schema: JsonObject, name: str, language: str
+) -> tuple[list[JsonObject | None], list[Usage]]:
+    """Ask a model three times what it makes of data, and return of each reply the object that it is, None where it cannot be read, and what each request cost.
 
     It is told so by a prompt, and shown the data between fences with a digest of them, which no text in them can know. Personal data are replaced.
 
@@ -405,7 +394,7 @@ def replies_to(model: ProposingModel, data: JsonObject, schema: JsonObject, name
     votes = [request.model_copy(update={"vote": number}) for number in range(1, REPLIES + 1)]
     with ThreadPoolExecutor(max_workers=REPLIES) as pool:
         replies = list(pool.map(lambda vote: _reply(model, vote, language), votes))
-    return Replies(tuple(reply for reply, _ in replies), tuple(usage for _, spent in replies for usage in spent))
+    return [reply for reply, _ in replies], [usage for _, spent in replies for usage in spent]
 
 
 def _reply(model: ProposingModel, request: Request, language: str) -> tuple[JsonObject | None, list[Usage]]:
@@ -442,7 +431,7 @@ def _lines(value: Json) -> str:
 
 
 def proposals_in(
-    replies: Replies, meant: Callable[[str, str, str], Condition]
+    replies: Sequence[JsonObject | None], meant: Callable[[str, str, str], Condition]
 ) -> tuple[list[list[Vote]], list[tuple[str, str, str]]]:
     """Return the proposals of all replies that can be used, those that are alike together, and the others: each in words, why, and what may have been meant.
 
@@ -452,7 +441,7 @@ def proposals_in(
     """
     together: list[list[Vote]] = []
     refused: list[tuple[str, str, str]] = []
-    for number, reply in enumerate(replies.data, 1):
+    for number, reply in enumerate(replies, 1):
         needs = (reply or {}).get("needs")
         for need in needs[:_MOST_NEEDS] if isinstance(needs, list) else ():
             if not isinstance(need, dict):
@@ -610,8 +599,8 @@ def read_by_model(
     if not things:
         return f"{model.name} is not asked: no result has a thing with a name"
     data, lines = _shown(conversation, told, things)
-    replies = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
-    if not any(replies.data):
+    replies, _ = replies_to(model, data, _SCHEMA, "propose_conversation", conversation.language)
+    if not any(replies):
         return f"{model.name}: no reply can be read: the rules decide"
     notes: dict[str, None] = {}
     refused = _agreed(replies, "refused", things, by_rules[0], notes)
@@ -698,7 +687,7 @@ def _cut(value: Json) -> Json:
 
 
 def _agreed(
-    replies: Replies,
+    replies: Sequence[JsonObject | None],
     key: Literal["refused", "accepted"],
     things: Mapping[str, Thing],
     by_rules: tuple[Thing, ...],
@@ -707,7 +696,7 @@ def _agreed(
     """Return the thing that at least two replies name, nothing where they name nothing; what the rules find where they do not agree."""
     counts: Counter[str] = Counter()
     names = {fold_phrase(thing.name): known for known, thing in things.items()}
-    for reply in replies.data:
+    for reply in replies:
         if reply is None:
             continue
         name = text_in(reply, key)
