@@ -250,10 +250,8 @@ def _is_told(step: Step) -> bool:
 def _tools_lacking(conversation: Conversation, suite_tools: Mapping[str, Tool], notes: list[str]) -> dict[str, Tool]:
     """Return the tools of the log that the suite has not, described."""
     calls: dict[str, list[tuple[Line, Step]]] = {name: [] for name in conversation.tools}
-    for line in conversation.lines:
-        for step in line.calls:
-            if step.kind == "call":
-                calls.setdefault(step.tool, []).append((line, step))
+    for line, step in conversation.calls:
+        calls.setdefault(step.tool, []).append((line, step))
     tools: dict[str, Tool] = {}
     replies = "\n".join(line.text for line in conversation.lines if line.role == "agent")
     for name, of_tool in calls.items():
@@ -274,33 +272,27 @@ def _recordings(
     """Give the calls of the whole log with their results: of two results of one call the first."""
     secrets = Secrets()
     kept: dict[tuple[str, str], Json] = {}
-    for line in conversation.lines:
-        for step in line.calls:
-            name = tool_name(tools, step.tool)
-            if (
-                step.kind != "call"
-                or not _is_told(step)
-                or name not in tools
-                or step.status in ("miss", "unknown", "over_limit")
-            ):
-                continue
-            recording = Recording(case=case_id, tool=name, arguments=step.arguments, result=step.result)
-            recording = secrets.clean(recording, tools[name])
-            if len(canonical_json(recording.to_json())) > limits.RECORDING_BYTES // 4:
-                notes.append(f"{line.place}: the result of {name} is too large for a recording: left out")
-                continue
-            try:
-                key = name, recording_key(tools[name], recording)
-            except ValueError as error:
-                notes.append(
-                    f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
-                )
-                continue
-            if key not in kept:
-                kept[key] = recording.result
-                yield recording
-            elif kept[key] != recording.result:
-                notes.append(f"{line.place}: {name} gives another result for the same call: the first one is kept")
+    for line, step in conversation.calls:
+        name = tool_name(tools, step.tool)
+        if not _is_told(step) or name not in tools or step.status in ("miss", "unknown", "over_limit"):
+            continue
+        recording = Recording(case=case_id, tool=name, arguments=step.arguments, result=step.result)
+        recording = secrets.clean(recording, tools[name])
+        if len(canonical_json(recording.to_json())) > limits.RECORDING_BYTES // 4:
+            notes.append(f"{line.place}: the result of {name} is too large for a recording: left out")
+            continue
+        try:
+            key = name, recording_key(tools[name], recording)
+        except ValueError as error:
+            notes.append(
+                f"{line.place}: the tool {name} of the suite cannot take this call: {error}; no recording is made of it"
+            )
+            continue
+        if key not in kept:
+            kept[key] = recording.result
+            yield recording
+        elif kept[key] != recording.result:
+            notes.append(f"{line.place}: {name} gives another result for the same call: the first one is kept")
 
 
 def _answers(

@@ -160,6 +160,11 @@ class Conversation:
         return self.lines[self.reply_at + 1 :]
 
     @property
+    def calls(self) -> list[tuple[Line, Step]]:
+        """All calls of tools, each with its line."""
+        return [(line, step) for line in self.lines for step in line.calls if step.kind == "call"]
+
+    @property
     def now_at(self) -> str:
         """The place that tells the time of the case: the system message where it does, else the query."""
         told = (line.place for line in self.lines if line.role == "system" and _SAID_NOW.search(line.text))
