@@ -198,10 +198,10 @@ class CaseMaker:
         if not habits and not said and not proposed.drafts:
             return NoCase(about, "nothing hidden is shown by what came before", identified.left_out)
         required = [*asked, *said, *(habit.condition for habit in habits)]
-        right = self._nearest(required, choice, now)
+        right = self._nearest(required, moment)
         if right is None:
             return NoCase(about, "no place with a name of its own fits all that is required", identified.left_out)
-        right, proposed = self._beside(proposed, required, right, choice, now)
+        right, proposed = self._beside(proposed, required, right, moment)
         kind = (
             f"推荐的都是{session.kind}"
             if moment.language == "zh"
@@ -235,15 +235,15 @@ class CaseMaker:
         return MadeCase(case, identified.left_out, tuple(later), proposed)
 
     def _beside(
-        self, proposed: Proposed, required: Sequence[Condition], right: Place, choice: Choice, now: Choice
+        self, proposed: Proposed, required: Sequence[Condition], right: Place, moment: Moment
     ) -> tuple[Place, Proposed]:
         """Return the nearest place that fits the drafts, too, and the drafts that one fits; contradictory ones ask nothing of it."""
         drafts, refused = [], list(proposed.refused)
         conditions = list(required)
         ids = {condition.id for condition in required}
         for draft in proposed.drafts:
-            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], choice, now)
-            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, now.point):
+            place = right if draft.contradicted else self._nearest([*conditions, draft.condition], moment)
+            if place is None or draft.condition.id in ids or not _can_be_checked(draft.condition, moment.now.point):
                 refused.append((draft.condition.words("en"), "no place fits it beside the rest"))
                 continue
             right = place
@@ -293,9 +293,10 @@ class CaseMaker:
                     stated.setdefault(condition, event)
         return stated
 
-    def _nearest(self, required: Sequence[Condition], choice: Choice, now: Choice) -> Place | None:
+    def _nearest(self, required: Sequence[Condition], moment: Moment) -> Place | None:
         """Return the nearest place that fits all, among those whose name no other place of the town has."""
-        part = self._catalogue.part(choice.place.kind, choice.place.city)
+        now = moment.now
+        part = self._catalogue.part(now.place.kind, now.place.city)
         fitting = [
             place
             for place in part

@@ -250,7 +250,7 @@ class Proposer:
         if sort in ("is", "has", "mode"):
             # A list has members and a text has a value: which of the two is meant follows from the catalogue.
             listed = (each for each in fields[name] if each.sort in ("is", "has", "mode"))
-            condition = listed_as({value_text(each.value): each for each in listed}, text, "the catalogue")
+            condition = listed_as({value_text(each.value): each for each in listed}, text, "the catalogue has")
         elif sort == "open_then":
             condition = Condition(name, sort)
         else:
@@ -467,11 +467,9 @@ def proposals_in(
 
 
 def listed_as(values: Mapping[str, T], text: str, where: str) -> T:
-    """Return the value that a reply writes. Raises RefusedError: there is none, in the catalogue or the records."""
+    """Return the value that a reply writes. Raises RefusedError: it is none of those that ``where`` (the catalogue has, the records have)."""
     if text.casefold() not in values:
-        raise RefusedError(
-            f"{where} {'has' if where == 'the catalogue' else 'have'} no such value", did_you_mean(text, values)
-        )
+        raise RefusedError(f"{where} no such value", did_you_mean(text, values))
     return values[text.casefold()]
 
 
@@ -733,7 +731,7 @@ def _meant(
         parts = [part for each in values for part in (each if isinstance(each, list) else [each])]
         parts += [True, False] if any(isinstance(part, bool) for part in parts) else []
         plain = {value_text(part): part for part in parts if isinstance(part, str | bool | int | float)}
-        value = listed_as(plain, text, "the records")
+        value = listed_as(plain, text, "the records have")
         sort = "has" if any(isinstance(each, list) for each in values) else "is"
         if isinstance(value, bool) and forbids:
             sort, value, forbids = "is", not value, False
