@@ -23,11 +23,12 @@ from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, ReportedCall, Usag
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
 from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
+    A2AForm,
+    AgUiForm,
     Answer,
     ChatForm,
     Exchange,

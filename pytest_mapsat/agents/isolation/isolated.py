@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
 from pytest_mapsat.agents.resolve import search_first
@@ -74,58 +74,6 @@ class Isolation:
         return {"PYTHONUTF8": str(sys.flags.utf8_mode), **kept, **self.passed}
 
 
-class _Keeper:
-    """A keeper that has been started.
-
-    Raises:
-        OSError: the system gives no process, or no folder for one.
-    """
-
-    def __init__(self, isolation: Isolation) -> None:
-        self.folder = tempfile.mkdtemp(prefix="mapsat-")
-        self._written = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end
-        self.control, its_end = socket.socketpair()
-        told = {"path": isolation.path, "folder": self.folder, "memory": isolation.memory}
-        try:
-            with its_end:
-                self._process = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
-                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
-                    stdin=its_end.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._written,
-                    env=isolation.environment(),
-                    cwd=self.folder,
-                    start_new_session=True,
-                )
-        except OSError:
-            self._clear()
-            raise
-
-    def has_ended(self) -> bool:
-        """Return whether it ends by itself at once."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_AT_ONCE)
-        return self._process.returncode is not None
-
-    def end(self) -> str:
-        """Let it end, and wait for it a little; return what it has written last."""
-        self.control.close()
-        try:
-            self._process.wait(_END_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._written.seek(0)
-        words = self._written.read().decode(errors="replace").strip().splitlines()
-        self._clear()
-        return words[-1] if words else ""
-
-    def _clear(self) -> None:
-        self.control.close()
-        self._written.close()
-        remove(self.folder)  # which a keeper that was killed has left
-
-
 class _Guarded:
     """A process that a guard of the keeper's has forked, and ends at our word."""
 
@@ -137,15 +85,13 @@ class _Guarded:
     def poll(self) -> int | str | None:
         """Return its exit status, minus its signal, or what became of it where there is neither; None while it runs."""
         if self._ended is None:
-            word = b""
             try:
-                word = self._guard.recv(200)
+                word = self._guard.recv(200).decode(errors="replace")
             except BlockingIOError:
                 return None
             except OSError:  # closed
-                pass
-            text = word.decode(errors="replace")
-            self._ended = int(text) if re.fullmatch(r"-?\d+", text) else text or "was lost with its keeper"
+                word = ""
+            self._ended = int(word) if re.fullmatch(r"-?\d+", word) else word or "was lost with its keeper"
         return self._ended
 
     def end(self) -> None:
@@ -165,10 +111,15 @@ class Processes:
         isolation: how agents are kept apart.
     """
 
+    _control: socket.socket
+    _written: IO[bytes]
+
     def __init__(self, isolation: Isolation) -> None:
         self.isolation = isolation
         self._lock = Lock()
-        self._keeper: _Keeper | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+        #: What a keeper that was killed leaves behind.
+        self._left = ExitStack()
 
     def start(self) -> AgentProcess:
         """Return a new process; it may have been lost already.
@@ -180,34 +131,71 @@ class Processes:
         back, out, err = (Pipe(duplex=False) for _ in range(3))
         guard, its_end = socket.socketpair()
         sent = (its_end, reads, back[1], out[1], err[1])
-        descriptors = [end.fileno() for end in sent]
         with self._lock:
-            for last in (False, True):
-                self._keeper = self._keeper or _Keeper(self.isolation)
-                try:
-                    socket.send_fds(self._keeper.control, [b"+"], descriptors)
-                    break
-                except OSError:  # it was killed
-                    self._end()
-                    if last:
-                        raise
+            try:
+                self._order([end.fileno() for end in sent])
+            except OSError:  # the keeper was killed
+                self._end()
+                self._order([end.fileno() for end in sent])
         for end in sent:
             end.close()
         return AgentProcess(_Guarded(guard), to, back[0], {"stdout": out[0], "stderr": err[0]})
 
     def last_words(self) -> str:
         """Return what a keeper has written last that was lost; nothing of one that lives."""
-        with self._lock:
-            return self._end() if self._keeper is not None and self._keeper.has_ended() else ""
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            if self._keeper is not None:
+                self._keeper.wait(_AT_ONCE)
+            return self._end()
+        return ""
 
     def close(self) -> None:
         """Let the keeper end, once every process has; the next process has a new one."""
         with self._lock:
             self._end()
 
+    def _order(self, descriptors: list[int]) -> None:
+        """Have the keeper make a process with these descriptors. Raises OSError."""
+        if self._keeper is None:
+            self._begin()
+        socket.send_fds(self._control, [b"+"], descriptors)
+
+    def _begin(self) -> None:
+        """Start a keeper. Raises OSError."""
+        with ExitStack() as left:
+            folder = tempfile.mkdtemp(prefix="mapsat-")
+            left.callback(remove, folder)
+            self._written = left.enter_context(tempfile.TemporaryFile())
+            self._control, its_end = socket.socketpair()
+            left.callback(self._control.close)
+            told = {"path": self.isolation.path, "folder": folder, "memory": self.isolation.memory}
+            with its_end:
+                self._keeper = subprocess.Popen(  # noqa: S603  # our own text, in our own interpreter
+                    [sys.executable, "-P", "-u", "-c", BOOT, json.dumps(told)],
+                    stdin=its_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._written,
+                    env=self.isolation.environment(),
+                    cwd=folder,
+                    start_new_session=True,
+                )
+            self._left = left.pop_all()
+
     def _end(self) -> str:
-        keeper, self._keeper = self._keeper, None
-        return "" if keeper is None else keeper.end()
+        """Let the keeper end, and wait for it a little; return what it has written last."""
+        if self._keeper is None:
+            return ""
+        self._control.close()
+        try:
+            self._keeper.wait(_END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        self._keeper = None
+        self._written.seek(0)
+        words = self._written.read().decode(errors="replace").strip().splitlines()
+        self._left.close()
+        return words[-1] if words else ""
 
 
 # -- the source -----------------------------------------------------------------------------------------------------------
