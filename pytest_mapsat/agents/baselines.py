@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from itertools import repeat
+from typing import Literal, NamedTuple, get_args
 
 from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, did_you_mean
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
-from .source import AgentContext, Conversation, Session, Spec
+from .source import AgentContext, AgentSource, Conversation, Session, Spec
 
+_Name = Literal["silent", "constant", "surface", "profile", "oracle"]
 _SAME_FOR_ALL = "Thank you for your question. I hope that you have a pleasant trip."
 
 
@@ -26,17 +28,14 @@ class Dialogue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BaselineSource:
+class BaselineSource(AgentSource):
     """One of the built-in baselines. ``dialogue``: what it says in the case that it is opened for; the oracle's stands in the case."""
 
-    name: Literal["silent", "constant", "surface", "profile", "oracle"]
+    name: _Name
     dialogue: Dialogue | None = None
-    kind: Literal["agent"] = "agent"
-    shared: bool = False
-    waits: bool = False
 
     @property
-    def spec(self) -> str:
+    def spec(self) -> str:  # type: ignore[override]
         """The text it is resolved from."""
         return f"baseline:{self.name}"
 
@@ -46,7 +45,7 @@ class BaselineSource:
         return self.name in ("surface", "profile")
 
     @property
-    def agent(self) -> object:
+    def agent(self) -> object:  # type: ignore[override]
         """The baseline itself: there is nothing behind it."""
         return self
 
@@ -59,20 +58,14 @@ class BaselineSource:
     ) -> _Prepared:
         """Return the baseline for one episode."""
         if self.name in ("silent", "constant"):
-            return _Prepared(_fixed(self.name))
+            return _Prepared(repeat(Reply(_SAME_FOR_ALL if self.name == "constant" else "")))
         dialogue = self.dialogue
         if self.name == "oracle":
             dialogue = Dialogue(case.truth.oracle, case.truth.output)
         return _Prepared(_by_heart(case, self.name, dialogue, toolbox))
 
 
-_BASELINES = [
-    BaselineSource("silent"),
-    BaselineSource("constant"),
-    BaselineSource("surface"),
-    BaselineSource("profile"),
-    BaselineSource("oracle"),
-]
+_BASELINES = list(map(BaselineSource, get_args(_Name)))
 NAMES = ", ".join(source.spec for source in _BASELINES)
 
 
@@ -98,12 +91,6 @@ class _Prepared(Conversation):
     def reply(self, message: str) -> Reply:  # noqa: ARG002  # the protocol's argument
         """Return the next reply."""
         return next(self._replies)
-
-
-def _fixed(name: str) -> Iterator[Reply]:
-    """Say the same in every episode and turn."""
-    while True:
-        yield Reply(_SAME_FOR_ALL if name == "constant" else "")
 
 
 def _by_heart(case: Case, name: str, dialogue: Dialogue | None, toolbox: Toolbox) -> Iterator[Reply]:

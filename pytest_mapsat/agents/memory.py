@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -250,7 +250,7 @@ class AgenticMemory:
         )
         ends = token_ends(answer.text)
         self._text = answer.text[: ends[REWRITE_TOKENS - 1]] if len(ends) > REWRITE_TOKENS else answer.text.strip()
-        return Reply("", usage=_as_mapping(answer.usage))
+        return Reply("", usage=answer.usage.model_dump())
 
     def retrieve(self, query: str) -> str:
         """Return the summary, for any query."""
@@ -272,12 +272,12 @@ class ChunkMemory:
         """Cut what happened into chunks and index them."""
         chunks = chunks_of("\n".join(lines_of(interactions)))
         self.chunks += chunks
-        return Reply("", usage=_as_mapping(self.index(chunks)))
+        return Reply("", usage=self.index(chunks).model_dump())
 
     def retrieve(self, query: str) -> Reply:
         """Return the best chunks."""
         best, spent = self.ranked(query) if self.chunks else ([], Usage())
-        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=_as_mapping(spent))
+        return Reply("\n".join(self.chunks[number] for number in best[:TOP_CHUNKS]), usage=spent.model_dump())
 
     def index(self, chunks: Sequence[str]) -> Usage:
         """Index new chunks, and return what that cost."""
@@ -347,7 +347,3 @@ class EmbeddedMemory(ChunkMemory):
         if len({array.shape for array in [*self._vectors, *arrays]}) > 1:
             raise InfrastructureError(f"{self._model} gave embeddings of different lengths")
         return [array / (float(np.linalg.norm(array)) or 1.0) for array in arrays], answer.usage
-
-
-def _as_mapping(usage: Usage) -> Mapping[str, float]:
-    return {name: value for name, value in usage.model_dump().items() if value is not None}

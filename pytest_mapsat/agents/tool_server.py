@@ -155,7 +155,7 @@ class ToolServer:
         # Behind the address of all interfaces a client may use any of their names.
         every = self._host in ("0.0.0.0", "[::]")  # noqa: S104  # the user wrote it
         manager = StreamableHTTPSessionManager(
-            mcp_server(_toolbox_of_request),
+            mcp_server(lambda context: context.request.scope[_TOOLBOX]),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(
@@ -210,11 +210,6 @@ Scope = MutableMapping[str, Any]
 Forward = Callable[[Scope, Any, Any], Awaitable[None]]
 #: Under this key the request holds the toolbox of its token.
 _TOOLBOX = "pytest_mapsat.toolbox"
-
-
-def _toolbox_of_request(context: Any) -> Toolbox:
-    toolbox: Toolbox = context.request.scope[_TOOLBOX]
-    return toolbox
 
 
 async def _call_late(toolbox: Toolbox, receive: Callable[[], Awaitable[JsonObject]]) -> None:

@@ -199,8 +199,7 @@ class Upcoming:
         #: Replies are read for a scripted user, by the words of the case's language.
         self._user_reads = request.user == "scripted"
         self._keeper = Keeper(self._config)
-        self._cases: dict[Key, Case] = {}
-        self._printed: dict[Key, Printed] = {}
+        self._offers: dict[Key, tuple[Case, Printed]] = {}
         self._looked_at: set[str] = set()
         self._learnt: dict[str, bool] = {}
         self._items: Sequence[pytest.Item] = ()
@@ -267,14 +266,15 @@ class Upcoming:
 
     def case(self, param: CaseParam) -> Case | None:
         """Return the case of an item whose episode was offered."""
-        return self._cases.get((param.suite.root, param.id, param.trial, ""))
+        case, _ = self._offers.get((param.suite.root, param.id, param.trial, ""), (None, None))
+        return case
 
     def ask(self, wanted: Wanted) -> Scorecard | Played | None:
         """Return the scorecard of an episode that has run ahead, or does now (of a case in Python the episode); None where it is to be run in its item's turn."""
         if wanted.source is not None or not self._ahead.knows(wanted.key):
             return None
         self._asked = True
-        printed = self._printed[wanted.key]
+        _, printed = self._offers[wanted.key]
         try:
             return self._ahead.ask(wanted.key, self._offer)
         finally:
@@ -328,7 +328,7 @@ class Upcoming:
         planned = None if self._ahead.knows(key) else self._session.planned(item, case, printed)
         if planned is None:
             return False
-        self._cases[key], self._printed[key] = case, printed
+        self._offers[key] = case, printed
         self._learnt.setdefault(case.language, False)
         self._ahead.offer(planned)
         return True
@@ -343,8 +343,7 @@ class Upcoming:
 
     def _forget(self, key: Key) -> None:
         self._ahead.drop(key)
-        self._cases.pop(key, None)
-        self._printed.pop(key, None)
+        self._offers.pop(key, None)
 
     def _upcoming(self) -> Sequence[pytest.Item]:
         """Return the items that come next, the one under way first, as far as this process knows them."""

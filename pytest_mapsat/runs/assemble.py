@@ -179,16 +179,11 @@ def _manifest(
 ) -> RunManifest:
     linked = bool(cards) and all(card.linked for card in cards) if request.judge.startswith("recorded:") else None
     request = portable(request)
-    return RunManifest(
+    return RunManifest.of(
+        request,
         versions={"pytest-mapsat": __version__},
         suites=suite_infos(suites),
-        agent=request.agent,
-        agent_source=request.agent_source,
-        agent_build=request.agent_build,
-        user=request.user,
         judge=JudgeInfo(spec=request.judge, linked=linked),
-        decisions=request.decisions,
-        options=request.options,
         metrics=tuple(metrics),
         prompts=prompts_of(request, {label.kind for card in cards for label in card.labels if label.votes}),
         partial=outcome.partial,
@@ -236,16 +231,9 @@ def refuse_unlike(path: Path, baseline: Side, request: RunRequest, suites: Itera
     Raises:
         UsageError: it cannot; with everything that differs.
     """
-    manifest = RunManifest(
-        versions={"pytest-mapsat": __version__},
-        suites=baseline.manifest.suites if suites is None else tuple(suites),
-        agent=request.agent,
-        user=request.user,
-        judge=JudgeInfo(spec=request.judge),
-        decisions=request.decisions,
-        options=request.options,
-        prompts=prompts_of(request),
-    )
+    known = baseline.manifest.suites if suites is None else tuple(suites)
+    versions, prompts = {"pytest-mapsat": __version__}, prompts_of(request)
+    manifest = RunManifest.of(request, versions=versions, suites=known, prompts=prompts)
     # The cases of the new run are not known yet: they are taken to be those of the baseline.
     cards = [card for card in baseline.cards if card.id not in baseline.lost_cases]
     like = likeness(baseline, replace(baseline, manifest=manifest, cards=cards, lost=(), partial=True))

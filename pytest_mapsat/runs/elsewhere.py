@@ -134,24 +134,16 @@ class Elsewhere:
     def _answer(self, suite: bytes, asked: bytes) -> str:
         future = self.submit(play_elsewhere, suite, asked)
         until = perf_counter() + (self.request.options.timeout_seconds + _ON_THE_WAY) * (self.rounds + 1)
-        while not _has_come(future):
-            why = ""
-            if self._stopped.is_set():
-                why = "the run ended before the episode did"
-            elif perf_counter() > until:
-                why = "no answer came in the time of the episode"
-            if why:
+        while True:
+            with waiting(), suppress(Exception):  # an error that is the answer's own is raised below
+                future.result(timeout=_GLANCE)
+            if future.done():
+                return str(future.result())
+            ended = self._stopped.is_set()
+            if ended or perf_counter() > until:
                 future.cancel()
+                why = "the run ended before the episode did" if ended else "no answer came in the time of the episode"
                 raise MapsatError(f"the episode was played elsewhere, and {why}")
-        answer: str = future.result()
-        return answer
-
-
-def _has_come(future: Any) -> bool:
-    """Wait for an answer for a moment, and return whether it has come."""
-    with waiting(), suppress(Exception):  # an error that is the answer's own is raised by who takes it
-        future.result(timeout=_GLANCE)
-    return bool(future.done())
 
 
 def _without_truth(case: Case, request: RunRequest) -> Case:

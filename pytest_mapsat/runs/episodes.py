@@ -7,19 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_mapsat.formats import (
-    Journal,
-    Place,
-    is_journal,
-    read_journal,
-    read_run,
-    scorecard_line,
-    shown_path,
-)
+from pytest_mapsat.formats import Journal, Place, scorecard_line, shown_path
 from pytest_mapsat.model import (
     Accounting,
     Json,
@@ -34,7 +25,7 @@ from pytest_mapsat.model import (
 from pytest_mapsat.options import fields_that_change
 
 from .request import prompts_of
-from .saved import attempts_of, journal_prompts, journal_request, journal_suites
+from .saved import attempts_of, read_saved
 
 if TYPE_CHECKING:
     from pytest_mapsat.reports import Tally
@@ -52,27 +43,23 @@ class Flights:
     """The episodes that are under way in this process. Safe to be used from several threads."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._under_way: dict[int, Flight] = {}
-        self._begun = 0
+        self._under_way: dict[
+            object, Flight
+        ] = {}  # each operation on it is one of Python's own, which no thread interrupts
 
     def under_way(self) -> tuple[Flight, ...]:
         """Return the episodes that have begun and not ended, the oldest first."""
-        with self._lock:
-            return tuple(self._under_way.values())
+        return tuple(self._under_way.copy().values())
 
     @contextmanager
     def counted(self, case: str, trial: int) -> Iterator[None]:
         """Count an episode as under way."""
-        with self._lock:
-            self._begun += 1
-            number = self._begun
-            self._under_way[number] = Flight(case, trial, perf_counter())
+        flight = object()
+        self._under_way[flight] = Flight(case, trial, perf_counter())
         try:
             yield
         finally:
-            with self._lock:
-                del self._under_way[number]
+            del self._under_way[flight]
 
 
 #: What tells an episode from those of other suites, cases, trials and agents.
@@ -489,14 +476,9 @@ def read_finished(path: Path) -> Finished:
         UsageError: there is no such file.
         SuiteError: it is neither, or broken; with the line.
     """
-    if not is_journal(path):
-        run = read_run(path)
-        cards = attempts_of(("", card) for card in run.cases)
-        return Finished(path, run.manifest.request, run.manifest.suites, cards, run.manifest.prompts)
-    journal = read_journal(path)
-    request = journal_request(path, journal.request)
-    suites = journal_suites(path, journal.notes)
-    return Finished(path, request, suites, attempts_of(journal.episodes), journal_prompts(journal.notes))
+    run = read_saved(path, begun=True)
+    manifest, cards = run.manifest, attempts_of(("", card) for card in run.cases)
+    return Finished(path, manifest.request, manifest.suites, cards, manifest.prompts)
 
 
 def _without_stopped(attempts: Sequence[Scorecard]) -> list[Scorecard]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_mapsat.agents import BaselineSource, KeptAgent, Source
 from pytest_mapsat.environments import Environments
@@ -40,6 +40,7 @@ from pytest_mapsat.suite import History, Suite
 from pytest_mapsat.users import audit, make_user
 
 from .carried import Carried, UserTrial
+from .episodes import Flights
 from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Runner:
         carried: the tasks that were played in suites that carry dialogues.
         environments: what episodes act on in place of a sandbox, one at a time on each.
         environment_of: gives that of a case; None: it has none.
+        flights: the episodes that are under way.
     """
 
     source: Source
@@ -94,8 +96,9 @@ class Runner:
     carried: Carried = field(default_factory=Carried)
     environments: Environments = field(default_factory=Environments)
     environment_of: Callable[[Suite, Case], object | None] = field(default=lambda _suite, _case: None)
+    flights: Flights = field(default_factory=Flights)
     _making: Lock = field(default_factory=Lock)
-    _graders: dict[Path, tuple[Judge, tuple[MetricSet, ...]]] = field(default_factory=dict)
+    _graders: dict[Path, Grader] = field(default_factory=dict)
     _kept: dict[Path, Kept] = field(default_factory=dict)
     _references: dict[tuple[Path, str], ReferenceEnd | None] = field(default_factory=dict)
 
@@ -127,18 +130,12 @@ class Runner:
                 self._references[place] = None  # the judge meets the same, and says so
         return self._references[place]
 
-    def _grader(self, suite: Suite) -> tuple[Judge, tuple[MetricSet, ...]]:
-        """Return the judge of a suite, and what it is measured by: made once, for a judge needs the suite's tools."""
-        made = self._graders.get(suite.root)
-        if made is not None:
-            return made
+    def _grader(self, suite: Suite) -> Grader:
+        """Return the grader of a suite: made once, for a judge needs the suite's tools."""
         with self._making:
             if suite.root not in self._graders:
-                options = self.request.options
-                sets = metric_sets_of(suite, self.metric_sets, options.metrics)
-                spec, votes, besides = self.request.judge, options.judge_votes, labels_asked(sets)
-                judge = judge_of(suite, spec, root=self.root, client=self.client, votes=votes, besides=besides)
-                self._graders[suite.root] = judge, sets
+                made = Grader.of(suite, self.request, self.metric_sets, root=self.root, client=self.client)
+                self._graders[suite.root] = made
             return self._graders[suite.root]
 
     def run(
@@ -178,9 +175,10 @@ class Runner:
         if case.truth.proposals:
             raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
-        if key is None or self.source.kind != "agent":
-            return self._play(suite, case, trial=trial, environment=environment)
-        return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial, environment=environment))
+        with self.flights.counted(case.id, trial):
+            if key is None or self.source.kind != "agent":
+                return self._play(suite, case, trial=trial, environment=environment)
+            return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial, environment=environment))
 
     def _play(
         self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int, environment: object | None
@@ -250,24 +248,13 @@ class Runner:
 
     def context(self, suite: Suite, played: Played) -> Context:
         """Return an episode that was played as checks and bodies in Python read it."""
-        return self._grader(suite)[0].context(played.case, played.trajectory)
+        return self._grader(suite).judge.context(played.case, played.trajectory)
 
     def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
         """Judge and score an episode that was played; ``decided``: what its body in Python came to. Result and errors as of ``run``, ``known`` as of ``grade``."""
         with within_ceilings():
-            judge, metric_sets = self._grader(suite)
-            return grade(
-                played.case,
-                played.trajectory,
-                judge,
-                asserted=self.request.options.asserted_kinds,
-                tools=suite.tools,
-                metric_sets=metric_sets,
-                success=suite.manifest.success,
-                seconds=played.seconds,
-                decided=decided,
-                **known,
-            )
+            graded = self._grader(suite).grade
+            return graded(played.case, played.trajectory, seconds=played.seconds, decided=decided, **known)
 
 
 def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
@@ -377,16 +364,7 @@ def grade(
         success=success,
         # Whether a recorded verdict is known to be about this trajectory.
         linked=verdict.trajectory == trajectory_digest(trajectory) if recorded else None,
-        requirements=_of_card(case),
-        dialogue=dialogue,
-        **{"stamp": noun_digest(case), **known},
-    )
-
-
-def _of_card(case: Case) -> tuple[CardRequirement, ...]:
-    """Return the case's requirements in words."""
-    return tuple(
-        [
+        requirements=tuple(
             CardRequirement(
                 id=requirement.id,
                 kind=requirement.kind,
@@ -394,8 +372,37 @@ def _of_card(case: Case) -> tuple[CardRequirement, ...]:
                 source="" if requirement.source == "unstated" else requirement.source,
             )
             for requirement in case.truth.by_kind
-        ]
+        ),
+        dialogue=dialogue,
+        **{"stamp": noun_digest(case), **known},
     )
+
+
+class Grader(NamedTuple):
+    """Who labels the dialogues of a suite, and what makes scorecards of them: ``grade`` of a case and a trajectory, which knows the rest."""
+
+    judge: Judge
+    grade: Callable[..., Scorecard]
+
+    @classmethod
+    def of(
+        cls,
+        suite: Suite,
+        request: RunRequest,
+        available: Mapping[str, MetricSet],
+        *,
+        root: Path,
+        client: ModelClient | None = None,
+        decisions: Path | None = None,
+    ) -> Grader:
+        """Return the grader of a suite in a run; arguments and errors as of ``judge_of`` and ``metric_sets_of``."""
+        options = request.options
+        sets = metric_sets_of(suite, available, options.metrics)
+        votes, besides, spec = options.judge_votes, labels_asked(sets), request.judge
+        judge = judge_of(suite, spec, root=root, decisions=decisions, client=client, votes=votes, besides=besides)
+        asserted, success = options.asserted_kinds, suite.manifest.success
+        known = {"judge": judge, "asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
+        return cls(judge, partial(grade, **known))
 
 
 def in_profile_setting(case: Case, suite: Suite) -> Case:

@@ -10,20 +10,13 @@ from typing import Any
 from pytest_mapsat.agents.returned import AgentFault, is_unavailable
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply, Unavailable
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
+from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Built-in tools that touch nothing outside: they plan, look for tools, and hand over to agents, whose tools pass the same hook.
 _OWN = {"Agent", "ExitPlanMode", "StructuredOutput", "Task", "TodoWrite", "ToolSearch"}
 _NAMED = "name the options as the agent, --mapsat-agent=module:options, and the sandbox answers its tools"
 _ASK = "AskUserQuestion"
-
-
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
-    episode = Episode.of(tools)
-    return [_tool(tool["name"], tool["description"], tool["parameters"], episode) for tool in declared(tools)]
 
 
 class _Conversation:
@@ -137,6 +130,7 @@ def _look_for_errors(result: Any) -> None:
 
 
 def _tool(name: str, description: str, schema: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as ``claude_agent_sdk.SdkMcpTool``, for ``create_sdk_mcp_server``."""
     from claude_agent_sdk import SdkMcpTool
 
     async def handler(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -191,6 +185,6 @@ ADAPTER = Adapter(
     versions=((0, 2), (1, 0)),
     classes=frozenset({("claude_agent_sdk", "ClaudeAgentOptions"), ("claude_agent_sdk", "ClaudeSDKClient")}),
     start=_Conversation,
-    native=native,
+    native=natively(_tool),
     refusal=_refusal,
 )

@@ -8,38 +8,34 @@ from typing import Any
 
 from pytest_mapsat.guard import Call
 from pytest_mapsat.reply import Reply
-from pytest_mapsat.sandbox import Toolbox
 
-from .adapter import Adapter, Episode, Spent, declared, is_ours, reply_of
+from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
 _TYPES = {"string", "boolean", "integer", "number", "array", "object", "null"}
 
 
-def native(tools: Toolbox) -> list[Any]:
-    """Return the tools as subclasses of ``smolagents.Tool``."""
+def _native(called: str, about: str, parameters: dict[str, Any], episode: Episode) -> Any:
+    """Return a tool as a subclass of ``smolagents.Tool``."""
     from smolagents import Tool
 
-    episode = Episode.of(tools)
+    required, given = parameters.get("required", ()), parameters.get("properties", {})
 
     class SandboxTool(Tool):
         # What an object of it is called with is in its inputs.
-        name, description, inputs, output_type = "sandbox", "", dict[str, Any](), "object"
+        name, description, output_type = called, about, "object"
+        inputs = {field: _input(field, schema, field in required) for field, schema in given.items()}  # noqa: RUF012  # fixed
         skip_forward_signature_validation = True
 
-        def __init__(self, tool: dict[str, Any]) -> None:
-            self.name, self.description = tool["name"], tool["description"]
-            required = tool["parameters"].get("required", ())
-            properties = tool["parameters"].get("properties", {})
-            self.inputs = {name: _input(name, schema, name in required) for name, schema in properties.items()}
+        def __init__(self) -> None:
             super().__init__()
-            self.__dict__["forward"] = _answering(episode, self.name, list(self.inputs), self.output_type)
+            self.__dict__["forward"] = _answering(episode, called, list(self.inputs), self.output_type)
 
         def forward(self) -> None:
             """Give way to the function that is made for each tool."""
 
-    return [SandboxTool(tool) for tool in declared(tools)]
+    return SandboxTool()
 
 
 def _input(name: str, schema: dict[str, Any], required: bool) -> dict[str, Any]:
@@ -162,7 +158,7 @@ ADAPTER = Adapter(
     versions=((1, 24), (2, 0)),
     classes=frozenset({("smolagents", "MultiStepAgent")}),
     start=_Conversation,
-    native=native,
+    native=natively(_native),
     refusal=_refusal,
     waits=False,
 )

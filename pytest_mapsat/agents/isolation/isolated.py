@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
 from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, scrubbed
-from pytest_mapsat.agents.source import AgentContext, Session, kept_of
+from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
@@ -208,7 +208,7 @@ _MISSING = re.compile(r"KeyError: '([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'")
 _DETAIL, _DETAIL_LINES = 4_000, 6
 
 
-class IsolatedSource:
+class IsolatedSource(AgentSource):
     """An agent in a process of its own, made anew for each episode, so that nothing of one is left in the next; but where dialogues are carried, for each user.
 
     One process always waits with its agent imported, so that an episode need not.
@@ -219,23 +219,17 @@ class IsolatedSource:
         processes: makes them.
     """
 
-    kind: Literal["agent"] = "agent"
     name = "agent"
-    shared = False
+    agent = None  # the object is in no process that has the source
 
     def __init__(self, spec: str, root: Path, processes: Processes) -> None:
         self.spec = spec
-        self.waits = False
         self._isolation = processes.isolation
         self._find = {"spec": spec, "root": str(root)}
         self._processes = processes
         self._lock = Lock()
         #: Each with whether it has said that its agent is imported.
         self._spare: list[tuple[AgentProcess, bool]] = []
-
-    @property
-    def agent(self) -> None:
-        """Nothing: the agent's object is in no process that has the source."""
 
     def check(self) -> None:
         """Make sure that the agent can be had; the process that found it waits for the first episode.
@@ -255,13 +249,7 @@ class IsolatedSource:
             with self._lock:
                 self._spare.append((process, True))
 
-    def open(
-        self,
-        case: Case,  # noqa: ARG002  # an agent is not given the case
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],
-        session: Session,
-    ) -> IsolatedConversation:
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
         """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not.
 
         Raises:
