@@ -12,6 +12,7 @@ import select
 import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from importlib import metadata
@@ -282,19 +283,16 @@ def serve_stdio(toolbox: Toolbox) -> None:
             await server.run(reading, writing, server.create_initialization_options())
 
     # A thread of the SDK's reads the input, and a blocked read cannot be cancelled: as a daemon it does not keep an interrupted process alive.
-    errors: list[BaseException] = []
+    done: Future[None] = Future()
 
     def run() -> None:
         try:
-            anyio.run(serve)
+            done.set_result(anyio.run(serve))
         except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
-            errors.append(error)
+            done.set_exception(error)
 
-    thread = Thread(target=run, name="mapsat-mcp", daemon=True)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
+    Thread(target=run, name="mapsat-mcp", daemon=True).start()
+    done.result()
 
 
 def mcp_server(toolbox_of: Callable[[Any], Toolbox]) -> Server:

@@ -36,7 +36,6 @@ from pytest_mapsat.printed import printed
 from pytest_mapsat.registry import GROUP, added_checks
 from pytest_mapsat.reports import lost_reason, printable, properties
 from pytest_mapsat.runs.ahead import Planned
-from pytest_mapsat.runs.carried import UserTrial
 from pytest_mapsat.runs.episodes import Ended, Episodes, Wanted, read_finished
 from pytest_mapsat.runs.request import (
     CeilingReachedError,
@@ -47,7 +46,7 @@ from pytest_mapsat.runs.request import (
     project_files,
     source_digest,
 )
-from pytest_mapsat.runs.runner import Played, Runner, in_profile_setting
+from pytest_mapsat.runs.runner import Played, Runner, UserTrial, in_profile_setting
 from pytest_mapsat.sandbox import Sandbox, SandboxHook, installed_sandboxes, make_sandbox
 from pytest_mapsat.suite import Suite, find_suite
 from pytest_mapsat.user_code import forget_installed, installed, listening

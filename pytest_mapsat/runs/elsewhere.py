@@ -18,12 +18,11 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Event, Lock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_mapsat import __version__
-from pytest_mapsat.agents import Source, memory_asks_model, open_memory, resolve_source, scrubbed, session_id
-from pytest_mapsat.episode import Limits, run_episode, without_sandbox
-from pytest_mapsat.formats import without_secrets
+from pytest_mapsat.agents import Source, open_memory, resolve_source, scrubbed, session_id
+from pytest_mapsat.episode import without_sandbox
 from pytest_mapsat.interpreter import waiting
 from pytest_mapsat.model import (
     Case,
@@ -32,7 +31,6 @@ from pytest_mapsat.model import (
     Noun,
     Overlay,
     Recording,
-    RunOptions,
     RunRequest,
     SuiteManifest,
     Tool,
@@ -41,16 +39,17 @@ from pytest_mapsat.model import (
     UsageError,
 )
 from pytest_mapsat.registry import exchange
-from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, make_sandbox, sandbox_hook
+from pytest_mapsat.sandbox import SandboxHook, SandboxSuite, Table, installed_sandboxes, sandbox_hook
 from pytest_mapsat.secrets import name_secrets
 from pytest_mapsat.user_code import StrangerError, call_stranger, load_file, words_of
-from pytest_mapsat.users import make_user
 
 from .memories import Memories
-from .request import door_for
+from .request import asks_models, door_for
+from .runner import Runner
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import Mode, ModelClient
+    from pytest_mapsat.llm import Mode
+    from pytest_mapsat.suite import Suite
 
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
@@ -115,13 +114,12 @@ class Elsewhere:
     def _asked(
         self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[Sequence[Interaction]]
     ) -> dict[str, Any]:
+        options = self.request.options.model_copy(update={"profile": False})  # which the case is in already
         return {
             "version": __version__,
             "root": str(self.root),
-            "agent": self.request.agent,
-            "user": self.request.user,
+            "request": _plain(self.request.model_copy(update={"judge": "checks", "options": options})),
             "cache": self.cache,
-            "options": _plain(self.request.options),
             "conftests": list(self.conftests),
             "trial": trial,
             "session": session_id(case, trial),
@@ -184,6 +182,17 @@ class _Suite:
     own: Sequence[Recording] = ()
     laid: Sequence[Overlay] = ()
     sandboxes: Sequence[SandboxHook] | None = None
+    histories: Sequence[Sequence[Interaction]] = ()
+
+    @property
+    def root(self) -> Path:
+        """What tells it from other suites: where it stands is known to the other process alone."""
+        return Path(self.manifest.name)
+
+    def histories_before(self, case: Case) -> Sequence[Sequence[Interaction]]:
+        """Return the histories that came with the case."""
+        del case
+        return self.histories
 
     def recordings(self, case_id: str) -> tuple[Recording, ...]:
         """Return the recordings that came with the case."""
@@ -210,37 +219,33 @@ def play_elsewhere(suite: bytes, asked: bytes) -> str:
         refused = f"a process of the executor has pytest-mapsat {__version__}, the run has {wanted['version']}: install the same"
         return json.dumps({"refused": refused})
     try:
-        return json.dumps({"trajectory": _plain(without_secrets(_played(_opened(suite), wanted)))})
+        return json.dumps({"trajectory": _plain(_played(_opened(suite), wanted))})
     except MapsatError as error:
         return json.dumps({"refused": f"in a process of the executor: {error}"})
 
 
 def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
-    case, trial = Case.model_validate(wanted["case"]), wanted["trial"]
     name_secrets(common.manifest.redact)
-    own = tuple(map(Recording.model_validate, wanted["recordings"]))
-    laid, sandboxes = tuple(map(Overlay.model_validate, wanted["overlays"])), _sandboxes(tuple(wanted["conftests"]))
-    suite = replace(common, own=own, laid=laid, sandboxes=sandboxes)
-    root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
-    options = RunOptions.model_validate(wanted["options"])
-    asks = wanted["agent"].partition(":")[0] in ("react", "plan") or "llm:" in wanted["user"]
-    asks = asks or memory_asks_model(options.agent_memory)
-    source, client = _source(wanted["agent"], root, options.http, wanted["cache"] if asks else None)
-    memories = _memories(options.agent_memory, root, wanted["cache"] if asks else None)
-    histories = [[Interaction.model_validate(told) for told in history] for history in wanted["histories"]]
-    memory = None if memories is None else memories.of(common.manifest.name, case, histories, trial)
-    user = make_user(wanted["user"], case, client=client, trial=trial)
-    sandbox, identity = make_sandbox(case, suite), wanted["session"]
-    return run_episode(
-        case,
-        source,
-        user,
-        sandbox,
-        Limits.of(options),
-        trial=trial,
-        identity=identity,
-        memory=memory,
+    suite = replace(
+        common,
+        own=tuple(map(Recording.model_validate, wanted["recordings"])),
+        laid=tuple(map(Overlay.model_validate, wanted["overlays"])),
+        sandboxes=_sandboxes(tuple(wanted["conftests"])),
+        histories=[[Interaction.model_validate(told) for told in history] for history in wanted["histories"]],
     )
+    root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
+    runner, case = _runner(json.dumps(wanted["request"]), root, wanted["cache"]), Case.model_validate(wanted["case"])
+    return runner.play(cast("Suite", suite), case, trial=wanted["trial"], identity=wanted["session"]).trajectory
+
+
+@lru_cache(maxsize=4)
+def _runner(request: str, root: str, cache: Mode) -> Runner:
+    """Return what plays episodes of a run; kept, with its connections, for the next ones."""
+    asked = RunRequest.model_validate_json(request)
+    client = door_for(cache) if asks_models(asked) else None
+    source = resolve_source(asked.agent, root=Path(root), client=client, http_form=asked.options.http)
+    memory = open_memory(asked.options.agent_memory, root=Path(root), client=client)
+    return Runner(source, asked, Path(root), {}, client=client, memories=None if memory is None else Memories(memory))
 
 
 @lru_cache(maxsize=4)
@@ -249,18 +254,6 @@ def _opened(packed: bytes) -> _Suite:
     tools = map(Tool.model_validate, data["tools"])
     tables = {name: Table(name, tuple(rows)) for name, rows in data["tables"].items()}
     return _Suite(SuiteManifest.model_validate(data["manifest"]), {tool.name: tool for tool in tools}, tables)
-
-
-@lru_cache(maxsize=4)
-def _source(spec: str, root: str, http_form: str, cache: Mode | None) -> tuple[Source, ModelClient | None]:
-    client = None if cache is None else door_for(cache)
-    return resolve_source(spec, root=Path(root), client=client, http_form=http_form), client
-
-
-@lru_cache(maxsize=4)
-def _memories(spec: str, root: str, cache: Mode | None) -> Memories | None:
-    source = open_memory(spec, root=Path(root), client=None if cache is None else door_for(cache))
-    return None if source is None else Memories(source)
 
 
 def _sandboxes(conftests: tuple[str, ...]) -> tuple[SandboxHook, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +24,7 @@ from pytest_mapsat.model import (
     Case,
     EpisodeTiming,
     InfrastructureError,
+    Interaction,
     JsonObject,
     MapsatError,
     Recording,
@@ -31,6 +34,7 @@ from pytest_mapsat.model import (
     Tool,
     Trajectory,
     UsageError,
+    Utterance,
     canonical_json,
     noun_digest,
     trajectory_digest,
@@ -39,7 +43,6 @@ from pytest_mapsat.sandbox import Sandbox, make_sandbox, play_reference
 from pytest_mapsat.suite import History, Suite
 from pytest_mapsat.users import audit, make_user
 
-from .carried import Carried, UserTrial
 from .episodes import Flights
 from .request import labels_asked, metric_sets_of, within_ceilings
 
@@ -64,6 +67,142 @@ class Played:
     case: Case
     trajectory: Trajectory
     seconds: float | None
+
+
+# -- the tasks of a user where dialogues are carried ------------------------------------------------------------------
+
+# In suites with ``carry: dialogues`` a user's tasks are played in order, and the agent keeps its state from one to the next. Before any task, the
+# earlier ones that this process has not played are played; their episodes wait for their own items.
+
+#: Users whose agents are kept at once: each may have a process of its own.
+_MOST_USERS = 64
+
+
+class UserTrial(NamedTuple):
+    """One user's tasks in one trial. They run one at a time."""
+
+    suite: Path
+    user: str
+    trial: int
+
+    @classmethod
+    def of(cls, suite: Suite, case: Case, trial: int) -> UserTrial | None:
+        """Return the user and trial of a case; None where nothing is carried to it or from it."""
+        if suite.manifest.carry is None or case.group is None:
+            return None
+        return cls(suite.root, case.group.name, trial)
+
+
+@dataclass
+class _Course:
+    """How far the tasks of one user were played.
+
+    Attributes:
+        lock: held while a task is played.
+        kept: what the agent keeps from task to task.
+        dialogues: the dialogue of each task that was played, by its case; None where nothing was said.
+        waiting: the episodes that were played for a later task, until their own items ask for them.
+    """
+
+    lock: RLock = field(default_factory=RLock)
+    kept: KeptAgent = field(default_factory=KeptAgent)
+    dialogues: dict[str, Interaction | None] = field(default_factory=dict)
+    waiting: dict[str, Played] = field(default_factory=dict)
+
+    def begin_anew(self) -> None:
+        """Forget all tasks, and the agent with them."""
+        self.kept.forget()
+        self.dialogues, self.waiting = {}, {}
+
+
+class Carried:
+    """The tasks that one process has played in suites that carry dialogues. Safe to be used from several threads.
+
+    Attributes:
+        unasked: how many episodes were played only because a later task was asked for.
+    """
+
+    def __init__(self) -> None:
+        self.unasked = 0
+        self._lock = Lock()
+        self._courses: OrderedDict[UserTrial, _Course] = OrderedDict()
+
+    def play(self, key: UserTrial, suite: Suite, case: Case, play: Callable[[Case, KeptAgent], Played]) -> Played:
+        """Return the episode of a case: played now, after those before it, or earlier, for a later task.
+
+        Where a case is asked for again, as in a rerun, its user begins anew with the first task and a new agent.
+
+        Args:
+            key: its user and trial.
+            suite: the suite.
+            case: the case.
+            play: plays a case with the agent that was kept.
+
+        Raises:
+            SuiteError: a task before it cannot be read.
+        """
+        with self._course(key) as course:
+            if (played := course.waiting.pop(case.id, None)) is None:
+                if case.id in course.dialogues:
+                    course.begin_anew()
+                for entry in suite.earlier(case):
+                    if entry.id not in course.dialogues:
+                        task = suite.load(entry)
+                        course.waiting[entry.id] = earlier = play(task, course.kept)
+                        course.dialogues[entry.id] = _dialogue_of(earlier)
+                        self._count(1)
+                played = play(case, course.kept)
+                course.dialogues[case.id] = _dialogue_of(played)
+            else:
+                self._count(-1)
+            if suite.sequences[key.user][-1].id == case.id:
+                course.kept.forget()
+            return played
+
+    def histories(self, key: UserTrial, suite: Suite, case: Case) -> tuple[History, ...]:
+        """Return the histories before a case that is being played, the dialogue of each earlier task behind its own."""
+        with self._course(key) as course:
+            dialogues = [course.dialogues.get(entry.id) for entry in suite.earlier(case)]
+        histories = suite.histories_before(case)
+        carried = [
+            history if dialogue is None else (*history, dialogue)
+            for history, dialogue in zip(histories, dialogues, strict=False)
+        ]
+        return (*carried, histories[-1])
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            self.unasked += more
+
+    @contextmanager
+    def _course(self, key: UserTrial) -> Iterator[_Course]:
+        """Give a user's course to this thread alone; with too many users, the least recently played begin anew."""
+        with self._lock:
+            course = self._courses.setdefault(key, _Course())
+            self._courses.move_to_end(key)
+            others = list(self._courses.items())[:-_MOST_USERS]
+        for other, idle in others:
+            if idle.lock.acquire(blocking=False):
+                idle.begin_anew()
+                with self._lock:
+                    self._courses.pop(other, None)
+                idle.lock.release()
+        with course.lock:
+            yield course
+
+
+def _dialogue_of(played: Played) -> Interaction | None:
+    """Return the dialogue of an episode, dated by its case; None where nothing was said or the case has no moment."""
+    now = played.case.visible.context.now
+    utterances = tuple(
+        Utterance(role="user" if turn.role == "user" else "assistant", content=turn.text)
+        for turn in played.trajectory.turns
+        if re.search(r"\w", turn.text)
+    )
+    return Interaction(date=now, dialogue=utterances) if now is not None and utterances else None
+
+
+# -- a case ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -159,7 +298,9 @@ class Runner:
         played = self.play(suite, case, trial=trial, environment=environment)
         return self.grade(suite, played, nodeid=nodeid, line=line)
 
-    def play(self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None) -> Played:
+    def play(
+        self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, identity: str = ""
+    ) -> Played:
         """Play one episode of a case: everything up to its trajectory.
 
         Args:
@@ -167,6 +308,7 @@ class Runner:
             case: one of its cases.
             trial: counts the episodes of the case from 1.
             environment: what it acts on, where a fixture gives that; None: what ``environment_of`` gives.
+            identity: the session's id, where the case has come without its truth; else it is told from the case.
 
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
@@ -175,13 +317,14 @@ class Runner:
         if case.truth.proposals:
             raise UsageError(f"the case {case.id} is a draft: mapsat review {shown_path(suite.root)}")
         key = UserTrial.of(suite, case, trial)
+        play = partial(self._play, suite, trial=trial, environment=environment, identity=identity)
         with self.flights.counted(case.id, trial):
             if key is None or self.source.kind != "agent":
-                return self._play(suite, case, trial=trial, environment=environment)
-            return self.carried.play(key, suite, case, partial(self._play, suite, trial=trial, environment=environment))
+                return play(case, None)
+            return self.carried.play(key, suite, case, play)
 
     def _play(
-        self, suite: Suite, case: Case, kept: KeptAgent | None = None, *, trial: int, environment: object | None
+        self, suite: Suite, case: Case, kept: KeptAgent | None, *, trial: int, environment: object | None, identity: str
     ) -> Played:
         """Play one episode with an agent as it has been kept from the task before."""
         started = perf_counter()
@@ -222,11 +365,8 @@ class Runner:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             limits = Limits.of(options)
-            return acting(
-                lambda reported: run_episode(
-                    case, source, user, sandbox, limits, trial=trial, memory=memory, kept=kept, reported=reported
-                )
-            )
+            about = {"trial": trial, "identity": identity, "memory": memory, "kept": kept}
+            return acting(lambda reported: run_episode(case, source, user, sandbox, limits, reported=reported, **about))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
         """Return the source; a baseline that knows a part of the truth comes with its dialogue in this case."""
