@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from threading import Event
 from typing import Any, cast
 
 from pytest_mapsat.llm import Answer, ModelClient, ModelError, Request, ToolCall, named_model, prompt
@@ -46,16 +45,11 @@ class ModelConversation(HandedConversation):
 
     def __init__(self, *handed: Any) -> None:
         super().__init__(*handed)
-        self._cancelled = Event()
         self._messages: list[JsonObject] = []
         self._made: Counter[str] = Counter()
         self._taken: list[JsonObject] = []
         self._spent: list[Answer] = []
         self._language = "en"
-
-    def cancel(self) -> None:
-        """Give up the call that is under way."""
-        self._cancelled.set()
 
     def reply(self, message: str) -> Reply:
         """Return the model's answer to the user; see ``Conversation.reply``."""

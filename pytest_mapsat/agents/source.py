@@ -7,6 +7,7 @@ from copy import deepcopy
 from hashlib import sha256
 from math import inf
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
@@ -213,6 +214,11 @@ class HandedConversation(Conversation):
         self._toolbox = toolbox
         self._context = context
         self._session = session
+        self._cancelled = Event()
+
+    def cancel(self) -> None:
+        """Stop waiting: where that is next looked at, in a pause or between two pieces of an answer."""
+        self._cancelled.set()
 
 
 class AgentSource:

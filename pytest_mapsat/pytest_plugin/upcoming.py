@@ -19,7 +19,6 @@ from pytest_mapsat.runs.ahead import HELD, Ahead
 from pytest_mapsat.runs.episodes import Key, Wanted
 from pytest_mapsat.runs.runner import Played
 from pytest_mapsat.user_code import Surroundings
-from pytest_mapsat.users import learn_to_read
 
 from .items import OWN_FIXTURES, PYTHON_CASE, CaseParam, agent_of, is_built_in, param_of
 from .private import definitions, queue_of_worker
@@ -194,14 +193,11 @@ class Upcoming:
         self._config = session.config
         self._width = width
         # Graded on their threads too, where the judge waits for a model.
-        request = session.settings.request
-        self._ahead = Ahead(width, grades=asks_model(request.judge), give_up=session.give_up)
-        #: Replies are read for a scripted user, by the words of the case's language.
-        self._user_reads = request.user == "scripted"
+        grades = asks_model(session.settings.request.judge)
+        self._ahead = Ahead(width, grades=grades, give_up=session.give_up)
         self._keeper = Keeper(self._config)
         self._offers: dict[Key, tuple[Case, Printed]] = {}
         self._looked_at: set[str] = set()
-        self._learnt: dict[str, bool] = {}
         self._items: Sequence[pytest.Item] = ()
         self._queue: Any = None
         self._place = 0
@@ -237,7 +233,6 @@ class Upcoming:
         self._now = (item,) if nextitem is None else (item, nextitem)
         self._asked = False
         self._offer()
-        self._learn_to_read()
         try:
             return (yield)
         finally:
@@ -293,9 +288,9 @@ class Upcoming:
             (f"in its own turn: the fixture {name!r} may be meant for it", count)
             for name, count in self._in_turn.items()
         ]
-        return (
-            [*notes, ("left behind in a reply when the run ended", self._left_behind)] if self._left_behind else notes
-        )
+        if self._left_behind:
+            notes.append(("left behind in a reply when the run ended", self._left_behind))
+        return notes
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -329,17 +324,8 @@ class Upcoming:
         if planned is None:
             return False
         self._offers[key] = case, printed
-        self._learnt.setdefault(case.language, False)
         self._ahead.offer(planned)
         return True
-
-    def _learn_to_read(self) -> None:
-        """Learn the languages of the first cases while their agents have yet to reply: no other work is possible in the meantime."""
-        for language, learnt in self._learnt.items():
-            if not learnt and self._user_reads:
-                self._learnt[language] = True
-                with computing():
-                    learn_to_read(language)
 
     def _forget(self, key: Key) -> None:
         self._ahead.drop(key)

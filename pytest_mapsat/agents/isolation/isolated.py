@@ -22,7 +22,6 @@ from pytest_mapsat.agents.resolve import search_first
 from pytest_mapsat.agents.returned import AgentFault, scrubbed
 from pytest_mapsat.agents.source import AgentContext, AgentSource, Conversation, Session, kept_of
 from pytest_mapsat.model import Blame, Case, InfrastructureError, JsonObject, UsageError
-from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 from pytest_mapsat.secrets import named_secrets
 from pytest_mapsat.user_code import plain
@@ -250,12 +249,13 @@ class IsolatedSource(AgentSource):
                 self._spare.append((process, True))
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
-        """Return the agent for one episode, in a process that is ready or kept from the task before, or the fault of one that is not.
+        """Return the agent for one episode, in a process that is ready or kept from the task before.
 
         Raises:
+            AgentFault: its process did not live to import the agent, or cannot.
             InfrastructureError: there is no process for it.
         """
-        kept, fault = kept_of(session), None
+        kept = kept_of(session)
         if kept is not None and kept.process is not None and kept.process.poll() is None:
             process, kept.process = kept.process, None
         else:
@@ -263,14 +263,12 @@ class IsolatedSource(AgentSource):
             try:
                 if not ready:
                     self._waits(process)
-            except AgentFault as error:
-                fault = error
-            except UsageError as error:
-                fault = self.fault(scrubbed(str(error), _DESCRIBED))
-            except BaseException:  # there is none, or the user interrupts
+            except BaseException as error:
                 process.close()
+                if isinstance(error, UsageError):
+                    raise self.fault(scrubbed(str(error), _DESCRIBED)) from None
                 raise
-        return IsolatedConversation(process, fault, self, toolbox, context, session)
+        return IsolatedConversation(process, self, toolbox, context, session)
 
     def close(self) -> None:
         """End the process that waits, and no longer than a moment later all others."""
@@ -348,18 +346,11 @@ class IsolatedConversation(ProcessConversation):
     arguments = object
     most_lines = 20_000  # a reply may hold 10,000 thoughts
 
-    def __init__(self, process: AgentProcess, fault: AgentFault | None, *handed: Any) -> None:
+    def __init__(self, process: AgentProcess, *handed: Any) -> None:
         super().__init__(*handed)
         self._process = process
-        self._unusable = fault
         self._first = True
         self._late: list[JsonObject] = []
-
-    def reply(self, message: str) -> Reply:
-        """Have the process answer; see ``Conversation.reply``."""
-        if self._unusable is not None:
-            raise self._unusable
-        return super().reply(message)
 
     def close(self) -> None:
         """Let the process end, or wait for the user's next task. Where its reply has not come back, the thread that waits for it has its descriptors."""
@@ -375,7 +366,7 @@ class IsolatedConversation(ProcessConversation):
         for call in self._late:
             with suppress(ToolsClosed):  # which keeps it as a call after the end
                 self._toolbox.call(str(call.get("name")), call.get("arguments"))
-        if kept is None or self._cancelled or self._unusable is not None:
+        if kept is None or self._cancelled.is_set():
             self._process.close()
         else:
             kept.process = self._process
