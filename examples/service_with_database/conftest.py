@@ -39,7 +39,7 @@ def mapsat_agent(hotel_database: str) -> Iterator[str]:
     os.environ["HOTEL_PORT"] = str(port)
     command = [sys.executable, "-m", "uvicorn", "hotel:app", "--port", str(port), "--log-level", "warning"]
     environment = {**os.environ, "HOTEL_DATABASE": hotel_database}
-    with subprocess.Popen(command, cwd=HERE, env=environment) as service:
+    with subprocess.Popen(command, cwd=HERE, env=environment) as service:  # noqa: S603  our own
         for _ in range(100):
             try:
                 urlopen(f"http://127.0.0.1:{port}/health").close()
