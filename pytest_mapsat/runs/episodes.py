@@ -360,6 +360,7 @@ _FREE = fields_that_change("run") - {"shard"}  # what one part has finished is n
 _EpisodeKey = tuple[str, int, str]
 
 
+@dataclass
 class Finished:
     """The finished episodes of an earlier run: those that the infrastructure stopped are none, and are played again.
 
@@ -368,31 +369,23 @@ class Finished:
         request: what that run was asked for.
         suites: the suites that it was of.
         prompts: the marks of the prompts that its models were asked with.
+        episodes: the attempts of each.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        request: RunRequest,
-        suites: Sequence[SuiteInfo],
-        cards: Mapping[_EpisodeKey, list[Scorecard]],
-        prompts: Mapping[str, str],
-    ) -> None:
-        self.path = path
-        self.request = request
-        self.suites = tuple(suites)
-        self.prompts = prompts
-        played = ((key, _without_stopped(attempts)) for key, attempts in cards.items())
-        self._cards = {key: attempts for key, attempts in played if attempts}
+    path: Path
+    request: RunRequest
+    suites: Sequence[SuiteInfo]
+    prompts: Mapping[str, str]
+    episodes: Mapping[_EpisodeKey, Sequence[Scorecard]]
 
     def card(self, case: str, trial: int, agent: str, attempt: int) -> Scorecard | None:
         """Return the scorecard of an episode that has finished, or None."""
-        attempts = self._cards.get((case, trial, agent), [])
+        attempts = self.episodes.get((case, trial, agent), ())
         return attempts[attempt - 1] if attempt <= len(attempts) else None
 
     def cards(self) -> Iterator[Scorecard]:
         """Yield all of them."""
-        for attempts in self._cards.values():
+        for attempts in self.episodes.values():
             yield from attempts
 
     def refuse_other_request(self, request: RunRequest) -> None:
@@ -477,11 +470,9 @@ def read_finished(path: Path) -> Finished:
         SuiteError: it is neither, or broken; with the line.
     """
     run = read_saved(path, begun=True)
-    manifest, cards = run.manifest, attempts_of(("", card) for card in run.cases)
-    return Finished(path, manifest.request, manifest.suites, cards, manifest.prompts)
-
-
-def _without_stopped(attempts: Sequence[Scorecard]) -> list[Scorecard]:
-    """Return the attempts of an episode up to the last that the infrastructure let end."""
-    last = max((n for n, card in enumerate(attempts, 1) if card.trajectory.ending != "infrastructure_error"), default=0)
-    return list(attempts[:last])
+    episodes = {}
+    for key, attempts in attempts_of(("", card) for card in run.cases).items():
+        sound = [number for number, card in enumerate(attempts, 1) if card.trajectory.ending != "infrastructure_error"]
+        if sound:  # what the infrastructure stopped before another attempt is one of its attempts
+            episodes[key] = attempts[: sound[-1]]
+    return Finished(path, run.manifest.request, run.manifest.suites, run.manifest.prompts, episodes)

@@ -399,16 +399,11 @@ class Runner:
 
 def _timing(trajectory: Trajectory, played: float, judged: float) -> EpisodeTiming:
     """Return who took how long: playing and judging in all, and in it the agent, the user and the judge."""
-    spoken = {"agent": 0.0, "user": 0.0}
+    seconds = {"seconds": played + judged, "agent": 0.0, "user": 0.0, "judge": judged}
     for turn in trajectory.turns:
         if turn.timing is not None:
-            spoken[turn.role] += turn.timing.seconds
-    return EpisodeTiming(
-        seconds=round(played + judged, 6),
-        agent=round(spoken["agent"], 6),
-        user=round(spoken["user"], 6),
-        judge=round(judged, 6),
-    )
+            seconds[turn.role] += turn.timing.seconds
+    return EpisodeTiming(**{name: round(value, 6) for name, value in seconds.items()})
 
 
 def _examples(suite: Suite, case: Case) -> Iterator[Recording]:

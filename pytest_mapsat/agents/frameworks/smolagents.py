@@ -13,6 +13,7 @@ from .adapter import Adapter, Episode, Spent, is_ours, natively, reply_of
 
 #: Tools that touch nothing outside: they end the run, and compute in the interpreter of the framework.
 _OWN = {"final_answer", "python_interpreter"}
+_ELSEWHERE = "where no sandbox can answer it; use executor_type='local'"
 _TYPES = {"string", "boolean", "integer", "number", "array", "object", "null"}
 
 
@@ -123,7 +124,7 @@ def meet(call: Call) -> Any:
     """Have the sandbox answer a call of a tool, or refuse it."""
     tool = call.thing
     if call.name == "send_tools":
-        call.refuse(type(tool).__name__, "its code runs where no sandbox can answer it; use executor_type='local'")
+        call.refuse(type(tool).__name__, f"its code runs {_ELSEWHERE}")
     if is_ours(vars(tool).get("forward", type(tool))) or (_is_own(tool) and tool.name not in call.names):
         return call.real()
     if not call.is_answered():
@@ -146,11 +147,7 @@ def _answering(episode: Episode, name: str, inputs: list[str], output_type: str)
 def _refusal(agent: Any) -> str:
     kind = getattr(agent, "executor_type", "local")
     where = kind if isinstance(kind, str) else type(kind).__name__
-    return (
-        ""
-        if where == "local"
-        else f"its code runs in {where}, where no sandbox can answer it; use executor_type='local'"
-    )
+    return "" if where == "local" else f"its code runs in {where}, {_ELSEWHERE}"
 
 
 ADAPTER = Adapter(

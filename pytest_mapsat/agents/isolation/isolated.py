@@ -16,6 +16,7 @@ from multiprocessing.connection import Pipe
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
+from weakref import WeakSet
 
 from pytest_mapsat.agents.process import AgentProcess, LostError, ProcessConversation, message_of
 from pytest_mapsat.agents.resolve import search_first
@@ -227,8 +228,8 @@ class IsolatedSource(AgentSource):
         self._find = {"spec": spec, "root": str(root)}
         self._processes = processes
         self._lock = Lock()
-        #: Each with whether it has said that its agent is imported.
-        self._spare: list[tuple[AgentProcess, bool]] = []
+        self._spare: list[AgentProcess] = []
+        self._ready: WeakSet[AgentProcess] = WeakSet()
 
     def check(self) -> None:
         """Make sure that the agent can be had; the process that found it waits for the first episode.
@@ -237,16 +238,16 @@ class IsolatedSource(AgentSource):
             UsageError: there is no such agent, or its process did not live to say so.
             InfrastructureError: there is no process for it.
         """
-        process, _ = self._taken()
+        process = self._taken()
         try:
-            self.waits = self._waits(process)
+            self._wait_for(process)
         except AgentFault as fault:
             raise UsageError(plain(f"agent {self.spec!r}: {fault}")) from None
         except UsageError as error:
             raise UsageError(str(self.fault(plain(str(error))))) from None
         else:
             with self._lock:
-                self._spare.append((process, True))
+                self._spare.append(process)
 
     def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> Conversation:  # noqa: ARG002
         """Return the agent for one episode, in a process that is ready or kept from the task before.
@@ -259,10 +260,9 @@ class IsolatedSource(AgentSource):
         if kept is not None and kept.process is not None and kept.process.poll() is None:
             process, kept.process = kept.process, None
         else:
-            process, ready = self._taken()
+            process = self._taken()
             try:
-                if not ready:
-                    self._waits(process)
+                self._wait_for(process)
             except BaseException as error:
                 process.close()
                 if isinstance(error, UsageError):
@@ -279,7 +279,7 @@ class IsolatedSource(AgentSource):
         """End the process that waits for the next episode."""
         with self._lock:
             while self._spare:
-                process, _ = self._spare.pop()
+                process = self._spare.pop()
                 process.kill()
                 process.close()
 
@@ -292,30 +292,32 @@ class IsolatedSource(AgentSource):
             message += f"; --mapsat-isolate=env:{missing[1]} passes the variable"
         return AgentFault(message, detail, blame)
 
-    def _taken(self) -> tuple[AgentProcess, bool]:
-        """Return a process, and whether it has said that its agent is imported; begin another one for the next episode."""
+    def _taken(self) -> AgentProcess:
+        """Return a process; begin another one for the next episode."""
         with self._lock:
-            process, ready = self._spare.pop() if self._spare else (self._started(), False)
+            process = self._spare.pop() if self._spare else self._started()
             if process.poll() is not None:  # it was lost while it waited, and had nothing of an episode yet
                 process.close()
-                process, ready = self._started(), False
+                process = self._started()
             if not self._spare:
-                self._spare.append((self._started(), False))
-        return process, ready
+                self._spare.append(self._started())
+        return process
 
     def _started(self) -> AgentProcess:
         process = self._processes.start()
         process.send({**self._find, "redact": named_secrets()})  # of what it is passed
         return process
 
-    def _waits(self, process: AgentProcess) -> bool:
-        """Wait until the agent is imported; return whether it waits, as of an ``AgentSource``.
+    def _wait_for(self, process: AgentProcess) -> None:
+        """Wait until a process has said that its agent is imported, and whether that waits.
 
         Raises:
             UsageError: there is no such agent.
             AgentFault: its process did not live to say so.
             InfrastructureError: there is no process for it.
         """
+        if process in self._ready:
+            return
         module = self.spec.partition(":")[0]
         try:
             line = process.line(f"its module {module!r} was imported", self._isolation.patience)
@@ -328,7 +330,8 @@ class IsolatedSource(AgentSource):
             raise self.fault(f"the agent's process {error}") from None
         if message["type"] == "unusable":
             raise UsageError(str(message.get("message")))
-        return bool(message.get("waits"))
+        self.waits = bool(message.get("waits"))
+        self._ready.add(process)
 
 
 class IsolatedConversation(ProcessConversation):
