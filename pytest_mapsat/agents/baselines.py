@@ -49,13 +49,7 @@ class BaselineSource(AgentSource):
         """The baseline itself: there is nothing behind it."""
         return self
 
-    def open(
-        self,
-        case: Case,
-        toolbox: Toolbox,
-        context: Callable[[], AgentContext],  # noqa: ARG002  # no baseline looks at it
-        session: Session,  # noqa: ARG002
-    ) -> _Prepared:
+    def open(self, case: Case, toolbox: Toolbox, context: Callable[[], AgentContext], session: Session) -> _Prepared:  # noqa: ARG002
         """Return the baseline for one episode."""
         if self.name in ("silent", "constant"):
             return _Prepared(repeat(Reply(_SAME_FOR_ALL if self.name == "constant" else "")))

@@ -85,7 +85,7 @@ class Elsewhere:
         case: Case,
         suite: SandboxSuite,
         source: Source,
-        histories: Sequence[Sequence[Interaction]] = (),
+        histories: Sequence[Sequence[Interaction]],
         *,
         trial: int,
     ) -> Trajectory:

@@ -18,7 +18,7 @@ from pytest_mapsat.environments import Environments
 from pytest_mapsat.episode import Limits, Reporter, run_episode, without_sandbox
 from pytest_mapsat.formats import shown_path, without_secrets
 from pytest_mapsat.judges import Context, Decided, Judge, LabelsOfPeople, make_judge, people_first
-from pytest_mapsat.metrics import MSB, MetricSet, gather_metric_sets, score
+from pytest_mapsat.metrics import MetricSet, gather_metric_sets, score
 from pytest_mapsat.model import (
     CardRequirement,
     Case,
@@ -31,7 +31,6 @@ from pytest_mapsat.model import (
     ReferenceEnd,
     RunRequest,
     Scorecard,
-    Tool,
     Trajectory,
     UsageError,
     Utterance,
@@ -47,7 +46,7 @@ from .episodes import Flights
 from .request import labels_asked, metric_sets_of, within_ceilings
 
 if TYPE_CHECKING:
-    from pytest_mapsat.llm import LiteLLMClient, ModelClient
+    from pytest_mapsat.llm import LiteLLMClient
     from pytest_mapsat.recording import Keeping, Kept, OwnTools
 
     from .elsewhere import Elsewhere
@@ -278,14 +277,7 @@ class Runner:
             return self._graders[suite.root]
 
     def run(
-        self,
-        suite: Suite,
-        case: Case,
-        *,
-        trial: int = 1,
-        nodeid: str = "",
-        line: int | None = None,
-        environment: object | None = None,
+        self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, **known: Any
     ) -> Scorecard:
         """Run one episode of a case, judge it and score it; arguments as of ``play`` and ``grade``.
 
@@ -295,8 +287,7 @@ class Runner:
         Raises:
             CeilingReachedError: it would have cost more than the run may spend.
         """
-        played = self.play(suite, case, trial=trial, environment=environment)
-        return self.grade(suite, played, nodeid=nodeid, line=line)
+        return self.grade(suite, self.play(suite, case, trial=trial, environment=environment), **known)
 
     def play(
         self, suite: Suite, case: Case, *, trial: int = 1, environment: object | None = None, identity: str = ""
@@ -414,42 +405,21 @@ def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
             yield from suite.recordings(other)
 
 
-def judge_of(
-    suite: Suite,
-    spec: str,
-    *,
-    root: Path,
-    decisions: Path | None = None,
-    client: ModelClient | None = None,
-    votes: int | None = None,
-    besides: frozenset[str] = frozenset(),
-) -> Judge:
+def judge_of(suite: Suite, spec: str, *, decisions: Path | None = None, **known: Any) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
     Args:
         suite: the suite.
         spec: the judge, as the user named it.
-        root: the folder that a relative path in the spec starts from.
         decisions: the file of people's decisions; None: the suite's own, where it has one.
-        client: the way to models.
-        votes: how many evaluations of a dialogue a model gives; None: as many as usual.
-        besides: kinds of labels that metric sets ask for besides those of requirements.
+        known: ``root``, ``client``, ``votes`` and ``besides``, as of ``make_judge``.
 
     Raises:
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    judge = make_judge(
-        spec,
-        suite.tools,
-        root=root,
-        vocabulary=suite.vocabulary,
-        client=client,
-        votes=votes,
-        besides=besides,
-        suite=suite,
-        calibration=suite.calibration,
-    )
+    about = {"vocabulary": suite.vocabulary, "suite": suite, "calibration": suite.calibration}
+    judge = make_judge(spec, suite.tools, **about, **known)
     return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else [decisions]))
 
 
@@ -458,10 +428,6 @@ def grade(
     trajectory: Trajectory,
     judge: Judge,
     *,
-    asserted: frozenset[str],
-    tools: Mapping[str, Tool],
-    metric_sets: Sequence[MetricSet] = (MSB,),
-    success: str | None = None,
     seconds: float | None = None,
     decided: Decided | None = None,
     **known: Any,
@@ -472,13 +438,10 @@ def grade(
         case: the case.
         trajectory: what happened.
         judge: who labels it.
-        asserted: the kinds of requirements that fail an item.
-        tools: the suite's tools by name.
-        metric_sets: the metric sets that the suite declares.
-        success: the metric that is 1 where the case is done.
         seconds: how long it took to play; None: it was not timed.
         decided: what the body of a case in Python came to; None: the case has none.
-        known: fields of the scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
+        known: what ``score`` takes: ``asserted``, and where they are others than usual ``tools``, ``metric_sets`` and ``success``; and fields of the
+            scorecard that nothing is computed for, such as ``nodeid`` and ``line``.
     """
     started = perf_counter()
     verdict = judge.judge(case, trajectory) if decided is None else judge.judge(case, trajectory, decided)
@@ -493,10 +456,6 @@ def grade(
         case,
         trajectory,
         verdict,
-        asserted=asserted,
-        tools=tools,
-        metric_sets=metric_sets,
-        success=success,
         # Whether a recorded verdict is known to be about this trajectory.
         linked=verdict.trajectory == trajectory_digest(trajectory) if recorded else None,
         requirements=tuple(
@@ -520,24 +479,14 @@ class Grader(NamedTuple):
     grade: Callable[..., Scorecard]
 
     @classmethod
-    def of(
-        cls,
-        suite: Suite,
-        request: RunRequest,
-        available: Mapping[str, MetricSet],
-        *,
-        root: Path,
-        client: ModelClient | None = None,
-        decisions: Path | None = None,
-    ) -> Grader:
-        """Return the grader of a suite in a run; arguments and errors as of ``judge_of`` and ``metric_sets_of``."""
+    def of(cls, suite: Suite, request: RunRequest, available: Mapping[str, MetricSet], **known: Any) -> Grader:
+        """Return the grader of a suite in a run; ``known``: ``root``, ``client`` and ``decisions``. Arguments and errors as of ``judge_of`` and ``metric_sets_of``."""
         options = request.options
         sets = metric_sets_of(suite, available, options.metrics)
-        votes, besides, spec = options.judge_votes, labels_asked(sets), request.judge
-        judge = judge_of(suite, spec, root=root, decisions=decisions, client=client, votes=votes, besides=besides)
+        judge = judge_of(suite, request.judge, votes=options.judge_votes, besides=labels_asked(sets), **known)
         asserted, success = options.asserted_kinds, suite.manifest.success
-        known = {"judge": judge, "asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
-        return cls(judge, partial(grade, **known))
+        scored = {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
+        return cls(judge, partial(grade, judge=judge, **scored))
 
 
 def in_profile_setting(case: Case, suite: Suite) -> Case:
