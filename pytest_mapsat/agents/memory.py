@@ -218,15 +218,15 @@ class FullMemory:
         return "\n".join(self._lines)
 
 
+@dataclass
 class AgenticMemory:
     """A summary that a model rewrites at each update."""
 
-    def __init__(self, client: ModelClient, model: str, parameters: JsonObject, trial: int) -> None:
-        self._client = client
-        self._model = model
-        self._parameters = parameters
-        self._trial = trial
-        self._text = ""
+    _client: ModelClient
+    _model: str
+    _parameters: JsonObject
+    _trial: int
+    _text: str = ""
 
     def reset(self) -> None:
         """Forget everything."""
@@ -239,14 +239,9 @@ class AgenticMemory:
         words = prompt("remember", "zh" if re.search(f"[{_CJK}]", news) else "en").fill(
             memory=self._text or "-", interactions=news, tokens=f"{REWRITE_TOKENS:,}"
         )
+        asked, parameters = ({"role": "user", "content": words},), self._parameters
         answer = self._client.ask(
-            Request(
-                model=self._model,
-                messages=({"role": "user", "content": words},),
-                parameters=self._parameters,
-                trial=self._trial,
-                purpose="agent",
-            )
+            Request(model=self._model, messages=asked, parameters=parameters, trial=self._trial, purpose="agent")
         )
         ends = token_ends(answer.text)
         self._text = answer.text[: ends[REWRITE_TOKENS - 1]] if len(ends) > REWRITE_TOKENS else answer.text.strip()

@@ -49,7 +49,7 @@ from .runner import Runner
 
 if TYPE_CHECKING:
     from pytest_mapsat.llm import Mode
-    from pytest_mapsat.suite import Suite
+    from pytest_mapsat.suite import History, Suite
 
 
 #: How often somebody who waits looks whether an answer can still come, seconds.
@@ -81,13 +81,7 @@ class Elsewhere:
     _suites: dict[int, bytes] = field(default_factory=dict)
 
     def play(
-        self,
-        case: Case,
-        suite: SandboxSuite,
-        source: Source,
-        histories: Sequence[Sequence[Interaction]],
-        *,
-        trial: int,
+        self, case: Case, suite: SandboxSuite, source: Source, histories: Sequence[History] = (), *, trial: int
     ) -> Trajectory:
         """Return the trajectory of one episode; whatever goes wrong on the way is told in its ending and fault."""
         if id(suite) not in self._suites:
@@ -95,9 +89,8 @@ class Elsewhere:
             tools = [_plain(tool) for tool in suite.tools.values()]
             self._suites[id(suite)] = _packed({"manifest": _plain(suite.manifest), "tools": tools, "tables": tables})
         try:
-            told = json.loads(
-                self._answer(self._suites[id(suite)], _packed(self._asked(case, suite, trial, histories)))
-            )
+            asked = _packed(self._asked(case, suite, trial, histories))
+            told = json.loads(self._answer(self._suites[id(suite)], asked))
         except MapsatError as error:
             return without_sandbox(case, source, str(error), trial=trial)
         except Exception as error:  # noqa: BLE001  whatever an executor raises when a process is lost
@@ -111,9 +104,7 @@ class Elsewhere:
         """Wait for no answer any more."""
         self._stopped.set()
 
-    def _asked(
-        self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[Sequence[Interaction]]
-    ) -> dict[str, Any]:
+    def _asked(self, case: Case, suite: SandboxSuite, trial: int, histories: Sequence[History]) -> dict[str, Any]:
         options = self.request.options.model_copy(update={"profile": False})  # which the case is in already
         return {
             "version": __version__,
@@ -182,14 +173,14 @@ class _Suite:
     own: Sequence[Recording] = ()
     laid: Sequence[Overlay] = ()
     sandboxes: Sequence[SandboxHook] | None = None
-    histories: Sequence[Sequence[Interaction]] = ()
+    histories: Sequence[History] = ()
 
     @property
     def root(self) -> Path:
         """What tells it from other suites: where it stands is known to the other process alone."""
         return Path(self.manifest.name)
 
-    def histories_before(self, case: Case) -> Sequence[Sequence[Interaction]]:
+    def histories_before(self, case: Case) -> Sequence[History]:
         """Return the histories that came with the case."""
         del case
         return self.histories
@@ -231,7 +222,7 @@ def _played(common: _Suite, wanted: Mapping[str, Any]) -> Trajectory:
         own=tuple(map(Recording.model_validate, wanted["recordings"])),
         laid=tuple(map(Overlay.model_validate, wanted["overlays"])),
         sandboxes=_sandboxes(tuple(wanted["conftests"])),
-        histories=[[Interaction.model_validate(told) for told in history] for history in wanted["histories"]],
+        histories=[tuple(map(Interaction.model_validate, history)) for history in wanted["histories"]],
     )
     root = wanted["root"] if Path(wanted["root"]).is_dir() else os.getcwd()  # noqa: PTH109  a text
     runner, case = _runner(json.dumps(wanted["request"]), root, wanted["cache"]), Case.model_validate(wanted["case"])

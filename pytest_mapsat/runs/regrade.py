@@ -165,10 +165,8 @@ def regrade(
     refuse_undeclared(request.options, used, available)  # a bad threshold is told before anything is judged
     metrics = metrics_of(used, available, request.options.metrics)
 
-    graders = {
-        suite.root: Grader.of(suite, request, available, root=root, client=client, decisions=changes.decisions)
-        for suite in suites
-    }
+    known = {"root": root, "client": client, "decisions": changes.decisions and [changes.decisions]}
+    graders = {suite.root: Grader.of(suite, request, available, **known) for suite in suites}
 
     def regraded(card: Scorecard) -> Scorecard:
         suite, entry = places[card.id]

@@ -405,13 +405,13 @@ def _examples(suite: Suite, case: Case) -> Iterator[Recording]:
             yield from suite.recordings(other)
 
 
-def judge_of(suite: Suite, spec: str, *, decisions: Path | None = None, **known: Any) -> Judge:
+def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None, **known: Any) -> Judge:
     """Return who labels the dialogues of a suite: people where they have decided, else the judge of the spec.
 
     Args:
         suite: the suite.
         spec: the judge, as the user named it.
-        decisions: the file of people's decisions; None: the suite's own, where it has one.
+        decisions: the files of people's decisions; None: the suite's own.
         known: ``root``, ``client``, ``votes`` and ``besides``, as of ``make_judge``.
 
     Raises:
@@ -420,7 +420,7 @@ def judge_of(suite: Suite, spec: str, *, decisions: Path | None = None, **known:
     """
     about = {"vocabulary": suite.vocabulary, "suite": suite, "calibration": suite.calibration}
     judge = make_judge(spec, suite.tools, **about, **known)
-    return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else [decisions]))
+    return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else decisions))
 
 
 def grade(
