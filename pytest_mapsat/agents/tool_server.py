@@ -82,15 +82,18 @@ def serve_tools(
     Raises:
         UsageError: the extra ``[mcp]`` is not installed, or no port can be had.
     """
-    global _shared  # noqa: PLW0603  # one server for the process
     with _lock:
-        if _shared is None:
-            _shared = ToolServer()
-    return _shared.lease(toolbox, at_once=at_once, forward=forward)
+        server = _shared_server()
+    return server.lease(toolbox, at_once=at_once, forward=forward)
 
 
 _lock = Lock()
-_shared: ToolServer | None = None
+
+
+@cache
+def _shared_server() -> ToolServer:
+    """Return the server of this process."""
+    return ToolServer()
 
 
 class ToolServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -76,7 +77,7 @@ def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tupl
     judge = judge_of(suite, "checks", decisions=(), root=Path())
     entries = {entry.id: entry for path in suite.files() for entry in suite.entries(path)}
     cases = {case: suite.load(entries[case]) for case in by_case}
-    known = {"judge": judge, "asserted": frozenset(_ASSERTED), "tools": suite.tools}
+    graded = partial(grade, judge=judge, asserted=frozenset(_ASSERTED), tools=suite.tools)
     cards = []
     for case_id, given in by_case.items():
         case = cases[case_id]
@@ -84,7 +85,7 @@ def judge_answers(suite: Suite, answers: Iterable[Placed[PeopleLabels]]) -> tupl
         for trial, answer in enumerate(given, 1):
             trajectory = _dialogue(case, answer, oracle, suite).model_copy(update={"trial": trial, "source": _SOURCE})
             nodeid = answer_named(case.id, answer.id)
-            cards.append(grade(case, trajectory, nodeid=nodeid, line=entries[case_id].line, **known))
+            cards.append(graded(case, trajectory, nodeid=nodeid, line=entries[case_id].line))
     options = RunOptions(trials=max(map(len, by_case.values()), default=1), asserted=_ASSERTED)
     request = RunRequest(agent=_SOURCE, user="scripted", judge=judge.spec, options=options)
     run = assemble(cards, [suite], request, Outcome(Accounting(collected=len(cards))), RunTiming())

@@ -356,7 +356,7 @@ class Runner:
                 return played(without_sandbox(case, self.source, str(error), trial=trial))
             memory = None if self.memories is None else self.memories.of(suite.root, case, histories, trial)
             limits = Limits.of(options)
-            about = {"trial": trial, "identity": identity, "memory": memory, "kept": kept}
+            about: dict[str, Any] = {"trial": trial, "identity": identity, "memory": memory, "kept": kept}
             return acting(lambda reported: run_episode(case, source, user, sandbox, limits, reported=reported, **about))
 
     def _source_in(self, suite: Suite, case: Case) -> Source:
@@ -418,7 +418,7 @@ def judge_of(suite: Suite, spec: str, *, decisions: Iterable[Path] | None = None
         UsageError: no judge is named so, or there is no such file.
         SuiteError: a file cannot be used.
     """
-    about = {"vocabulary": suite.vocabulary, "suite": suite, "calibration": suite.calibration}
+    about: dict[str, Any] = {"vocabulary": suite.vocabulary, "suite": suite, "calibration": suite.calibration}
     judge = make_judge(spec, suite.tools, **about, **known)
     return people_first(judge, LabelsOfPeople.read(suite.inventory.reviewed if decisions is None else decisions))
 
@@ -485,7 +485,7 @@ class Grader(NamedTuple):
         sets = metric_sets_of(suite, available, options.metrics)
         judge = judge_of(suite, request.judge, votes=options.judge_votes, besides=labels_asked(sets), **known)
         asserted, success = options.asserted_kinds, suite.manifest.success
-        scored = {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
+        scored: dict[str, Any] = {"asserted": asserted, "tools": suite.tools, "metric_sets": sets, "success": success}
         return cls(judge, partial(grade, judge=judge, **scored))
 
 

@@ -62,9 +62,9 @@ class _Conversation:
 
         servers: dict[str, Any] = {}
         for name, config in self._options.mcp_servers.items():
-            tools = [
-                _tool(t.name, t.description or "", _schema(t), self._episode) for t in await _listed(config["instance"])
-            ]
+            async with _connection(config["instance"]) as server:
+                listed = (await server.list_tools()).tools
+            tools = [_tool(tool.name, tool.description or "", _schema(tool), self._episode) for tool in listed]
             servers[name] = create_sdk_mcp_server(name, tools=tools)
         hooks = dict(self._options.hooks or {})
         hooks["PreToolUse"] = [HookMatcher(hooks=[self._asked_before]), *hooks.get("PreToolUse", ())]
@@ -144,12 +144,6 @@ def _schema(tool: Any) -> dict[str, Any]:
     """Return the schema of a tool of a server; its field has another name in each generation of the package ``mcp``."""
     schema: dict[str, Any] = getattr(tool, "inputSchema", None) or getattr(tool, "input_schema", None) or {}
     return schema if schema.get("type") == "object" else {"type": "object", **schema}
-
-
-async def _listed(server: Any) -> list[Any]:
-    """Return the tools that a server in this process has."""
-    async with _connection(server) as client:
-        return list((await client.list_tools()).tools)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from pytest_mapsat.guard import Call
@@ -75,22 +76,14 @@ class _Conversation:
             self._thoughts.append(thought)
 
 
-class _Steps:
-    """The callbacks of an agent, with one more before them."""
-
-    def __init__(self, callbacks: Any, count: Callable[[Any], None]) -> None:
-        self._callbacks = callbacks
-        self._count = count
-
-    def callback(self, step: Any, **others: Any) -> None:
-        self._count(step)
-        self._callbacks.callback(step, **others)
-
-
 def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
     """Return a copy of an agent that shares no memory with it, and whose tools the sandbox answers."""
     from smolagents.memory import AgentMemory
     from smolagents.monitoring import Monitor
+
+    def callback(step: Any, **others: Any) -> None:
+        count(step)
+        agent.step_callbacks.callback(step, **others)
 
     twin = copy.copy(agent)
     twin.tools = {name: _answered(name, tool, episode) for name, tool in agent.tools.items()}
@@ -98,7 +91,7 @@ def _twin(agent: Any, episode: Episode, count: Callable[[Any], None]) -> Any:
     twin.state = {}
     twin.memory = AgentMemory(agent.system_prompt)
     twin.monitor = Monitor(agent.model, agent.logger)
-    twin.step_callbacks = _Steps(agent.step_callbacks, count)
+    twin.step_callbacks = SimpleNamespace(callback=callback)
     twin.return_full_result = False
     twin.max_tool_threads = 1  # calls keep their order
     if hasattr(agent, "python_executor"):
