@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, did_you_mean
 from pytest_mapsat.reply import Reply
@@ -59,8 +59,7 @@ class BaselineSource(AgentSource):
         return _Prepared(_by_heart(case, self.name, dialogue, toolbox))
 
 
-_BASELINES = list(map(BaselineSource, get_args(_Name)))
-NAMES = ", ".join(source.spec for source in _BASELINES)
+NAMES = ", ".join(f"baseline:{name}" for name in get_args(_Name))
 
 
 def open_source(spec: Spec) -> BaselineSource:
@@ -69,10 +68,9 @@ def open_source(spec: Spec) -> BaselineSource:
     Raises:
         UsageError: there is no baseline of this name.
     """
-    for source in _BASELINES:
-        if source.name == spec.rest:
-            return source
-    hint = did_you_mean(spec.rest, [source.name for source in _BASELINES])
+    if spec.rest in get_args(_Name):
+        return BaselineSource(cast("_Name", spec.rest))
+    hint = did_you_mean(spec.rest, get_args(_Name))
     raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}" + (f" ({hint})" if hint else ""))
 
 

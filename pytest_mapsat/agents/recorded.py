@@ -49,7 +49,6 @@ from pytest_mapsat.model import (
 from pytest_mapsat.sandbox import MISS_RESULT
 
 from .returned import as_json, scrubbed, writable
-from .source import Spec
 
 _NounT = TypeVar("_NounT", Step, Turn, Trajectory)
 RECORDED = Provenance(kind="recorded")
@@ -182,11 +181,6 @@ class RecordedSource:
         if recorded.turns[0].text.split() != case.visible.query.split():
             return recorded.model_copy(update={"warnings": tuple(dict.fromkeys((*recorded.warnings, _ANOTHER_QUERY)))})
         return recorded
-
-
-def open_source(spec: Spec) -> RecordedSource:
-    """Return the source that ``recorded:PATH`` names; see ``open_recorded``."""
-    return open_recorded(spec.rest, root=spec.root)
 
 
 def open_recorded(path: str, *, root: Path) -> RecordedSource:

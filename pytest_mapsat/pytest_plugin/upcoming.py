@@ -38,7 +38,7 @@ class Printed:
     """What the agent of one episode printed and logged."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {name: [] for name in _STREAMS}
+        self._texts: list[tuple[str, str]] = []
         self._left = dict.fromkeys(_STREAMS, _MOST_PRINTED)
         self.records: list[logging.LogRecord] = []
 
@@ -54,13 +54,12 @@ class Printed:
         if left > 0:
             self._left[stream] = left - len(text)
             cut = f"{text[:left]}\n[cut: an agent printed more than {_MOST_PRINTED:,} characters]\n"
-            self._texts[stream].append(text if len(text) <= left else cut)
+            self._texts.append((stream, text if len(text) <= left else cut))
 
     def print(self) -> None:
         """Print all of it where this process prints now."""
-        for name, texts in self._texts.items():
-            if texts:
-                getattr(sys, name).write("".join(texts))
+        for stream, text in self._texts:
+            getattr(sys, stream).write(text)
 
 
 class Keeper(logging.Handler):

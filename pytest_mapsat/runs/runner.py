@@ -220,7 +220,7 @@ class Runner:
         carried: the tasks that were played in suites that carry dialogues.
         environments: what episodes act on in place of a sandbox, one at a time on each.
         environment_of: gives that of a case; None: it has none.
-        flights: the episodes that are under way.
+        flights: the episodes that are being played or judged.
     """
 
     source: Source
@@ -383,7 +383,7 @@ class Runner:
 
     def grade(self, suite: Suite, played: Played, *, decided: Decided | None = None, **known: Any) -> Scorecard:
         """Judge and score an episode that was played; ``decided``: what its body in Python came to. Result and errors as of ``run``, ``known`` as of ``grade``."""
-        with within_ceilings():
+        with within_ceilings(), self.flights.counted(played.case.id, played.trajectory.trial):
             graded = self._grader(suite).grade
             return graded(played.case, played.trajectory, seconds=played.seconds, decided=decided, **known)
 
