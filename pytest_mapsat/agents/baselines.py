@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Literal, NamedTuple, cast, get_args
 
-from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, did_you_mean
+from pytest_mapsat.model import Case, InfrastructureError, JsonObject, OracleTurn, UsageError, hint_at
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox
 
@@ -70,8 +70,7 @@ def open_source(spec: Spec) -> BaselineSource:
     """
     if spec.rest in get_args(_Name):
         return BaselineSource(cast("_Name", spec.rest))
-    hint = did_you_mean(spec.rest, get_args(_Name))
-    raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}" + (f" ({hint})" if hint else ""))
+    raise UsageError(f"unknown baseline {spec.rest!r}; there are {NAMES}{hint_at(spec.rest, get_args(_Name))}")
 
 
 class _Prepared(Conversation):
