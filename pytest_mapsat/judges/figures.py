@@ -178,11 +178,15 @@ def _bare(check: Number, returned: Sequence[Value], context: Context) -> tuple[Q
     quotes = (
         document.quote(number.span)
         for document in context.read(check.turn)
-        for number in (*document.numbers, *document.quantities)
+        for number in _numbers(document)
         if isinstance(number, BareNumber) or number.unit.startswith("count")
         if any(abs(number.value - value) <= check.allowed * abs(value) + ROUNDING for value in values)
     )
     return tuple(islice(quotes, SHOWN_AT_MOST))
+
+
+def _numbers(document: Document) -> list[BareNumber | Quantity]:
+    return [*document.numbers, *document.quantities]
 
 
 @judges(ClockTime)
@@ -374,7 +378,7 @@ def _claimed(check: Number | ClockTime, unit: str, context: Context) -> Iterator
     """Yield the figures without a unit, or in a strange one, that words call what is looked for and that do not fit: "rating: 5.88" claims something."""
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
-        numbers = [figure for figure in document.quantities if not is_unit(figure.unit, unit)] + [*document.numbers]
+        numbers = [number for number in _numbers(document) if not is_unit(getattr(number, "unit", ""), unit)]
         amounts: list[Amount | Quantity] = [*document.unread, *document.quantities]
         for claimed in amounts:
             there = [number for number in numbers if claimed.span.start <= number.span.start < claimed.span.end]
