@@ -354,7 +354,7 @@ def _doubtful(
         for document, amount in _unread(check, unit, context)
         if not (known and (amount.bare or TIMES in amount.units))
     ]
-    quotes += _claimed(check, unit, context) if check.if_absent != "fail" else ()
+    quotes += islice(_claimed(check, unit, context), SHOWN_AT_MOST) if check.if_absent != "fail" else ()
     words = pack_of(context.language, context.vocabulary).groups
     proposing = {*words.get("choose", ()), *words.get("suggest", ())}
     quotes += [
@@ -378,28 +378,34 @@ def _claimed(check: Number | ClockTime, unit: str, context: Context) -> Iterator
     """Yield the figures without a unit, or in a strange one, that words call what is looked for and that do not fit: "rating: 5.88" claims something."""
     roles = frozenset(check.role) or (_TIME_ROLES if unit == CLOCK else ROLES_OF_UNIT.get(unit, frozenset()))
     for document in context.read(check.turn):
-        numbers = [number for number in _numbers(document) if not is_unit(getattr(number, "unit", ""), unit)]
         amounts: list[Amount | Quantity] = [*document.unread, *document.quantities]
-        for claimed in amounts:
-            there = [number for number in numbers if claimed.span.start <= number.span.start < claimed.span.end]
-            if there and not roles.isdisjoint(claimed.said):
-                judged = [_judged_as(check, document, number, unit, context) for number in there]
-                if all(judgement.belongs is not False and judgement.outcome != "fits" for judgement in judged):
-                    yield document.quote(claimed.span)
+        named = sorted(amount.span for amount in amounts if not roles.isdisjoint(amount.said))
+        numbers = [number for number in _numbers(document) if not is_unit(getattr(number, "unit", ""), unit)]
+        numbers.sort(key=lambda number: number.span)
+        starts = [number.span.start for number in numbers] if named else []
+        parts = [numbers[bisect_left(starts, span.start) : bisect_left(starts, span.end)] for span in named]
+        figures = [[_as_meant(check, document, number, unit) for number in part] for part in parts]
+        nearby = near_phrases(check.near, document, [figure for part in figures for figure in part])
+        for span, part in zip(named, figures, strict=True):
+            judged = [_judged_as(check, document, figure, nearby, context) for figure in part]
+            if part and all(judgement.belongs is not False and judgement.outcome != "fits" for judgement in judged):
+                yield document.quote(span)
+
+
+def _as_meant(check: Number | ClockTime, document: Document, number: Quantity | BareNumber, unit: str) -> Quantity:
+    """Return a number with the unit and the role that are looked for."""
+    value = number.value * (UNITS[check.unit][1] if isinstance(check, Number) else 1)
+    role, subject = cast("FigureRole | None", next(iter(check.role), None)), getattr(number, "subject", ())
+    sentence = document.sentence_at(number.span.start)
+    return Quantity(number.span, value, value, value, "exact", unit, role, subject, "", "affirmed", sentence, 0)
 
 
 def _judged_as(
-    check: Number | ClockTime, document: Document, number: Quantity | BareNumber, unit: str, context: Context
+    check: Number | ClockTime, document: Document, figure: Quantity, nearby: Nearby, context: Context
 ) -> _Judgement:
-    """Judge a number as if it had the unit and the role that are looked for."""
-    scale = UNITS[check.unit][1] if isinstance(check, Number) else 1
-    subject, role = getattr(number, "subject", ()), cast("FigureRole | None", next(iter(check.role), None))
-    sentence, value = document.sentence_at(number.span.start), number.value * scale
-    figure = Quantity(number.span, value, value, value, "exact", unit, role, subject, "", "affirmed", sentence, 0)
-    nearby = near_phrases(check.near, document, [figure])
     if isinstance(check, ClockTime):
         return _Judgement(document, figure, belongs(check, document, figure, nearby=nearby, context=context))
-    values = context.values(check.bounds, lambda value: _scaled(value, check, scale, context.money))
+    values = context.values(check.bounds, lambda value: _scaled(value, check, UNITS[check.unit][1], context.money))
     return _number_judged(check, document, figure, values, nearby=nearby, context=context)
 
 
