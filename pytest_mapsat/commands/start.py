@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 
 from .shared import OK, Command, tell, write, write_json
 
@@ -41,7 +42,7 @@ NEXT = (
 )
 #: What comes next after ``--for``; see ``NEXT``.
 _NEXT_FOR = (
-    ("pytest", "one case passes, one fails: the agent cancels though the guest said no; conftest.py takes yours"),
+    ("pytest", "one case passes, one fails: the agent cancels though the guest said no; conftest.py says where yours goes"),
     ("pytest --mapsat-trials=4", "each case four times: how often your own agent gets it right"),
 )
 _ASKS_CLAUDE = "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
@@ -84,7 +85,8 @@ def _init(options: argparse.Namespace) -> int:
     places = _starts()[options.start] if options.start else FILES
     _write(folder, places, f"mapsat init {f'--for {options.start} ' if options.start else ''}benchmark")
     following = _NEXT_FOR if options.start else NEXT
-    steps = [*([f"cd {printable(str(folder))}"] if folder != Path() else []), *(command for command, _ in following)]
+    steps = [f"cd {quote(printable(str(folder)))}"] if folder != Path() else []
+    steps += [command for command, _ in following]
     for note in _missing(options.start):
         tell(note)
     if options.json:

@@ -48,8 +48,11 @@ def running(folder: Path) -> Iterator[tuple[str, str]]:
 def _answer(database: Path, asked: dict[str, str], session: str, message: str) -> dict[str, Any]:
     """Return the reply to a message, and the calls that were made for it."""
     if session not in asked:
-        asked[session] = "".join(re.findall(r"\bBK-\d+\b", message)[:1])
-        return {"text": f"Shall I cancel booking {asked[session]}?" if asked[session] else "Which booking is it?"}
+        named = re.search(r"\bBK-\d+\b", message)
+        if named is None:
+            return {"text": "Which booking is it?"}
+        asked[session] = named[0]
+        return {"text": f"Shall I cancel booking {named[0]}?"}
     booking = asked.pop(session)
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("UPDATE bookings SET status = 'cancelled' WHERE id = ?", (booking,))

@@ -12,7 +12,7 @@ class Hotel:
 
 
 def pytest_mapsat_sandbox(case, suite):
-    return Hotel
+    return Hotel if suite.manifest.name == "hotel" else None
 
 
 @pytest.fixture(scope="session")
