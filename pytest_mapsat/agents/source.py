@@ -168,10 +168,12 @@ class Conversation:
     Attributes:
         builds: what its answers so far name as its build; an empty text stands for an answer that names none.
         reports: whether it has tools of its own, of whose calls ``reported`` tells.
+        reports_all: whether ``reported`` tells of all of them, and has so far: those of a ``reply`` at a time, or each time those of the whole ``dialogue``.
     """
 
     builds: frozenset[str] = frozenset()
     reports: bool = False
+    reports_all: Literal["", "reply", "dialogue"] = ""
 
     @property
     def refused(self) -> str:

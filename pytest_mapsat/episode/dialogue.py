@@ -194,7 +194,7 @@ class _Dialogue:
             memory=self._retrieved,
             builds=tuple(sorted(self._conversation.builds)) if self._conversation else (),
             after_end=(*late_calls(self._channel), *self._late),
-            calls_reported=bool(self._reports) or self._reported is not None,
+            calls_reported=(bool(self._reports) or self._reported is not None) and not self._knows_all_calls(),
         )
 
     def _recall(self, memory: Remembering) -> _End | None:
@@ -239,7 +239,8 @@ class _Dialogue:
                 if (ask := self._reported) is not None:
                     self._reports.append(Reports(lambda: [ask()], "reported by the environment", tools))
                 if conversation.reports or self._reported is not None:
-                    self._reports.append(Reports(conversation.reported, "reported by the service", tools))
+                    anew = conversation.reports_all == "reply"
+                    self._reports.append(Reports(conversation.reported, "reported by the service", tools, anew=anew))
                 end: _End | None = self._dialogue(conversation, worker, session)
                 self._late, end = self._told((), end)
                 return end or _End("done")
@@ -268,6 +269,10 @@ class _Dialogue:
         if end is None or steps:
             self._turns.append(_turn(reply or Reply(""), steps, seconds))
         return end
+
+    def _knows_all_calls(self) -> bool:
+        told_all = self._conversation is not None and self._conversation.reports_all != ""
+        return told_all and not any(reports.cut for reports in self._reports)
 
     def _told(self, steps: tuple[Step, ...], end: _End | None) -> tuple[tuple[Step, ...], _End | None]:
         """Return the calls that are reported besides these, and the end of the dialogue: that who reports them cannot be asked ends one that is sound."""

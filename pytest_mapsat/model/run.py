@@ -228,6 +228,11 @@ class SuiteInfo(Noun):
     decisions: str = ""
     calibration: str = ""
 
+    @property
+    def label(self) -> str:
+        """Name and version, for people; cases in Python without a suite have no version."""
+        return self.name if self.version == "0" else f"{self.name} {self.version}"
+
 
 class RunOptions(Noun):
     """The options that decide what a run does and how it is graded.

@@ -376,7 +376,7 @@ class MapsatSession:
         self._conclude(card, text)
         return True
 
-    def _played(  # noqa: PLR0917  what an episode is played with
+    def _played(
         self, runner: Runner, param: CaseParam, wanted: Wanted, before: Scorecard | None, environment: object | None
     ) -> Played:
         """Return the episode of a case in Python: that of the run that is gone on from, one that has run ahead, or one that is played now."""
