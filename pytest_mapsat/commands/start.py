@@ -42,7 +42,7 @@ NEXT = (
 )
 #: What comes next after ``--for``; see ``NEXT``.
 _NEXT_FOR = (
-    ("pytest", "one case passes, one fails: the agent cancels though the guest said no; conftest.py says where yours goes"),
+    ("pytest", "one case passes, one fails: it cancels though the guest said no; conftest.py says where yours goes"),
     ("pytest --mapsat-trials=4", "each case four times: how often your own agent gets it right"),
 )
 _ASKS_CLAUDE = "the SDK has no model for tests: the agent asks Claude, with ANTHROPIC_API_KEY or a login; which cases pass is up to the model"
