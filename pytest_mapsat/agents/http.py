@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import IncompleteRead
 from secrets import token_hex
-from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -23,11 +22,12 @@ from pytest_mapsat.model import MOST_BUILD, Json, JsonObject, ReportedCall, Usag
 from pytest_mapsat.reply import Reply
 from pytest_mapsat.sandbox import Toolbox, ToolsClosed
 
-from .agent_protocols import A2AForm, AgUiForm
 from .returned import AgentFault, checked, scrubbed
 from .service_file import ServiceFile, filled, read_service_file, wants_tools
 from .source import FORM_NAMES, FormName, HandedConversation, SourceElsewhere, Spec, seconds_left
 from .wire_forms import (
+    A2AForm,
+    AgUiForm,
     Answer,
     ChatForm,
     Exchange,
@@ -172,7 +172,6 @@ class HttpConversation(HandedConversation):
 
     def __init__(self, source: HttpSource, toolbox: Toolbox, *handed: Any) -> None:
         super().__init__(source, toolbox, *handed)
-        self._cancelled = Event()
         self._held = ExitStack()
         self._response: BaseHTTPResponse | None = None
         self._tools = _Watched(toolbox)
@@ -251,10 +250,6 @@ class HttpConversation(HandedConversation):
         goes = "" if address.endswith(behind) else f", where requests go to {behind} behind that address"
         name = f"form: {speaks} in the service file" if self._source.files else f"--mapsat-agent={speaks}:{address}"
         return f"; this looks like {protocol}: {name}{goes}"
-
-    def cancel(self) -> None:
-        """Stop waiting: before the next piece of an answer, or after a pause."""
-        self._cancelled.set()
 
     def close(self) -> None:
         """Take the tools away from the service."""

@@ -218,14 +218,12 @@ def read_service_file(spec: Spec, form: str) -> ServiceFile:
 
 def _templates(file: ServiceFile) -> dict[str, Json]:
     """Return the parts of a service file that may hold placeholders."""
-    upstream: Json = {} if file.mcp is None else {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
-    terms = file.environment
-    tested = (
-        {}
-        if terms is None
-        else {"environment": {"state": terms.state, "reset": terms.reset, "headers": {**terms.headers}}}
-    )
-    return {"request": file.request, "headers": dict(file.headers), "url": file.url, "mcp": upstream, **tested}
+    parts: dict[str, Json] = {"request": file.request, "headers": dict(file.headers), "url": file.url}
+    if file.mcp is not None:
+        parts["mcp"] = {"upstream": file.mcp.upstream, "headers": dict(file.mcp.headers)}
+    if (terms := file.environment) is not None:
+        parts["environment"] = {"state": terms.state, "reset": terms.reset, "headers": dict(terms.headers)}
+    return parts
 
 
 def _problems(spec: Spec, file: ServiceFile, form: str, lines: Lines) -> Iterator[Problem]:

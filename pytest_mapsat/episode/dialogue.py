@@ -180,6 +180,8 @@ class _Dialogue:
         """Return what happened."""
         try:
             end = self._talk()
+        except AgentFault as error:
+            end = _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
         except Exception as error:  # noqa: BLE001  # neither agent nor user nor sandbox: what is left is ours
             # Where the sandbox broke, this is what the source made of it.
             end = self._broken() or _End("infrastructure_error", _fault_of(error, "infrastructure"))
@@ -206,8 +208,6 @@ class _Dialogue:
         except Overdue:
             message = f"the agent's memory gave no answer in {self._limits.timeout:g} s"
             return _End("timeout" if memory.own else "infrastructure_error", Fault(blame=blame, message=message))
-        except AgentFault as error:
-            return _End("agent_error" if error.fault.blame == "agent" else "infrastructure_error", error.fault)
         if twice := sorted(memory.tools.keys() & self._sandbox.tools.keys()):
             why = f"the memory has a tool {twice[0]!r}, and so has the suite: give it another name"
             return _End("agent_error", Fault(blame=blame, message=why))

@@ -342,6 +342,12 @@ class RunManifest(Noun):
         same = {name: getattr(self, name) for name in RunRequest.model_fields}
         return RunRequest(**same | {"judge": self.judge.spec})
 
+    @classmethod
+    def of(cls, request: RunRequest, **known: Any) -> RunManifest:
+        """Return the manifest of a run that was asked for something; ``known``: its other fields."""
+        same = {name: getattr(request, name) for name in RunRequest.model_fields}
+        return cls(**same | {"judge": JudgeInfo(spec=request.judge)} | known)
+
 
 class Lost(Noun):
     """An episode that was collected and has no scorecard, and why."""

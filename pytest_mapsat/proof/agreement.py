@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -19,7 +19,6 @@ from pytest_mapsat.metrics import (
 )
 from pytest_mapsat.model import (
     Case,
-    Json,
     JsonObject,
     JudgedFailure,
     Judging,
@@ -94,11 +93,6 @@ class JudgedDialogue:
         return None if None in marks or not marks else True
 
     @property
-    def rightness(self) -> Rightness:
-        """Whether the dialogue is known to keep all that its case requires."""
-        return "right" if self.kept else "wrong"
-
-    @property
     def colour(self) -> str:
         """Green where every required label passes, red where one fails, else undecided."""
         values = {label.requirement: label.value for label in self.card.labels}
@@ -166,10 +160,6 @@ class ListedLabel:
     why: str
     exact: bool = False
 
-    def to_json(self) -> JsonObject:
-        """Return the label as JSON data."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class AnswersProof:
@@ -212,7 +202,7 @@ class AnswersProof:
             "style": lambda dialogue: dialogue.style,
         }
         return {
-            name: _counted((group(dialogue), dialogue.rightness, dialogue.colour) for dialogue in self.judged)
+            name: _counted((group(dialogue), _rightness(dialogue.kept), dialogue.colour) for dialogue in self.judged)
             for name, group in groups.items()
         }
 
@@ -228,7 +218,7 @@ class AnswersProof:
         }
         return {
             name: _counted(
-                (member, "right" if mark_value(mark) > 0 else "wrong", _outcome(label))
+                (member, _rightness(mark_value(mark) > 0), _outcome(label))
                 for dialogue in self.judged
                 for requirement, mark, label in dialogue.labels
                 for member in group(dialogue, requirement)
@@ -245,13 +235,13 @@ class AnswersProof:
                 {
                     "case": dialogue.case.id,
                     "answer": dialogue.answer,
-                    "is": dialogue.rightness,
+                    "is": _rightness(dialogue.kept),
                     "judged": dialogue.colour,
                 }
                 for dialogue in self.judged
             ],
-            "wrong": [label.to_json() for label in self.wrong],
-            "undecided": [label.to_json() for label in self.undecided],
+            "wrong": [asdict(label) for label in self.wrong],
+            "undecided": [asdict(label) for label in self.undecided],
         }
 
 
@@ -286,6 +276,10 @@ def answer_table(proof: AnswersProof) -> Iterator[str]:
     open_, wrong = len(proof.undecided), len(proof.wrong)
     named = f"; --json names the {open_} undecided" if open_ else ""
     yield f"{len(proof.judged)} answers; {total - open_} of {total} labels decided, {wrong} of them wrongly{named}"
+
+
+def _rightness(kept: bool | None) -> Rightness:
+    return "right" if kept else "wrong"
 
 
 def _counted(counted: Iterable[tuple[str, Rightness, str]]) -> Table:
@@ -362,20 +356,16 @@ class Group:
     @property
     def confusion(self) -> dict[str, Counter[str]]:
         """What was said, by what is true."""
-        outcomes: dict[str, Counter[str]] = {}
-        for pair in self.pairs:
-            outcomes.setdefault(pair.truth, Counter())[pair.said] += 1
-        return dict(sorted(outcomes.items()))
+        truths = sorted({pair.truth for pair in self.pairs})
+        return {truth: Counter(pair.said for pair in self.pairs if pair.truth == truth) for truth in truths}
 
     @cached_property
     def _tables(self) -> list[list[list[int]]]:
         """A table of counts for each dialogue with a decided label."""
         names = sorted({name for pair in self.decided for name in (pair.truth, pair.said)})
-        place = {name: number for number, name in enumerate(names)}
-        tables = {pair.dialogue: [[0] * len(names) for _ in names] for pair in self.decided}
-        for pair in self.decided:
-            tables[pair.dialogue][place[pair.truth]][place[pair.said]] += 1
-        return [tables[dialogue] for dialogue in sorted(tables)]
+        counts = Counter(self.decided)
+        dialogues = sorted({pair.dialogue for pair in self.decided})
+        return [[[counts[Pair(dialogue, truth, said)] for said in names] for truth in names] for dialogue in dialogues]
 
     @property
     def kappa(self) -> float | None:
@@ -388,13 +378,11 @@ class Group:
 
     def to_json(self) -> JsonObject:
         """Return the figures; intervals hold at 95 %, dialogues counting as the sample."""
-        decided, dialogues = len(self.decided), len(self._tables)
-        share = self.agreed / decided if decided else None
         return {
             "labels": len(self.pairs),
-            "decided": decided,
+            "decided": len(self.decided),
             "agreed": self.agreed,
-            "agreement": _figure(share, None if share is None else wilson_interval(share, dialogues)),
+            "agreement": _share(self.agreed, len(self.decided), len(self._tables)),
             "kappa": _figure(self.kappa, None if self.kappa is None else kappa_interval(self._tables)),
             "confusion": {truth: dict(sorted(counts.items())) for truth, counts in self.confusion.items()},
         }
@@ -430,11 +418,8 @@ class Agreement:
 
     def answers(self) -> dict[str, Counter[str]]:
         """Return what the judge makes of dialogues that keep all that is required (right), and of those that do not (wrong)."""
-        colours: dict[str, Counter[str]] = {"right": Counter(), "wrong": Counter()}
-        for held in self.held:
-            if held.kept is not None:
-                colours["right" if held.kept else "wrong"][held.colour] += 1
-        return colours
+        known = [held for held in self.held if held.kept is not None]
+        return {truth: Counter(held.colour for held in known if _rightness(held.kept) == truth) for truth in _RIGHTNESS}
 
     def scores(self) -> dict[str, JsonObject]:
         """Return for each metric how far its score lies from the one that true labels give (MapSatisfyBench, B.2)."""
@@ -474,17 +459,8 @@ class Agreement:
 
 
 def _colours(counts: Counter[str]) -> JsonObject:
-    total = sum(counts.values())
-    shares = {
-        colour: {
-            "n": counts[colour],
-            **_figure(
-                counts[colour] / total if total else None,
-                wilson_interval(counts[colour] / total, total) if total else None,
-            ),
-        }
-        for colour in ("green", "red", UNDECIDED)
-    }
+    total = counts.total()
+    shares = {colour: {"n": counts[colour], **_share(counts[colour], total, total)} for colour in _ANSWER_WORDS}
     return {"n": total, **shares}
 
 
@@ -493,10 +469,8 @@ def _deviation(pairs: Sequence[tuple[str, float, float]], undecided: int) -> Jso
     errors = [abs(true - judged) for _, true, judged in pairs]
     deviation: JsonObject = {"n": len(pairs), "undecided": undecided}
     for tolerance in TOLERANCES:
-        share = sum(error <= tolerance + _ROUNDING for error in errors) / len(errors) if errors else None
-        deviation[f"within_{tolerance:g}"] = _figure(
-            share, None if share is None else wilson_interval(share, len(errors))
-        )
+        within = sum(error <= tolerance + _ROUNDING for error in errors)
+        deviation[f"within_{tolerance:g}"] = _share(within, len(errors), len(errors))
     mean = sum(errors) / len(errors) if errors else None
     # Several answers to one case are alike.
     drawn = clustered(errors, [case for case, _, _ in pairs]) if errors else []
@@ -504,13 +478,15 @@ def _deviation(pairs: Sequence[tuple[str, float, float]], undecided: int) -> Jso
     return deviation
 
 
+def _share(part: int, whole: int, sample: int) -> JsonObject:
+    """Return the figure of a share, with the interval that a sample of so many gives it."""
+    share = part / whole if whole else None
+    return _figure(share, None if share is None else wilson_interval(share, sample))
+
+
 def _figure(value: float | None, interval: tuple[float, float] | None) -> JsonObject:
-    low, high = interval or (None, None)
-    return {"value": _rounded(value), "low": _rounded(low), "high": _rounded(high)}
-
-
-def _rounded(value: float | None) -> Json:
-    return None if value is None else round(value, _DIGITS)
+    ends = zip(("value", "low", "high"), (value, *(interval or (None, None))), strict=True)
+    return {name: None if end is None else round(end, _DIGITS) for name, end in ends}
 
 
 def agreement_table(agreement: Agreement) -> Iterator[str]:
@@ -522,7 +498,7 @@ def agreement_table(agreement: Agreement) -> Iterator[str]:
     yield ""
     yield f"{'answers':<24}{'n':>6}{'green':>16}{'red':>16}{'undecided':>16}"
     for truth, row in data["answers"].items():
-        cells = "".join(f"{_count(row[colour], row['n']):>16}" for colour in ("green", "red", UNDECIDED))
+        cells = "".join(f"{_count(row[colour], row['n']):>16}" for colour in _ANSWER_WORDS)
         yield f"  {truth:<22}{row['n']:>6}{cells}"
     for name, groups in data["labels"].items():
         yield ""

@@ -1,4 +1,4 @@
-"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``."""
+"""Import of evalsets of Google's Agent Development Kit (ADK): ``*.evalset.json`` and ``*.test.json``, those of today and the lists of queries before them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, pairwise
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pytest_mapsat.formats import (
     Lines,
@@ -44,7 +47,168 @@ from pytest_mapsat.suite import (
     write_recordings,
 )
 
-from .evalset import EvalCase, Invocation, Rubric, ToolCall, raw_cases
+_CAPITAL = re.compile("[A-Z]")
+
+
+class _Part(BaseModel):
+    """Part of an evalset: names in either spelling, what is not used here is passed over, null counts as not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_spelling(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        named = {_CAPITAL.sub(lambda match: f"_{match[0].lower()}", str(name)): value for name, value in data.items()}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class ToolCall(_Part):
+    """A call that is expected."""
+
+    name: str
+    args: JsonObject = Field(default_factory=dict)
+    id: str = ""
+
+
+class ToolResponse(_Part):
+    """What a tool answers."""
+
+    name: str = ""
+    response: Json = None
+    id: str = ""
+
+
+class ContentPart(_Part):
+    """A part of a content: a text, a call or an answer."""
+
+    text: str = ""
+    function_call: ToolCall | None = None
+    function_response: ToolResponse | None = None
+    thought: bool = False
+
+
+class Content(_Part):
+    """What the user or the model says."""
+
+    parts: tuple[ContentPart, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Its words, without thoughts."""
+        return "\n".join(part.text for part in self.parts if part.text and not part.thought).strip()
+
+
+class _Event(_Part):
+    content: Content = Content()
+
+
+class _Between(_Part):
+    tool_uses: tuple[ToolCall, ...] = ()
+    tool_responses: tuple[ToolResponse, ...] = ()
+    invocation_events: tuple[_Event, ...] = ()
+
+
+class _RubricContent(_Part):
+    text_property: str = ""
+
+
+class Rubric(_Part):
+    """A property that a model looks for."""
+
+    rubric_id: str = ""
+    rubric_content: _RubricContent = _RubricContent()
+
+
+class Invocation(_Part):
+    """One turn: the user's words, what is expected in between, and the reference of the reply."""
+
+    user_content: Content
+    final_response: Content = Content()
+    intermediate_data: _Between = _Between()
+    rubrics: tuple[Rubric, ...] = ()
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls that are expected, in their order."""
+        events = [part.function_call for part in self._parts() if part.function_call is not None]
+        return (*self.intermediate_data.tool_uses, *events)
+
+    @property
+    def responses(self) -> tuple[ToolResponse, ...]:
+        """What tools answered, in their order."""
+        events = [part.function_response for part in self._parts() if part.function_response is not None]
+        return (*self.intermediate_data.tool_responses, *events)
+
+    def _parts(self) -> Iterator[ContentPart]:
+        return (part for event in self.intermediate_data.invocation_events for part in event.content.parts)
+
+
+class SessionInput(_Part):
+    """What the session begins with."""
+
+    user_id: str = ""
+    state: JsonObject = Field(default_factory=dict)
+
+
+class Scenario(_Part):
+    """A conversation that a model of the user carries on."""
+
+    starting_prompt: str
+    conversation_plan: str = ""
+
+
+class EvalCase(_Part):
+    """One case."""
+
+    eval_id: str
+    conversation: tuple[Invocation, ...] = ()
+    conversation_scenario: Scenario | None = None
+    session_input: SessionInput = SessionInput()
+    final_session_state: JsonObject = Field(default_factory=dict)
+    rubrics: tuple[Rubric, ...] = ()
+
+
+def raw_cases(data: Json) -> list[JsonObject] | None:
+    """Return the cases of a file, in the form of today; None where it is no evalset."""
+    if isinstance(data, dict):
+        listed = next((data[name] for name in ("eval_cases", "evalCases") if isinstance(data.get(name), list)), None)
+        return None if listed is None else [case for case in listed if isinstance(case, dict)]
+    if not isinstance(data, list) or not data or not all(isinstance(member, dict) for member in data):
+        return None
+    if all("query" in member for member in data):
+        return [_of_queries("conversation", data, {})]
+    if all(isinstance(member.get("data"), list) for member in data):
+        return [_of_queries(str(member.get("name", "case")), member["data"], member) for member in data]
+    return None
+
+
+def _of_queries(name: str, queries: list[Json], around: JsonObject) -> JsonObject:
+    """Return a case in the form of today of a list of queries, each with expected calls and a reference."""
+    conversation = []
+    for query in queries:
+        query = query if isinstance(query, dict) else {}  # noqa: PLW2901  what is no query has no words, and is told so
+        listed = query.get("expected_tool_use")
+        uses = [use for use in listed if isinstance(use, dict)] if isinstance(listed, list) else []
+        between = {
+            "tool_uses": [{"name": use.get("tool_name"), "args": use.get("tool_input")} for use in uses],
+            "tool_responses": [
+                {"name": use.get("tool_name"), "response": use["mock_tool_output"]}
+                for use in uses
+                if "mock_tool_output" in use
+            ],
+        }
+        words = {"user_content": _said(query.get("query")), "final_response": _said(query.get("reference"))}
+        conversation.append({**words, "intermediate_data": between})
+    session = around.get("initial_session")
+    session = session if isinstance(session, dict) else {}
+    return {"eval_id": name, "conversation": conversation, "session_input": session}
+
+
+def _said(text: Json) -> JsonObject:
+    return {"parts": [{"text": text}]}
+
 
 FORMAT = "adk"
 _ENDINGS = ("*.evalset.json", "*.test.json")
@@ -149,16 +313,11 @@ class _Evalsets:
         if not isinstance(criteria, dict):
             return _MATCHES["EXACT"]
         for other in sorted(criteria.keys() - {_TRAJECTORY}):
-            self._log.note(
-                "criterion",
-                config.name,
-                f"{printable(str(other))}: references and rubrics are requirements in words, which a model reads",
-                leaves="criteria",
-            )
+            message = f"{printable(str(other))}: references and rubrics are requirements in words, which a model reads"
+            self._log.note("criterion", config.name, message, leaves="criteria")
         criterion = criteria.get(_TRAJECTORY)
-        kind = (
-            criterion.get("match_type", criterion.get("matchType", "EXACT")) if isinstance(criterion, dict) else "EXACT"
-        )
+        given = criterion if isinstance(criterion, dict) else {}
+        kind = given.get("match_type", given.get("matchType", "EXACT"))
         return None if criterion is None else _MATCHES.get(str(kind), "exact")
 
     def _case(self, case: EvalCase, place: str, match: str | None) -> None:
@@ -170,22 +329,13 @@ class _Evalsets:
         parts = list(_conversations(case.conversation))
         for number, turns in enumerate(parts):
             before = [turn for part in parts[:number] for turn in part]
-            self._part(
-                case,
-                turns,
-                before,
-                place,
-                match=match,
-                group={"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None,
-            )
+            group = {"name": _safe(case.eval_id), "order": number + 1} if len(parts) > 1 else None
+            self._part(case, turns, before, place, match=match, group=group)
         if not parts:
             self._refuse("cases", place, "the case has no conversation")
         elif len(parts) > 1:
-            self._log.note(
-                "split",
-                place,
-                f"{len(parts)} cases: the user goes on with something that no reply asked for; what was said before is history",
-            )
+            why = "the user goes on with something that no reply asked for; what was said before is history"
+            self._log.note("split", place, f"{len(parts)} cases: {why}")
 
     def _scenario(self, case: EvalCase, place: str) -> None:
         scenario = case.conversation_scenario
@@ -212,32 +362,22 @@ class _Evalsets:
             requirements.append(_calls_requirement(calls, match))
         reference = turns[-1].final_response.text
         if reference:
-            requirements.append(
-                {"id": "reference", "kind": "soft", "text": f"The last reply says the same as: {reference}"[:5000]}
-            )
+            text = f"The last reply says the same as: {reference}"
+            requirements.append({"id": "reference", "kind": "soft", "text": text[:5000]})
         requirements += _rubrics((*case.rubrics, *(rubric for turn in turns for rubric in turn.rubrics)))
-        oracle = [
-            {
-                "calls": [{"tool": call.name, "arguments": call.args} for call in turn.calls],
-                "say": turn.final_response.text,
-            }
-            for turn in turns
-        ]
+        called = [[{"tool": call.name, "arguments": call.args} for call in turn.calls] for turn in turns]
+        said = [turn.final_response.text for turn in turns]
+        oracle = [{"calls": made, "say": words} for made, words in zip(called, said, strict=True)]
         truth: JsonObject = {
             "requirements": requirements,
             "tools": list(_expected(calls)),
             "user": {"answers": list(_answers(turns)), "leaves": True},
-            "oracle": oracle if all(turn.final_response.text for turn in turns) else [],
+            "oracle": oracle if all(said) else [],
             "clarification": {"max_turns": len(turns) - 1},
         }
-        history = [
-            line
-            for turn in before
-            for line in (f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}")
-        ]
-        added = self._add(
-            case, {"query": turns[0].user_content.text, "context": {"history": history}}, truth, place, group
-        )
+        spoken = ((f"user: {turn.user_content.text}", f"assistant: {turn.final_response.text}") for turn in before)
+        visible = {"query": turns[0].user_content.text, "context": {"history": [*chain.from_iterable(spoken)]}}
+        added = self._add(case, visible, truth, place, group)
         if added is not None:
             self._record(added, turns, place)
 
@@ -245,13 +385,8 @@ class _Evalsets:
         self, case: EvalCase, visible: JsonObject, truth: JsonObject, place: str, group: JsonObject | None = None
     ) -> Case | None:
         context = {**visible.get("context", {}), "uid": case.session_input.user_id, "details": case.session_input.state}
-        data = {
-            "id": self._unused(case.eval_id),
-            "group": group,
-            "visible": {**visible, "context": context},
-            "truth": truth,
-        }
-        added = self._log.case(data, place)
+        name, visible = self._unused(case.eval_id), {**visible, "context": context}
+        added = self._log.case({"id": name, "group": group, "visible": visible, "truth": truth}, place)
         if added is None:
             self._log.leave("cases")
             return None
@@ -269,17 +404,11 @@ class _Evalsets:
             waiting = list(turn.responses)
             for call in turn.calls:
                 by_id = (response for response in waiting if call.id and response.id == call.id)
-                by_name = (
-                    response for response in waiting if response.name == call.name and not (response.id and call.id)
-                )
+                by_name = (other for other in waiting if other.name == call.name and not (other.id and call.id))
                 answer = next(chain(by_id, by_name), None)
                 if answer is None:
-                    self._log.note(
-                        "unanswered",
-                        place,
-                        f"the file does not tell what {call.name} answers: record it",
-                        leaves="answers of tools",
-                    )
+                    message = f"the file does not tell what {call.name} answers: record it"
+                    self._log.note("unanswered", place, message, leaves="answers of tools")
                     continue
                 waiting.remove(answer)
                 key = (call.name, json.dumps(call.args, sort_keys=True))
@@ -289,9 +418,8 @@ class _Evalsets:
                     seen[key] = answer.response
                     self.recordings.append(recording)
                 elif key in seen and seen[key] != answer.response:
-                    self._refuse(
-                        "answers of tools", place, f"{call.name} answers the same call in two ways; the first is kept"
-                    )
+                    message = f"{call.name} answers the same call in two ways; the first is kept"
+                    self._refuse("answers of tools", place, message)
 
     def _unused(self, words: str) -> str:
         name = _safe(words.rpartition("/")[2])
@@ -325,10 +453,8 @@ def _conversations(turns: Sequence[Invocation]) -> Iterator[list[Invocation]]:
 def _asked_for(turn: Invocation) -> list[str]:
     """Return the words that name what a reply asks the user for; without a reference reply, the words of its calls' arguments."""
     words = turn.final_response.text or " ".join(str(value) for call in turn.calls for value in call.args.values())
-    asked = [
-        sentence for sentence in re.split(r"(?<=[.!?？。！])\s*", words) if re.search(r"[?？]|\b[Pp]lease\b", sentence)
-    ]
-    return telling_words(asked)
+    sentences = re.split(r"(?<=[.!?？。！])\s*", words)
+    return telling_words(sentence for sentence in sentences if re.search(r"[?？]|\b[Pp]lease\b", sentence))
 
 
 def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
@@ -340,10 +466,7 @@ def _answers(turns: Sequence[Invocation]) -> Iterator[JsonObject]:
 def _calls_requirement(calls: Sequence[ToolCall], match: str) -> JsonObject:
     names = ", ".join(f"{call.name}({json.dumps(call.args, ensure_ascii=False)})" for call in calls) or "no tool"
     order = {"exact": "exactly, in this order", "in_order": "in this order", "any_order": "in any order"}[match]
-    steps = [
-        {"tool": call.name, "with": {name: {"op": "equal", "value": value} for name, value in call.args.items()}}
-        for call in calls
-    ]
+    steps = [{"tool": call.name, "with": _equal(call.args)} for call in calls]
     return {
         "id": "calls",
         "kind": "asked",
@@ -353,21 +476,19 @@ def _calls_requirement(calls: Sequence[ToolCall], match: str) -> JsonObject:
     }
 
 
+def _equal(arguments: Mapping[str, Json]) -> JsonObject:
+    return {name: {"op": "equal", "value": value} for name, value in arguments.items()}
+
+
 def _expected(calls: Sequence[ToolCall]) -> Iterator[JsonObject]:
     """Give the expected tools, each once, with the arguments of its first call."""
     for name in dict.fromkeys(call.name for call in calls):
         args: Mapping[str, Json] = next(call.args for call in calls if call.name == name)
         given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
-        yield {
-            "name": name,
-            "required": sorted(given),
-            "match": {key: {"op": "equal", "value": value} for key, value in args.items()},
-        }
+        yield {"name": name, "required": sorted(given), "match": _equal(args)}
 
 
 def _rubrics(rubrics: Sequence[Rubric]) -> list[JsonObject]:
     texts = [rubric.rubric_content.text_property for rubric in rubrics if rubric.rubric_content.text_property.strip()]
-    return [
-        {"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]}
-        for number, text in enumerate(dict.fromkeys(texts), 1)
-    ]
+    numbered = enumerate(dict.fromkeys(texts), 1)
+    return [{"id": f"rubric-{number}", "kind": "soft", "text": text[:5000]} for number, text in numbered]

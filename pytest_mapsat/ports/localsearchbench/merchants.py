@@ -151,14 +151,13 @@ def _merchant(seed: int, place: Town, category: str, draws: Draws) -> JsonObject
     products = _products(data, kind, draws)
     prices = [product["price"] for product in products]
     delivers = kind.delivers and draws.chance(60)
+    words = {"subcategory": kind.subcategory, "product": products[0]["name"], "tag": tags[0]}
     row = {
         "poi_id": "",
         "name": name,
         "category": category,
         "subcategory": kind.subcategory,
-        "description": draws.choice(data["describe"]).format(
-            subcategory=kind.subcategory, product=products[0]["name"], tag=tags[0]
-        ),
+        "description": draws.choice(data["describe"]).format(**words),
         "address": place.address(area, draws),
         "city": place.name,
         "district": district.name,
@@ -205,10 +204,8 @@ def _products(data: Any, kind: Kind, draws: Draws) -> list[JsonObject]:
     usual = draws.between(low, high)
     first, last = max(low, usual * 3 // 5), min(high, usual * 7 // 5)
     names = draws.sample(kind.words["products"], draws.between(3, 5))
-    return [
-        {"name": name, "price": draws.between(first, last), "description": data["product"].format(product=name)}
-        for name in names
-    ]
+    texts = {name: data["product"].format(product=name) for name in names}
+    return [{"name": name, "price": draws.between(first, last), "description": texts[name]} for name in names]
 
 
 def _deals(data: Any, products: Sequence[JsonObject], draws: Draws) -> list[JsonObject]:

@@ -43,6 +43,8 @@ from pytest_mapsat.sandbox import holds_evidence, hop_calls, id_text, returned_r
 if TYPE_CHECKING:
     from pytest_mapsat.judges import Context
     from pytest_mapsat.reading import Document, Span
+from pytest_mapsat.model import Case
+from pytest_mapsat.suite import Remark, Suite
 
 _METRICS = (
     Metric(name="local_correct", title="every asked and hard requirement, and no id of its own", headline=True),
@@ -71,9 +73,8 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
     counted = {"local_calls": float(len(way.calls)), "local_rounds": float(_rounds(metric_input))}
     if metric_input.fault is not None:
         nothing = Measure(0.0, why=metric_input.fault.message)
-        by_call = dict.fromkeys(
-            ("local_relevant", "local_efficient"), nothing if way.calls else not_applicable(_NO_CALL)
-        )
+        unserved = nothing if way.calls else not_applicable(_NO_CALL)
+        by_call = dict.fromkeys(("local_relevant", "local_efficient"), unserved)
         return counted | by_call | {"local_causal": nothing if way.causal else not_applicable(_NOT_BOUND)}
     return {
         "local_correct": _correct(metric_input, way),
@@ -99,10 +100,8 @@ class _Way:
     def __init__(self, metric_input: MetricInput) -> None:
         self._tools = metric_input.tools
         self.hops = metric_input.case.truth.tools
-        self.calls = [
-            call.model_copy(update={"tool": tool_name(self._tools, call.tool)})
-            for call in metric_input.trajectory.calls
-        ]
+        calls = metric_input.trajectory.calls
+        self.calls = [call.model_copy(update={"tool": tool_name(self._tools, call.tool)}) for call in calls]
 
     @cached
     def _fulfilled(self) -> Sequence[Mapping[int, int]]:
@@ -294,3 +293,52 @@ def _voted(metric_input: MetricInput, name: str) -> Measure:
 _OF_CALLS = [f"local_{name}" for name in ("calls", "rounds", "relevant", "evidence", "causal", "efficient")]
 #: The answer, its words, and the way to it.
 LOCAL = MetricSet("local", _METRICS, _measure, frozenset({QUALITY}), _OF_CALLS)
+
+
+# -- the level that a task states, by table 5 of the paper. ``mapsat lint`` asks of suites that are measured by ``local`` whether it agrees, and the hops.
+#
+# The table speaks of requirements in words. What of it a machine can count: a *condition* is a column of the rows that a hop must find; a requirement is
+# *composite* when it takes several hops, *personalised* when the query leaves a part of it unstated, and *open-ended planning* when it takes at least three hops.
+
+_LEVEL = re.compile(r"\s*L([1-5])\b", re.IGNORECASE)
+#: The most conditions of the lowest level, and the fewest hops of an open-ended plan.
+_BASIC, _PLANNED = 2, 3
+
+
+def lint_levels(case: Case, suite: Suite) -> list[Remark]:
+    """Return what disagrees with the level, and with the number of hops, that a case states.
+
+    Args:
+        case: the case.
+        suite: its suite.
+    """
+    if LOCAL.name not in suite.manifest.metrics:
+        return []
+    hops = len(case.truth.tools)
+    remarks = []
+    if (stated := case.attributes.get("hops")) is not None and stated != str(hops):
+        message = f"it says {stated} hops, and truth.tools has {hops}"
+        remarks.append(Remark("warning", "hops", ("attributes", "hops"), message))
+    level = _LEVEL.match(case.difficulty)
+    if level is not None and hops and (wrong := _wrong_level(int(level[1]), case)):
+        message = f"it says L{level[1]}, and {wrong}"
+        remarks.append(Remark("warning", "level", ("difficulty",), message, "see table 5 of LocalSearchBench"))
+    return remarks
+
+
+def _wrong_level(level: int, case: Case) -> str:
+    """Return why a case is of another level; empty where it is not."""
+    hops = len(case.truth.tools)
+    conditions = max((len(row.where) for tool in case.truth.tools for row in tool.evidence_rows), default=0)
+    if level == 1 and (hops > 1 or conditions > _BASIC):
+        return f"L1 is one search with at most {_BASIC} conditions: this has {hops} hops, with up to {conditions}"
+    if level == 2 and (hops > 1 or conditions <= _BASIC):  # noqa: PLR2004  the level itself
+        return f"L2 is one search with {_BASIC + 1} conditions or more: this has {hops} hops, with up to {conditions}"
+    if level in (3, 4) and hops == 1:
+        return f"L{level} has a composite requirement: this has one hop"
+    if level == 4 and hops < _PLANNED and not case.truth.implicit:  # noqa: PLR2004  the level itself
+        has = f"no hard or soft requirement, and fewer than {_PLANNED} hops"
+        return f"L4 is personalised or an open plan: this has {has}"
+    if level == 5:  # noqa: PLR2004  the level itself
+        return "L5 works across platforms, which no suite can offer"
+    return ""

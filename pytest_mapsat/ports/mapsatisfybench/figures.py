@@ -78,11 +78,9 @@ def figures(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
     """
     metrics = _metrics([run for _, run in runs])
     source = "Metrics by source of the implicit requirements (figure 5b)"
-    return (
-        _tool_calls(runs).files()
-        | _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)").files()
-        | _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source).files()
-    )
+    by_domain = _by_group(runs, metrics, "by-domain", "domain", "Metrics by domain (figure 5a)")
+    by_source = _by_group(runs, metrics, "by-source", SOURCE_ATTRIBUTE, source)
+    return _tool_calls(runs).files() | by_domain.files() | by_source.files()
 
 
 def profile(runs: Sequence[tuple[str, Run]]) -> dict[str, str]:
@@ -192,15 +190,12 @@ def _members(run: Run, both: set[str]) -> list[tuple[str, set[str]]]:
     """Return groups of cases: all of them, then by source of their requirements, then by domain."""
     groups: list[tuple[str, str]] = []
     for card in run.cases:
-        groups += [
-            (f"source {name}", card.id) for name in card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ") if name
-        ]
+        sources = card.attributes.get(SOURCE_ATTRIBUTE, "").split(", ")
+        groups += [(f"source {name}", card.id) for name in sources if name]
     domains = [(f"domain {name}", card.id) for card in run.cases for name in card.domains]
     listed = [name for some in (groups, domains) for name in sorted({name for name, case in some if case in both})]
-    return [
-        ("all", both),
-        *((name, {case for other, case in groups + domains if other == name} & both) for name in listed),
-    ]
+    members = {name: {case for other, case in groups + domains if other == name} & both for name in listed}
+    return [("all", both), *members.items()]
 
 
 def _spans(cards: Sequence[Scorecard], metric: str) -> dict[str, Bounds]:
@@ -239,9 +234,8 @@ def _markdown(figure: Figure) -> str:
 
     rows = [figure.columns, *(map(shown, row) for row in figure.rows)]
     head, *lines = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join(
-        [f"## {figure.title}", "", head, "|" + " :-- |" * len(figure.columns), *lines, "", figure.note, ""]
-    )
+    rule = "|" + " :-- |" * len(figure.columns)
+    return "\n".join([f"## {figure.title}", "", head, rule, *lines, "", figure.note, ""])
 
 
 def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:
@@ -252,11 +246,8 @@ def bar_chart(title: str, note: str, bars: Sequence[Bar]) -> str:
         note: how it is to be read, a line.
         bars: the bars; groups and series stand in the order in which they first come.
     """
-    groups, series = (
-        (list(dict.fromkeys(names)) for names in zip(*((bar.group, bar.series) for bar in bars), strict=True))
-        if bars
-        else ([], [])
-    )
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    series = list(dict.fromkeys(bar.series for bar in bars))
     ends = [end for bar in bars for end in (bar.least, bar.most, bar.low, bar.high) if end is not None]
     reach = 10.0 ** math.ceil(math.log10(max(map(abs, ends), default=1) or 1))  # a share ends at 1
     reach, low = max(reach, 1.0), -max(reach, 1.0) if min(ends, default=0) < 0 else 0.0

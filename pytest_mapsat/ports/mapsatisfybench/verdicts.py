@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -192,18 +192,8 @@ def _explicit(
     if total < len(requirements):
         warnings.append(f"{why}: those it does not count are taken as not met")
     elif met in (0, total):
-        outcome = "passed" if met else "failed"
-        return Count(met=met, total=total), [
-            Label(
-                requirement=requirement.id,
-                kind=requirement.kind,
-                outcome=outcome,
-                value=float(bool(met)),
-                why=why,
-                by=_BY,
-            )
-            for requirement in requirements
-        ]
+        labels = [_label(requirement, float(bool(met)), why) for requirement in requirements]
+        return Count(met=met, total=total), labels
     return Count(met=met, total=len(requirements)), unknown(f"{why}: it does not say which", None)
 
 
@@ -226,17 +216,7 @@ def _degree_label(requirement: Requirement, detail: _Degree) -> Label:
         levels = "0 or 1" if requirement.kind == "hard" else "one of 0, 0.25, 0.5, 0.75 and 1"
         why = f"the recorded verdict gives {detail.Ci}, but a {requirement.kind} requirement has {levels}"
         return unevaluated(requirement, why, by=_BY)
-    outcome = "passed" if detail.Ci > 0 else "failed"
-    why = _cut(detail.reasoning)
-    return Label(
-        requirement=requirement.id,
-        kind=requirement.kind,
-        outcome=outcome,
-        value=detail.Ci,
-        why=why,
-        wanted=requirement.text,
-        by=_BY,
-    )
+    return _label(requirement, detail.Ci, _cut(detail.reasoning), wanted=requirement.text)
 
 
 def _facts(requirements: Sequence[Requirement], faithfulness: _Faithfulness | None, warnings: list[str]) -> list[Label]:
@@ -253,21 +233,24 @@ def _facts(requirements: Sequence[Requirement], faithfulness: _Faithfulness | No
 def _fact_label(requirement: Requirement, row: _FactCheck) -> Label:
     """Return the label of one fact requirement: a row that was skipped as a whole leaves numerator and denominator."""
     if row.skipped:
-        why = "the recorded evaluation skipped this requirement"
-        return Label(requirement=requirement.id, kind=requirement.kind, outcome="not_applicable", why=why, by=_BY)
+        return _label(requirement, None, "the recorded evaluation skipped this requirement")
     if row.is_faithful is None:
         return unevaluated(requirement, "the recorded verdict does not say whether this holds", by=_BY)
-    held = row.is_faithful
-    return Label(
-        requirement=requirement.id,
-        kind=requirement.kind,
-        outcome="passed" if held else "failed",
-        value=float(held),
-        why=_cut(row.reasoning),
-        wanted=requirement.text,
-        nothing_claimed=held and not row.elements_grounded and not row.elements_unfaithful,
-        by=_BY,
-    )
+    nothing = row.is_faithful and not row.elements_grounded and not row.elements_unfaithful
+    why = _cut(row.reasoning)
+    return _label(requirement, float(row.is_faithful), why, wanted=requirement.text, nothing_claimed=nothing)
+
+
+def _label(requirement: Requirement, value: float | None, why: str, **fields: Any) -> Label:
+    """Return a label with a value, or, without one, of a requirement that does not apply."""
+    outcome = "not_applicable" if value is None else "passed" if value > 0 else "failed"
+    terms: dict[str, Any] = {
+        "requirement": requirement.id,
+        "kind": requirement.kind,
+        "outcome": outcome,
+        "value": value,
+    }
+    return Label(**terms, why=why, by=_BY, **fields)
 
 
 def _aligned(

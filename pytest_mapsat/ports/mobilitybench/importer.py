@@ -28,8 +28,7 @@ from pytest_mapsat.model import (
 )
 from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, write_cases, write_manifest, write_tool
 
-from .gold import answer, doubts_of
-from .requirements import required
+from .requirements import answer, doubts_of, required
 from .rows import (
     COLUMNS,
     ROUTES,
@@ -163,10 +162,8 @@ def _remark(row: Row, log: ImportLog) -> None:
     place = f"{row.place} ({row.id})"
     for call in row.calls:
         if call.cut:
-            message = (
-                f"the result of {call.tool} is cut at {len(call.cut)} characters; it is kept, marked, and never served"
-            )
-            log.note("cut", place, message)
+            message = f"the result of {call.tool} is cut at {len(call.cut)} characters"
+            log.note("cut", place, f"{message}; it is kept, marked, and never served")
         elif call.result is None:
             message = f"no column has what {call.tool} returned; the expected call will miss"
             log.note("no_recording", place, message)
@@ -258,13 +255,9 @@ def _city(row: Row) -> str:
 
 
 def _attributes(row: Row, number: int, *, doubtful: bool) -> dict[str, str]:
-    attributes = {
-        "scenario": row.scenario,
-        "city": row.text("city") or _city(row),
-        "row": str(number),
-        "gold": "doubtful" if doubtful else "",
-        "results": "cut" if any(call.cut for call in row.calls) else "",
-    }
+    attributes = {"scenario": row.scenario, "city": row.text("city") or _city(row), "row": str(number)}
+    cut = any(call.cut for call in row.calls)
+    attributes |= {"gold": "doubtful" if doubtful else "", "results": "cut" if cut else ""}
     return {name: value for name, value in attributes.items() if value}
 
 

@@ -155,14 +155,11 @@ class _Action:
 def _decomposition(metric_input: MetricInput) -> Mapping[str, Measure]:
     """Return DEC-P and DEC-R of one case (equation 3): shares of the expected steps and of the agent's, by membership and not one to one."""
     expected, actions = metric_input.case.truth.tools, _actions(metric_input)
+    taken = [any_true(_matches(step, action) for action in actions) for step in expected]
+    needed = [any_true(_matches(step, action) for step in expected) for action in actions]
     return {
-        "mobility_dec_p": share_of(
-            [any_true(_matches(step, action) for action in actions) for step in expected], "the case expects no tool"
-        ),
-        "mobility_dec_r": share_of(
-            [any_true(_matches(step, action) for step in expected) for action in actions],
-            "the agent planned nothing and called nothing",
-        ),
+        "mobility_dec_p": share_of(taken, "the case expects no tool"),
+        "mobility_dec_r": share_of(needed, "the agent planned nothing and called nothing"),
     }
 
 
@@ -262,9 +259,8 @@ def _final_pass(metric_input: MetricInput) -> Measure:
     """Return FPR of one case: 1 where every explicit, hard and fact label passes."""
     if not metric_input.case.truth.required:
         return not_applicable("the case has no explicit, hard or fact requirement")
-    item = item_outcome(
-        metric_input.case, metric_input.readings, asserted=_EVERYTHING, count=metric_input.verdict.explicit_count
-    )
+    count = metric_input.verdict.explicit_count
+    item = item_outcome(metric_input.case, metric_input.readings, asserted=_EVERYTHING, count=count)
     if item.outcome in ("passed", "failed"):
         return Measure(float(item.outcome == "passed"), why=item.reason)
     labels = [metric_input.labels.get(requirement) for requirement in item.unknown]

@@ -58,12 +58,12 @@ _ANSWERS = {
     **dict.fromkeys(ROUTES, "route_ans"),
 }
 #: The columns with the words of a place, and with the place.
-_PLACES = (
-    ("query_start_poi", "std_start"),
-    ("query_transit_poi", "std_transit"),
-    ("query_end_poi", "std_end"),
-    ("query_poi", "poi_result"),
-)
+_PLACES = {
+    "query_start_poi": "std_start",
+    "query_transit_poi": "std_transit",
+    "query_end_poi": "std_end",
+    "query_poi": "poi_result",
+}
 _PLACE_KEYS = ("location", "name", "address")
 
 
@@ -160,7 +160,7 @@ class Row:
 
     def places(self, column: str) -> list[tuple[str, JsonObject]]:
         """Return the words and the place of a slot, a pair each."""
-        named, results = slots(self, column), self.items(dict(_PLACES)[column])
+        named, results = slots(self, column), self.items(_PLACES[column])
         if column == "query_poi":
             results = [unwrapped(value) for value in results]
         return [(name, place) for name, place in zip(named, results, strict=False) if isinstance(place, dict)]
@@ -261,7 +261,7 @@ def _answered(row: Row, call: GoldCall, log: ImportLog) -> GoldCall:
 def _place_of(row: Row, call: GoldCall) -> Json:
     """Return what a search for a place returned: the place of the slot with its words."""
     words = str(call.arguments.get("keywords", "")).strip()
-    pairs = [pair for column, _ in _PLACES for pair in row.places(column)]
+    pairs = [pair for column in _PLACES for pair in row.places(column)]
     if row.scenario == "POI Query":
         pairs += [(words, place) for item in row.items("poi_result") if isinstance(place := unwrapped(item), dict)]
     for named, place in pairs:

@@ -1,15 +1,21 @@
-"""Import of promptfoo's configurations: each test, with each prompt, becomes a case."""
+"""Import of promptfoo's configurations: each test, with each prompt, becomes a case.
+
+An assertion becomes a check where one asks the same; all others are refused with the reason.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
 
 from pytest_mapsat.formats import (
     Lines,
@@ -30,12 +36,15 @@ from pytest_mapsat.model import (
     CallPattern,
     Calls,
     Case,
+    Check,
     Json,
     JsonObject,
+    Matches,
     Problem,
     SuiteError,
     SuiteManifest,
     Tool,
+    schema_problem,
     shown,
 )
 from pytest_mapsat.suite import (
@@ -48,10 +57,205 @@ from pytest_mapsat.suite import (
     write_tool,
 )
 
-from .assertions import RefusedError, requirement_of
+_NOT = "not-"
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+_MARKS = re.compile(r"[!-/:-@\[-^`{-~]")
+_CHECK: TypeAdapter[Any] = TypeAdapter(Check)
+#: Types that a model decides in promptfoo; here a requirement in words, without a check, which a judge with a model reads.
+_IN_WORDS = ("llm-rubric", "g-eval", "model-graded-closedqa", "trajectory:goal-success")
+_CODE = "runs code of the configuration: write it as a check in Python (@mapsat.check)"
+_LIKENESS = "measures likeness: name the words that must be there, or let a model read the reply (llm-rubric)"
+_FIGURE = "is a ceiling of a run here: --mapsat-fail-under='cost<=0.5' or 'seconds<=30'"
+_WHY = {
+    **dict.fromkeys(("python", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(
+        ("similar", "levenshtein", "rouge-n", "bleu", "gleu", "meteor", "f-score", "perplexity", "perplexity-score"),
+        _LIKENESS,
+    ),
+    **dict.fromkeys(("cost", "latency"), _FIGURE),
+    **dict.fromkeys(("select-best", "max-score"), "compares providers: use mapsat compare"),
+    "human": "is decided by people: use mapsat review",
+}
+
+
+class RefusedError(Exception):
+    """An assertion has no counterpart; says why."""
+
+
+def requirement_of(kind: str, value: Json, threshold: Json) -> tuple[str, JsonObject | None]:
+    """Return an assertion as the words of a requirement and its check; None for the check where a model reads the words.
+
+    Args:
+        kind: the type, as ``not-contains``.
+        value: its value, variables filled in.
+        threshold: its threshold, None where it has none.
+
+    Raises:
+        RefusedError: no check asks the same.
+    """
+    plain = kind.removeprefix(_NOT)
+    if plain in _IN_WORDS:
+        if kind != plain or not isinstance(value, str) or not value.strip():
+            raise RefusedError("asks a model for the opposite of its words" if kind != plain else "has no words")
+        return value, None
+    if plain not in _CHECKS:
+        raise RefusedError(_WHY.get(plain, "has no counterpart"))
+    if threshold is not None:
+        raise RefusedError("has a threshold: a check holds or not")
+    check = _CHECKS[plain](value)
+    check = check if kind == plain else {"kind": "not", "check": check}
+    try:
+        _CHECK.validate_python(check)
+    except ValidationError as error:
+        raise RefusedError(f"makes no check: {error.errors()[0]['msg']}") from None
+    words = "" if value is None else f" {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+    return f"the output: {kind}{words}"[:2000], check
+
+
+def _text(value: Json) -> str:
+    """Return a value as the text that is looked for."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
+        raise RefusedError("has no text to look for")
+    return str(value)
+
+
+def _texts(value: Json) -> list[str]:
+    parts = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list) or not parts:
+        raise RefusedError("has no list of texts")
+    return [_text(part) for part in parts]
+
+
+def _matches(pattern: str) -> JsonObject:
+    try:
+        Matches(kind="matches", pattern=pattern).compiled  # noqa: B018  it raises for what RE2 does not read
+    except ValidationError:
+        raise RefusedError("is longer than a pattern may be") from None
+    except ValueError as error:
+        raise RefusedError(f"has a pattern that RE2 does not read: {error}") from None
+    return {"kind": "matches", "pattern": pattern}
+
+
+def _literal(text: str) -> str:
+    """Return a pattern for a text as it is."""
+    return _MARKS.sub(r"\\\g<0>", text)
+
+
+def _contains(text: str, *, any_case: bool = False) -> JsonObject:
+    return _matches(("(?i)" if any_case else "") + _literal(text))
+
+
+def _equals(value: Json) -> JsonObject:
+    if isinstance(value, (dict, list)):
+        raise RefusedError("compares with data: ask for a structured output and check its fields (output)")
+    return _matches(rf"\A{_literal(_text(value))}\z")
+
+
+def _regex(value: Json) -> JsonObject:
+    pattern = _text(value)
+    written = re.fullmatch(r"/(.*)/([a-z]*)", pattern, re.DOTALL)
+    if written is None:
+        return _matches(pattern)
+    flags = "".join(flag for flag in written[2] if flag in "ims")
+    return _matches(f"(?{flags}){written[1]}" if flags else written[1])
+
+
+#: Lines of JavaScript that ask what a check asks, too. Nothing is run: any other code is refused.
+_CALLED = re.compile(
+    r"""(?:return\s+)?output(?P<lower>\.toLowerCase\(\))?\.(?P<call>includes|startsWith|endsWith)\((?P<quote>['"])(?P<text>[^'"\\]+)(?P=quote)\);?"""
+)
+_FIELD = re.compile(
+    r"""(?:return\s+)?JSON\.parse\(output\)\.(?P<path>\w+(?:\.\w+)*)\s*===?\s*(?P<value>'[^'\\]*'|"[^"\\]*"|true|false|-?\d{1,30}(?:\.\d{1,30})?);?"""
+)
+_CALLS = {"includes": "icontains", "startsWith": "starts-with", "endsWith": "ends-with"}
+
+
+def _javascript(value: Json) -> JsonObject:
+    code = value.strip() if isinstance(value, str) else ""
+    if (field := _FIELD.fullmatch(code)) is not None:
+        wanted = json.loads(json.dumps(field["value"][1:-1]) if field["value"][0] in "'\"" else field["value"])
+        return {"kind": "output", "path": field["path"], "equals": {"op": "equal", "value": wanted}}
+    if (called := _CALLED.fullmatch(code)) is not None and not (called["lower"] and called["call"] != "includes"):
+        kind = "contains" if called["call"] == "includes" and not called["lower"] else _CALLS[called["call"]]
+        return _CHECKS[kind](called["text"])
+    raise RefusedError(_CODE)
+
+
+def _is_json(value: Json) -> JsonObject:
+    if value is None:
+        return {"kind": "output", "equals": {"op": "present"}}
+    if not isinstance(value, dict) or value.get("type") != "object":
+        raise RefusedError("has a schema of no object: structured output is one")
+    if (problem := schema_problem(value)) is not None:
+        raise RefusedError(f"has a schema that is not read whole: {'.'.join(map(str, problem[0]))}: {problem[1]}")
+    return {"kind": "output"}
+
+
+def _tool(name: Json) -> str:
+    if not isinstance(name, str) or not _TOOL.fullmatch(name):
+        raise RefusedError("names no tool, or a pattern of names")
+    return name
+
+
+def _tool_used(value: Json) -> JsonObject:
+    if isinstance(value, list):
+        return {"kind": "all", "checks": [_tool_used(member) for member in value]}
+    if isinstance(value, str):
+        return {"kind": "calls", "tool": _tool(value)}
+    if not isinstance(value, Mapping):
+        raise RefusedError("names no tool, or a pattern of names")
+    counts = {"at_least": value.get("min", 1), "at_most": value.get("max")}
+    given = {name: count for name, count in counts.items() if count is not None}
+    return {"kind": "calls", "tool": _tool(value.get("name")), **given}
+
+
+def _tool_arguments(value: Json) -> JsonObject:
+    arguments = value.get("args", value.get("arguments")) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(arguments, dict):
+        raise RefusedError("names no tool with arguments")
+    if value.get("mode", "partial") != "partial":
+        raise RefusedError("asks that there are no other arguments (mode: exact)")
+    wanted = {name: {"op": "equal", "value": value} for name, value in arguments.items()}
+    return {"kind": "calls", "tool": _tool(value.get("name")), "with": wanted}
+
+
+def _tool_sequence(value: Json) -> JsonObject:
+    steps = value.get("steps") if isinstance(value, Mapping) else value
+    mode = value.get("mode", "in_order") if isinstance(value, Mapping) else "in_order"
+    if not isinstance(steps, list) or not all(map(_tool, steps)) or mode not in ("in_order", "exact"):
+        raise RefusedError("is no list of tools, in order or exactly")
+    return {"kind": "calls", "steps": steps, "match": mode}
+
+
+def _several(combination: str, *, any_case: bool) -> Callable[[Json], JsonObject]:
+    return lambda value: {"kind": combination, "checks": [_contains(text, any_case=any_case) for text in _texts(value)]}
+
+
+_CHECKS: Mapping[str, Callable[[Json], JsonObject]] = {
+    "equals": _equals,
+    "contains": lambda value: _contains(_text(value)),
+    "icontains": lambda value: _contains(_text(value), any_case=True),
+    "contains-all": _several("all", any_case=False),
+    "icontains-all": _several("all", any_case=True),
+    "contains-any": _several("any", any_case=False),
+    "icontains-any": _several("any", any_case=True),
+    "starts-with": lambda value: _matches(rf"\A{_literal(_text(value))}"),
+    "ends-with": lambda value: _matches(rf"{_literal(_text(value))}\z"),
+    "regex": _regex,
+    "is-json": _is_json,
+    "javascript": _javascript,
+    "trajectory:tool-used": _tool_used,
+    "trajectory:tool-args-match": _tool_arguments,
+    "trajectory:tool-sequence": _tool_sequence,
+}
+
 
 FORMAT = "promptfoo"
 _NAMES = tuple(f"promptfooconfig.{ending}" for ending in ("yaml", "yml", "json"))
+#: Keys of a configuration that say how promptfoo runs.
+_PROMPTFOOS = frozenset(
+    ["providers", "targets", "redteam", "evaluateOptions", "nunjucksFilters", "derivedMetrics", "extensions", "tracing"]
+)
 #: The most cases that a configuration may multiply to.
 _MOST = 10_000
 #: What a product of shares may be off.
@@ -110,9 +314,8 @@ def import_promptfoo(src: Path, dest: Path) -> ImportReport:
     """
     config = src if src.is_file() else next((src / name for name in _NAMES if (src / name).is_file()), None)
     if config is None:
-        raise SuiteError(
-            Problem(shown_path(src), 0, f"holds none of {', '.join(_NAMES)}", "name the configuration itself")
-        )
+        message = f"holds none of {', '.join(_NAMES)}"
+        raise SuiteError(Problem(shown_path(src), 0, message, "name the configuration itself"))
     log = ImportLog()
     reader = _Config(config, log)
     cases = list(reader.cases())
@@ -133,18 +336,13 @@ def _tools(cases: Iterable[Case], log: ImportLog) -> Iterator[Tool]:
     seen: dict[str, set[str]] = {}
     leaves = (leaf for case in cases for requirement in case.truth.requirements for leaf in requirement.leaves)
     for calls in leaves:
-        patterns = (
-            [CallPattern(tool=calls.tool, arguments=calls.arguments)] if isinstance(calls, Calls) and calls.tool else []
-        )
-        patterns += calls.steps if isinstance(calls, Calls) else []
-        for pattern in patterns:
-            seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+        if isinstance(calls, Calls):
+            own = [CallPattern(tool=calls.tool, arguments=calls.arguments)] if calls.tool else []
+            for pattern in (*own, *calls.steps):
+                seen.setdefault(pattern.tool, set()).update(pattern.arguments)
+    way = "mapsat record TOOLS describes it anew and keeps answers"
     for name in sorted(seen):
-        log.note(
-            "tool",
-            name,
-            "the configuration tells only its name and parameters seen; mapsat record TOOLS describes it anew and keeps answers",
-        )
+        log.note("tool", name, f"the configuration tells only its name and parameters seen; {way}")
         yield bare_tool(name, seen[name])
 
 
@@ -175,25 +373,9 @@ class _Config:
 
     def cases(self) -> Iterator[Case]:
         """Give a case for each test with each prompt; what does not come over is noted."""
-        for key in sorted(
-            self._data.keys()
-            & {
-                "providers",
-                "targets",
-                "redteam",
-                "evaluateOptions",
-                "nunjucksFilters",
-                "derivedMetrics",
-                "extensions",
-                "tracing",
-            }
-        ):
-            self._log.note(
-                "ignored",
-                self._at(key),
-                f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent",
-                leaves=key,
-            )
+        for key in sorted(self._data.keys() & _PROMPTFOOS):
+            message = f"{key}: belongs to promptfoo; an agent is named by --mapsat-agent"
+            self._log.note("ignored", self._at(key), message, leaves=key)
         prompts = list(self._prompts())
         names: dict[str, int] = {}
         made = 0
@@ -219,17 +401,10 @@ class _Config:
             what = "no assertion that a check could ask" if test.assertions else "no assertion"
             self._refuse("tests", test.place, f"the test has {what}")
             return None
-        visible: JsonObject = {
-            "query": query,
-            "instructions": system,
-            "output_schema": schema,
-            "context": {"history": history},
-        }
+        visible = {"query": query, "instructions": system, "output_schema": schema, "context": {"history": history}}
         attributes = {"assertions": "some" if refused else "all", "prompt": prompt.label[:100]}
-        return self._log.case(
-            {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}},
-            test.place,
-        )
+        data = {"id": name, "attributes": attributes, "visible": visible, "truth": {"requirements": requirements}}
+        return self._log.case(data, test.place)
 
     def _requirements(self, test: _Test) -> tuple[list[JsonObject], JsonObject, int]:
         """Return the requirements of a test, the schema of its output, and how many assertions are refused."""
@@ -247,12 +422,9 @@ class _Config:
                 self._refuse("assertions", assertion.place, f"{kind if isinstance(kind, str) else shown(kind)} {error}")
                 continue
             name = assertion.data.get("metric")
-            requirement = {
-                "id": f"a{number}",
-                "kind": "asked",
-                "text": f"{name}: {text}" if isinstance(name, str) else text,
-            }
-            requirements.append(requirement | ({} if check is None else {"check": check}))
+            text = f"{name}: {text}" if isinstance(name, str) else text
+            checked = {} if check is None else {"check": check}
+            requirements.append({"id": f"a{number}", "kind": "asked", "text": text, **checked})
         for requirement in requirements if schema else ():
             schema = _with_field(schema, str(_object(requirement.get("check")).get("path", "")))
         return requirements, schema, refused
@@ -261,9 +433,8 @@ class _Config:
         data = assertion.data
         kind = data.get("type")
         if data.get("transform") is not None or data.get("weight") == 0:
-            raise RefusedError(
-                "reads a transformed output" if data.get("weight") != 0 else "has weight 0: it decides nothing"
-            )
+            weightless = data.get("weight") == 0
+            raise RefusedError("has weight 0: it decides nothing" if weightless else "reads a transformed output")
         if kind == "assert-set":
             return self._set(assertion, given)
         if not isinstance(kind, str):
@@ -272,20 +443,12 @@ class _Config:
 
     def _set(self, assertion: _Assertion, given: JsonObject) -> tuple[str, JsonObject]:
         listed = assertion.data.get("assert")
-        parts = (
-            [self._requirement(_Assertion(assertion.place, part), given) for part in listed if isinstance(part, dict)]
-            if isinstance(listed, list)
-            else []
-        )
+        members = [part for part in listed if isinstance(part, dict)] if isinstance(listed, list) else []
+        parts = [self._requirement(_Assertion(assertion.place, part), given) for part in members]
         checks = [check for _, check in parts if check is not None]
         share = assertion.data.get("threshold", 1)
-        if (
-            not checks
-            or len(checks) < len(parts)
-            or isinstance(share, bool)
-            or not isinstance(share, (int, float))
-            or not 0 < share <= 1
-        ):
+        is_share = isinstance(share, (int, float)) and not isinstance(share, bool) and 0 < share <= 1
+        if not checks or len(checks) < len(parts) or not is_share:
             raise RefusedError("is a set of which not all can be checked, or has an odd threshold")
         needed = ceil(share * len(checks) - _ROUNDING)
         text = f"at least {needed} of: {'; '.join(text for text, _ in parts)}"
@@ -316,10 +479,8 @@ class _Config:
             for at, config in enumerate(scenario["config"]):
                 path = ("scenarios", number, "config", at)
                 own = self._assertions(_object(config).get("assert"), place, path)
-                tests = scenario.get("tests")
-                yield from self._listed(
-                    tests, ("scenarios", number, "tests"), _merged(default, _object(config)), (*shared, *own)
-                )
+                merged, tests = _merged(default, _object(config)), scenario.get("tests")
+                yield from self._listed(tests, ("scenarios", number, "tests"), merged, (*shared, *own))
 
     def _listed(
         self, tests: Json, path: Sequence[str | int], default: JsonObject, shared: tuple[_Assertion, ...]
@@ -369,9 +530,8 @@ class _Config:
             self._refuse("tests", place, "the test transforms the output before its assertions")
             return
         if merged.get("threshold") is not None:
-            self._log.note(
-                "threshold", place, "the threshold of the test is not carried over: all assertions are asked"
-            )
+            message = "the threshold of the test is not carried over: all assertions are asked"
+            self._log.note("threshold", place, message)
         shared = () if _object(options).get("disableDefaultAsserts") else shared
         assertions = [*shared, *self._assertions(test.get("assert"), place, path)]
         try:
@@ -401,14 +561,9 @@ class _Config:
     def _prompts(self) -> Iterator[_Prompt]:
         prompts = self._data.get("prompts", ["{{prompt}}"])
         for number, prompt in enumerate(prompts if isinstance(prompts, list) else [prompts]):
-            raw = (
-                prompt
-                if isinstance(prompt, str)
-                else next((prompt[key] for key in ("raw", "id") if isinstance(prompt.get(key), str)), "")
-                if isinstance(prompt, dict)
-                else ""
-            )
-            label = prompt.get("label") if isinstance(prompt, dict) else None
+            given = {"raw": prompt} if isinstance(prompt, str) else _object(prompt)
+            raw = next((given[key] for key in ("raw", "id") if isinstance(given.get(key), str)), "")
+            label = given.get("label")
             try:
                 yield from self._prompt(raw, label if isinstance(label, str) else f"prompt {number + 1}")
             except (RefusedError, SuiteError) as error:
@@ -460,12 +615,9 @@ class _Config:
         """Return the data of a file with its lines. Raises SuiteError."""
         name = shown_path(path)
         if path.suffix.lower() == ".jsonl":
-            lines = [
-                (line.number, parse_json_line(line.data, name, line.number))
-                for line in read_lines(path, limits.CASE_BYTES)
-            ]
-            places: dict[str | int, Lines] = {at: Lines(number) for at, (number, _) in enumerate(lines)}
-            return Located([data for _, data in lines], Lines(1, places))
+            lines = list(read_lines(path, limits.CASE_BYTES))
+            places: dict[str | int, Lines] = {at: Lines(line.number) for at, line in enumerate(lines)}
+            return Located([parse_json_line(line.data, name, line.number) for line in lines], Lines(1, places))
         raw = read_bytes(path, limits.YAML_BYTES)
         if path.suffix.lower() == ".json":  # which YAML does not read whole: no half characters in escapes
             return Located(located_json(raw.decode("utf-8-sig", errors="replace"), name, 1), Lines(1))
@@ -535,28 +687,22 @@ def _expected(text: str) -> JsonObject:
     """Return the assertion of a cell: ``contains: words``, or what the output equals."""
     match = re.fullmatch(r"((?:not-)?[a-z][a-z-]*)(?:\((\d+(?:\.\d+)?)\))?:\s*(.*)", text, re.DOTALL)
     if match is None:
-        return (
-            {"type": text, "value": None} if text in ("is-json", "not-is-json") else {"type": "equals", "value": text}
-        )
+        bare = text in ("is-json", "not-is-json")
+        return {"type": text, "value": None} if bare else {"type": "equals", "value": text}
     threshold = {} if match[2] is None else {"threshold": float(match[2])}
     return {"type": _PREFIXES.get(match[1], match[1]), "value": match[3], **threshold}
 
 
 def _chat(text: str, label: str) -> _Prompt:
     """Return a prompt; one that is a list of messages says what the system, the history and the user say."""
-    try:
-        data = (
-            json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
-            if text.lstrip().startswith("[")
-            else None
-        )
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, list) or not all(
-        isinstance(message, dict) and isinstance(message.get("content"), str) for message in data
-    ):
+    data = None
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            data = json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
+    messages = data if isinstance(data, list) else [None]
+    if not all(isinstance(_object(message).get("content"), str) for message in messages):
         return _Prompt(label, text)
-    said = [(str(message.get("role", "user")), message["content"]) for message in data]
+    said = [(str(message.get("role", "user")), message["content"]) for message in messages]
     users = [at for at, (role, _) in enumerate(said) if role == "user"]
     if not users:
         raise RefusedError("is a list of messages in which no user speaks")

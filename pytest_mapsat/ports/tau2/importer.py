@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pytest_mapsat.formats import content_digest, limits, printable, replacing, shown_path
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
     EpisodeDefaults,
+    Json,
     JsonObject,
     MapsatError,
     Problem,
+    RowPatch,
     SuiteError,
     SuiteManifest,
+    canonical_json,
+    did_you_mean,
+    digest,
+    hint_at,
+    same,
     shown,
 )
+from pytest_mapsat.sandbox import Answer, State, end_state, make_sandbox, net_changes, tables_of
 from pytest_mapsat.suite import (
     ImportLog,
     ImportReport,
@@ -31,10 +42,419 @@ from pytest_mapsat.suite import (
     write_tool,
 )
 
-from .conversion import Conversion
-from .tasks import Domain, folders_in, read_domain, read_tasks
-from .world import specs_of
+from .checks import held_at
+from .metrics import PARTS
+from .tasks import Action, Assertion, Criteria, Domain, Instructions, Task, folders_in, read_domain, read_tasks
+from .world import ToolFacts, facts_of, over, specs_of
 from .worlds import OPTION, WORLDS
+
+#: "You" and its forms, with what the user says instead; longer phrases are tried first.
+_FIRST_PERSON = (
+    (r"\byou are\b", "I am"),
+    (r"\byou're\b", "I'm"),
+    (r"\byou were\b", "I was"),
+    (
+        r"\b(to|for|with|from|about|of|let|give|gives|gave|tell|tells|told|send|sends|sent|help|helps|show|shows|offer|offers|charge|charged) you\b",
+        r"\1 me",
+    ),
+    (r"\byourself\b", "myself"),
+    (r"\byours\b", "mine"),
+    (r"\byour\b", "my"),
+    (r"\byou\b", "I"),
+)
+_IDENTITY = ("name", "zip", "user id", "email", "e-mail", "phone number", "who you are", "identity", "verify", "identify", "confirmation number", "reservation", "order", "date of birth")  # fmt: skip
+_LONGEST = 20_000
+
+
+def first_person(text: str) -> str:
+    """Return the user's instructions in the first person: "You want your money back." as "I want my money back."."""
+    for pattern, spoken in _FIRST_PERSON:
+
+        def as_said(match: re.Match[str], spoken: str = spoken) -> str:
+            words = match.expand(spoken)
+            return words[0].upper() + words[1:] if match[0][0].isupper() else words
+
+        text = re.sub(pattern, as_said, text, flags=re.IGNORECASE)
+    return text
+
+
+def opening(task: Task) -> str:
+    """Return the first words of the user."""
+    scenario = task.user_scenario.instructions
+    words = scenario if isinstance(scenario, str) else scenario.reason_for_call
+    return first_person(words).strip()[:_LONGEST] or "Hello."
+
+
+def briefing(task: Task) -> str:
+    """Return the whole prompt of a user that is a model."""
+    scenario = task.user_scenario.instructions
+    if isinstance(scenario, str):
+        return scenario
+    parts = {
+        "Why you call": scenario.reason_for_call,
+        "What you know": scenario.known_info,
+        "What you do not know": scenario.unknown_info,
+        "How you behave": scenario.task_instructions,
+    }
+    return "\n\n".join(f"{title}:\n{text.strip()}" for title, text in parts.items() if text and text.strip())
+
+
+def answers(task: Task, facts: Mapping[str, ToolFacts], calls: Sequence[Action]) -> Iterator[JsonObject]:
+    """Give the answers and the calls of the scripted user.
+
+    Args:
+        task: the task.
+        facts: the facts of the domain's tools.
+        calls: the user's calls of the reference.
+    """
+    # Equal calls once: the words that ask for them are the same.
+    with_arguments = [call for call in {request(call): call for call in calls}.values() if call.arguments]
+    for call in with_arguments:
+        alone = sum(other.name == call.name for other in with_arguments) == 1
+        asked = [request(call), *(facts[call.name].asked if alone else _distinctive(call))]
+        yield {"asked": asked, "calls": [{"tool": call.name, "arguments": call.arguments}], "say": f"{{{call.name}}}"}
+    for name, fact in facts.items():
+        if fact.by == "user" and not fact.needs:
+            yield {"asked": [_said(name), *fact.asked], "calls": [{"tool": name}], "say": f"{{{name}}}"}
+    scenario = task.user_scenario.instructions
+    if isinstance(scenario, Instructions):
+        for words in (scenario.known_info, scenario.unknown_info):
+            if words and words.strip():
+                yield {"asked": list(_IDENTITY), "say": first_person(words).strip()[:_LONGEST]}
+
+
+def _distinctive(call: Action) -> list[str]:
+    """Return words that tell a call from others of its tool: its last argument, as in "storage permission"."""
+    name, value = list(call.arguments.items())[-1]
+    words = str(value).replace("_", " "), name.replace("_", " ")
+    return [f"{words[0]} {words[1]}", f"{words[1]} for {words[0]}"]
+
+
+def request(call: Action) -> str:
+    """Return the words by which a user is asked for a call: its name and the values of its arguments."""
+    return _said(call.name, *call.arguments.values())
+
+
+def _said(name: str, *values: Json) -> str:
+    """Return words for a call. Their last one ends them, as the words of another call may begin alike."""
+    return " ".join([*(str(part).replace("_", " ") for part in (name, *values)), "now"])
+
+
+def oracle(actions: Sequence[Action], must_say: Sequence[str]) -> list[JsonObject]:
+    """Return the dialogue of an agent that knows the reference: it makes its own calls, and asks the user for the user's.
+
+    Args:
+        actions: the reference: both sides' calls, in order.
+        must_say: the texts that a reply must have.
+    """
+    turns: list[JsonObject] = []
+    calls: list[dict[str, Any]] = []
+    for action in actions:
+        if action.requestor == "user":
+            turns.append({"calls": calls, "say": f"Please {request(action)}."})
+            calls = []
+        else:
+            calls.append({"tool": action.name, "arguments": action.arguments})
+    sentences = ["Everything is done.", *(f"{words}." for words in must_say)]
+    turns.append({"calls": calls, "say": " ".join(sentences)})
+    return turns
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_UNSAFE_NAME = re.compile(r"\W+")
+#: The end of an id of a trial, which no case id may have.
+_TRIAL = re.compile(r"-t\d+$")
+_LONGEST_ID, _LONGEST_TEXT = 60, 2_000
+_SIDES = {"assistant": "agent", "user": "user"}
+_PART_OF = {prefix: part for part, prefix in PARTS.items()}
+#: Attributes that the ids of telecom's tasks hold.
+_IN_ID = {"issue": re.compile(r"^\[(\w+)\]"), "persona": re.compile(r"\[PERSONA:(\w+)\]$")}
+
+
+class _Played(NamedTuple):
+    """The outcome of actions: those taken and refused by the world, the assertions broken before and after, and whether anything changed."""
+
+    taken: list[Action]
+    refused: list[tuple[Action, Answer]]
+    broken_before: list[Assertion]
+    broken: list[Assertion]
+    changes: bool
+
+
+@dataclass
+class Conversion:
+    """One task on its way to a case.
+
+    Attributes:
+        task: the task.
+        place: its file and line, for notes.
+        files: the files of its domain.
+        suite: the suite that gets the case, with tools and tables.
+        tables: the rows of the tables.
+        log: gets the notes.
+    """
+
+    task: Task
+    place: str
+    files: Domain
+    suite: Suite
+    tables: Mapping[str, Sequence[JsonObject]]
+    log: ImportLog
+
+    @property
+    def domain(self) -> str:
+        """The name of its domain."""
+        return self.files.name
+
+    @cached_property
+    def facts(self) -> Mapping[str, ToolFacts]:
+        """The facts of the tools of its world."""
+        return facts_of(WORLDS[self.domain])
+
+    def case(self) -> Case | None:
+        """Return the case, or None after noting why it cannot be one."""
+        criteria = self.task.evaluation_criteria or Criteria(reward_basis=[])
+        data = self._bare()
+        start = self._checked(data)
+        if start is None:
+            return None
+        self._check_assertions()
+        played = self._reference(start)
+        reference = played.taken
+        carried = self._carried(criteria)
+        spoken = list(criteria.communicate_info or []) if "COMMUNICATE" in criteria.reward_basis else []
+        user_calls = [action for action in reference if action.requestor == "user"]
+        acts = any(fact.by == "user" for fact in self.facts.values())
+        data["truth"] |= {
+            "requirements": carried,
+            "end": _planned(reference),
+            "oracle": oracle(reference, spoken),
+            "user": {
+                "answers": list(answers(self.task, self.facts, user_calls)),
+                "confirms": "yes",
+                "may": ["volunteer", "go_on", *(["act"] if acts else [])],
+                "prompt": briefing(self.task),
+            },
+        }
+        data["attributes"] = self._attributes(played, carried)
+        data["domains"] = [f"{self.domain}_silent" if data["attributes"]["silent"] == "passes" else self.domain]
+        return self._checked(data)
+
+    def _checked(self, data: JsonObject) -> Case | None:
+        return self.log.case(data, self.place)
+
+    def _note(self, kind: str, message: str) -> None:
+        self.log.note(kind, f"{self.place} ({self.domain} {shown(self.task.id)})", message)
+
+    def _bare(self) -> JsonObject:
+        """Return the case without its requirements."""
+        plain = _UNSAFE.sub("_", self.task.id).strip("_")
+        case_id = f"{self.domain}-{plain}"
+        if plain != self.task.id or len(case_id) > _LONGEST_ID or _TRIAL.search(case_id):
+            case_id = f"{case_id[:_LONGEST_ID]}-{digest(self.task.id, size=8)}"
+        messages, calls, query = self._history()
+        return {
+            "id": case_id,
+            "visible": {
+                "messages": messages,
+                "query": query or opening(self.task),
+                "context": {"now": WORLDS[self.domain].now},
+            },
+            "truth": {"persona": self.task.user_scenario.persona or "", "intent": opening(self.task)},
+            "world": {"rows": self._rows(), "calls": [*self._first_calls(), *calls]},
+        }
+
+    # -- where the task begins
+
+    def _rows(self) -> list[JsonObject]:
+        """Return how the task's own databases differ from the domain's."""
+        data = self.task.initial_state and self.task.initial_state.initialization_data
+        if not data:
+            return []
+        world, domain = WORLDS[self.domain], self.files
+        agent, user = over(domain.database, data.agent_data or {}), over(domain.user_database, data.user_data or {})
+        patches: list[RowPatch] = []
+        keys = {**world.keys, **world.user_keys}
+        for table, rows in world.tables(agent, user).items():
+            key = keys[table]
+            former, new = ({row[key]: row for row in side} for side in (self.tables[table], rows))
+            if gone := sorted(former.keys() - new.keys()):
+                patches.append(RowPatch(table=table, where={key: gone}, hide=True))
+            for row_id in sorted(new.keys() & former.keys()):
+                changed = {
+                    name: value for name, value in new[row_id].items() if not same(value, former[row_id].get(name))
+                }
+                if changed:
+                    patches.append(RowPatch(table=table, where={key: row_id}, set=changed))
+            if added := tuple(row for row_id, row in new.items() if row_id not in former):
+                patches.append(RowPatch(table=table, add=added))
+        return [patch.to_json() for patch in patches]
+
+    def _first_calls(self) -> list[JsonObject]:
+        actions = (self.task.initial_state and self.task.initial_state.initialization_actions) or []
+        for action in actions:
+            self._check_function(action.func_name)
+        return [{"tool": action.func_name, "arguments": action.arguments} for action in actions]
+
+    def _history(self) -> tuple[list[JsonObject], list[JsonObject], str]:
+        """Return the messages before the dialogue, the writes among their calls, and the user's last words."""
+        history = (self.task.initial_state and self.task.initial_state.message_history) or []
+        roles = {"user": "user", "assistant": "agent"}
+        messages = [
+            {"role": roles[message.role], "text": message.content}
+            for message in history
+            if message.role in roles and message.content and message.content.strip()
+        ]
+        calls = [
+            {"tool": call.name, "arguments": call.arguments}
+            for message in history
+            for call in message.tool_calls or []
+            if call.name in self.facts and self.facts[call.name].writes
+        ]
+        last = messages.pop()["text"] if messages and messages[-1]["role"] == "user" else ""
+        return messages, calls, str(last)
+
+    # -- what is asked of it
+
+    @property
+    def _assertions(self) -> Sequence[Assertion]:
+        criteria = self.task.evaluation_criteria
+        return (criteria.env_assertions if criteria else None) or ()
+
+    def _check_function(self, name: str) -> None:
+        """Raise ValueError where the world has no such function."""
+        if name not in self.facts:
+            hint = hint_at(name, self.facts)
+            raise ValueError(f"the world of {self.domain} has no function {shown(name)}{hint}")
+
+    def _check_assertions(self) -> None:
+        """Raise ValueError where the world has no such assertion."""
+        names = [name for name in dir(WORLDS[self.domain]) if name.startswith("assert_")]
+        for assertion in self._assertions:
+            if assertion.func_name not in names:
+                hint = did_you_mean(assertion.func_name, names) or f"it has: {', '.join(names) or 'none'}"
+                raise ValueError(f"the world of {self.domain} has no assertion {shown(assertion.func_name)} ({hint})")
+
+    def _possible(self) -> list[Action]:
+        """Return the reference actions whose side has the tool. Raises ValueError where the world has no such tool."""
+        criteria, possible = self.task.evaluation_criteria, []
+        for action in (criteria.actions if criteria else None) or []:
+            self._check_function(action.name)
+            if self.facts[action.name].by == _SIDES[action.requestor]:
+                possible.append(action)
+            else:
+                self._note(
+                    "side", f"{action.name} is no tool of the {action.requestor}; the reference goes on without it"
+                )
+        return possible
+
+    def _play(self, start: Case, actions: Sequence[Action]) -> _Played:
+        """Play actions from the start of the task."""
+        sandbox = make_sandbox(start, self.suite)
+        answers = [(action, sandbox.call(action.name, action.arguments)) for action in actions]
+        steps = [answer.step(action.name, action.arguments) for action, answer in answers]
+        tables = tables_of(start, self.suite)
+        before, after = (end_state(tables, sandbox.setup, played) for played in ((), steps))
+        changes = net_changes(change for step in steps for change in step.changed)
+        refused = [(action, answer) for action, answer in answers if answer.status != "ok"]
+        taken = [action for action, answer in answers if answer.status == "ok"]
+        return _Played(taken, refused, self._broken(before), self._broken(after), bool(changes))
+
+    def _broken(self, state: State) -> list[Assertion]:
+        """Return the assertions that are not as the task wants them in a state."""
+        return [
+            assertion
+            for assertion in self._assertions
+            if held_at(state, self.domain, assertion.func_name, assertion.arguments)[0] is not assertion.assert_value
+        ]
+
+    def _reference(self, start: Case) -> _Played:
+        """Return the reference as the world carries it out. The benchmark silently skips refused actions; here they are noted."""
+        played = self._play(start, self._possible())
+        for action, answer in played.refused:
+            why = answer.result.get("message", "") if isinstance(answer.result, dict) else ""
+            sort = "writes" if self.facts[action.name].writes else "reads"
+            message = f"{action.action_id} {action.name} is refused: {why}; the reference goes on without it"
+            self._note(f"refused_{sort}", message.strip())
+        for assertion in played.broken:
+            for call in self._mending(assertion):
+                mended = self._play(start, [*played.taken, call])
+                if assertion not in mended.broken:
+                    added = f"{call.name} {call.arguments} is added to the reference"
+                    self._note("completed", f"{added}: {assertion.func_name} breaks without it")
+                    played = mended
+                    break
+        return played
+
+    def _mending(self, assertion: Assertion) -> Iterator[Action]:
+        """Give the writes that the arguments of an assertion are enough for, of its side."""
+        arguments = assertion.arguments
+        for name, fact in self.facts.items():
+            values = {need: arguments.get(need, arguments.get(f"expected_{need}")) for need in fact.needs}
+            if fact.writes and fact.by == _SIDES[assertion.env_type] and values and None not in values.values():
+                yield Action(name=name, arguments=values, requestor=assertion.env_type)
+
+    def _requirements(self, criteria: Criteria) -> Iterator[JsonObject]:
+        """Give the requirements of all parts of the reward: the ending first."""
+        ends = f"The dialogue of the task {self.task.id} ends with a stop of the user or the agent"
+        yield _requirement("ends", ends[:_LONGEST_TEXT], "tau_ends")
+        if criteria.actions is not None or criteria.env_assertions is not None:
+            check = {"kind": "same_end"}
+            yield {
+                **_requirement("db", "The databases end as after the reference actions"),
+                "scope": "outcome",
+                "check": check,
+            }
+        for number, assertion in enumerate(criteria.env_assertions or (), 1):
+            text = f"At the end {assertion.func_name} {canonical_json(assertion.arguments)} is {assertion.assert_value}"
+            held = {"function": assertion.func_name, "arguments": assertion.arguments, "value": assertion.assert_value}
+            yield {**_requirement(f"env-{number}", text, "tau_holds", domain=self.domain, **held), "scope": "outcome"}
+        if criteria.actions:
+            wanted = [
+                {
+                    "tool": action.name,
+                    "arguments": action.arguments,
+                    "by": _SIDES[action.requestor],
+                    "compare": action.compare_args,
+                }
+                for action in criteria.actions
+            ]
+            text = f"Each of these is called: {', '.join(action.name for action in criteria.actions)}"
+            yield {**_requirement("action", text[:_LONGEST_TEXT], "tau_calls", actions=wanted), "scope": "trajectory"}
+        for number, words in enumerate(criteria.communicate_info or (), 1):
+            yield _requirement(f"communicate-{number}", f"A reply says: {words}", "tau_says", text=words)
+        for number, words in enumerate(criteria.nl_assertions or (), 1):
+            yield {**_requirement(f"nl-{number}", words), "scope": "trajectory"}
+
+    def _carried(self, criteria: Criteria) -> list[JsonObject]:
+        """Return the requirements of the parts that the basis names; the others do not bear on the reward, and are counted."""
+        carried = []
+        for requirement in self._requirements(criteria):
+            part = _PART_OF.get(str(requirement["id"]).partition("-")[0])
+            if part is None or part in criteria.reward_basis:
+                carried.append(requirement)
+            elif part not in ("DB", "ACTION"):  # these two come from the reference actions
+                self.log.leave(f"{part} outside of reward_basis")
+        return carried
+
+    def _attributes(self, played: _Played, carried: Sequence[JsonObject]) -> dict[str, str]:
+        parts = {str(requirement["id"]).partition("-")[0] for requirement in carried}
+        asked = parts & {"communicate", "action", "nl"}
+        silent = not asked and not ("db" in parts and played.changes) and not ("env" in parts and played.broken_before)
+        splits = {_UNSAFE_NAME.sub("_", name): "yes" for name, ids in self.files.splits.items() if self.task.id in ids}
+        sorts = {name: match[1] for name, pattern in _IN_ID.items() if (match := pattern.search(self.task.id))}
+        marks = {"judged": "yes" if "nl" in parts else "no", "silent": "passes" if silent else "fails"}
+        return {**splits, **sorts, **marks}
+
+
+def _requirement(name: str, text: str, check: str = "", /, **arguments: Json) -> JsonObject:
+    checked = {"check": {"kind": "python", "name": check, "arguments": arguments}} if check else {}
+    return {"id": name, "kind": "asked", "text": text, **checked}
+
+
+def _planned(actions: Sequence[Action]) -> list[JsonObject]:
+    return [{"tool": action.name, "arguments": action.arguments} for action in actions]
+
 
 FORMAT = "tau2"
 _DESCRIPTION = (

@@ -9,7 +9,7 @@ from pydantic import Field
 from pytest_mapsat.model import JsonObject
 from pytest_mapsat.sandbox import Refused
 
-from .world import World, tool
+from .world import World, acts, looks, tool
 
 UserId = Annotated[str, Field(description="such as 'user_1'")]
 TaskId = Annotated[str, Field(description="such as 'task_1'")]
@@ -57,12 +57,12 @@ class MockWorld(World):
 
     # -- the user's side
 
-    @tool(by="user", asked=("check notifications", "check your notifications"))
+    @looks("check notifications", "check your notifications")
     def check_notifications(self) -> list[JsonObject]:
         """List your notifications."""
         return list(self.rows("notifications").values())
 
-    @tool(by="user", writes=True, asked=("dismiss",))
+    @acts("dismiss")
     def dismiss_notification(self, notification_id: NotificationId) -> str:
         """Mark a notification as read."""
         self.rows("notifications").change(notification_id, status="read")

@@ -10,7 +10,7 @@ from pydantic import Field
 from pytest_mapsat.model import Json, JsonObject
 from pytest_mapsat.sandbox import Row
 
-from .world import World, tool
+from .world import World, acts, looks, tool
 
 _APN: JsonObject = {
     "apn_name": "internet",
@@ -88,19 +88,14 @@ def _on(value: object) -> str:
     return "ON" if value else "OFF"
 
 
-def _search(phone: Phone) -> None:
-    phone.search()
-
-
-def _prepared(
-    name: str, text: str, then: Callable[[Phone], None] | None = _search, **columns: Json
-) -> Callable[[Phone], str]:
-    """Return a function of the world that sets columns of the phone, then does something: by default the phone looks for a network."""
+def _prepared(name: str, text: str, *, search: bool = True, **columns: Json) -> Callable[[Phone], str]:
+    """Return a function of the world that sets columns of the phone, which then looks for a network unless it says otherwise."""
 
     def prepare(self: Phone) -> str:
-        self.set(**columns)
-        if then is not None:
-            then(self)
+        if columns:
+            self.set(**columns)
+        if search:
+            self.search()
         return self.bar()
 
     prepare.__name__, prepare.__doc__ = name, text
@@ -133,7 +128,7 @@ class Phone(World):
 
     # -- looking
 
-    @tool(by="user", asked=("status bar",))
+    @looks("status bar")
     def check_status_bar(self) -> str:
         """Look at the status bar: signal, network, mobile data, Wi-Fi and battery."""
         return self.bar()
@@ -159,7 +154,7 @@ class Phone(World):
             return [*parts, network, "Data Disabled"]
         return [*parts, network, "Data Enabled", *(["Data Saver"] if device["data_saver_mode"] else [])]
 
-    @tool(by="user", asked=("network status", "connection status"))
+    @looks("network status", "connection status")
     def check_network_status(self) -> JsonObject:
         """Look at the connections of the phone: airplane mode, SIM card, signal, network, mobile data, roaming and Wi-Fi."""
         device = self.device
@@ -169,34 +164,34 @@ class Phone(World):
         )  # fmt: skip
         return {"sim_card_status": self._sim(), **{name: device[name] for name in shown}}
 
-    @tool(by="user", asked=("network mode preference", "preferred network mode"))
+    @looks("network mode preference", "preferred network mode")
     def check_network_mode_preference(self) -> str:
         """Look at which networks the phone prefers."""
         return f"Network Mode Preference: {self.device['network_mode_preference']}"
 
-    @tool(by="user", asked=("speed test",))
+    @looks("speed test")
     def run_speed_test(self) -> str:
         """Measure the speed of mobile data."""
         speed, grade = self._speed()
         return f"Speed test failed: {grade}" if speed is None else f"Speed Test Result: {speed:.2f} Mbps ({grade})"
 
-    @tool(by="user", asked=("sim card status", "check the sim", "check your sim"))
+    @looks("sim card status", "check the sim", "check your sim")
     def check_sim_status(self) -> str:
         """Look whether the SIM card works, is missing, or is locked."""
         return _SIM.get(self._sim(), f"The SIM card is {self._sim()}.")
 
-    @tool(by="user", asked=("data restriction", "data saver status"))
+    @looks("data restriction", "data saver status")
     def check_data_restriction_status(self) -> str:
         """Look whether Data Saver limits mobile data."""
         return f"Data Saver mode is {_on(self.device['data_saver_mode'])}."
 
-    @tool(by="user", asked=("check apn settings", "check your apn", "check the apn"))
+    @looks("check apn settings", "check your apn", "check the apn")
     def check_apn_settings(self) -> str:
         """Look at the settings for mobile data and picture messages (APN)."""
         apn = self.device["active_apn_settings"]
         return f"APN Name: {apn['apn_name'] or 'Not Set'}; MMSC URL: {apn['mmsc_url'] or 'Not Set'}"
 
-    @tool(by="user", asked=("wi-fi status", "wifi status"))
+    @looks("wi-fi status", "wifi status")
     def check_wifi_status(self) -> str:
         """Look whether Wi-Fi is on, and connected."""
         device = self.device
@@ -206,12 +201,12 @@ class Phone(World):
             return "Wi-Fi is ON and connected to no network."
         return f"Wi-Fi is ON and connected to {device['wifi_ssid']}. Signal: {device['wifi_signal_strength']}."
 
-    @tool(by="user", asked=("wi-fi calling status", "wifi calling status", "check wi-fi calling", "check wifi calling"))
+    @looks("wi-fi calling status", "wifi calling status", "check wi-fi calling", "check wifi calling")
     def check_wifi_calling_status(self) -> str:
         """Look whether calls go over Wi-Fi."""
         return f"Wi-Fi Calling is {_on(self.device['wifi_calling_enabled'])}."
 
-    @tool(by="user", asked=("vpn status", "check your vpn", "using a vpn"))
+    @looks("vpn status", "check your vpn", "using a vpn")
     def check_vpn_status(self) -> JsonObject:
         """Look whether a VPN is connected, and to what."""
         device = self.device
@@ -221,17 +216,17 @@ class Phone(World):
             "details": device["vpn_details"],
         }
 
-    @tool(by="user", asked=("installed apps",))
+    @looks("installed apps")
     def check_installed_apps(self) -> list[str]:
         """List the apps on the phone."""
         return list(self.device["app_statuses"])
 
-    @tool(by="user", asked=("app status",))
+    @looks("app status")
     def check_app_status(self, app_name: App) -> str:
         """Look at an app, and what it may do."""
         return self._allowed(app_name)
 
-    @tool(by="user", asked=("app permissions",))
+    @looks("app permissions")
     def check_app_permissions(self, app_name: App) -> str:
         """Look at what an app may do."""
         return self._allowed(app_name)
@@ -243,12 +238,12 @@ class Phone(World):
         allowed = [name for name, granted in app["permissions"].items() if granted]
         return f"The app {app_name} has permission for: {', '.join(allowed) or 'nothing'}."
 
-    @tool(by="user", asked=("can send mms", "can send an mms", "try to send an mms", "send a picture message"))
+    @looks("can send mms", "can send an mms", "try to send an mms", "send a picture message")
     def can_send_mms(self) -> str:
         """Try whether the messaging app can send picture messages (MMS)."""
         return f"Your messaging app {'can' if self._sends_mms() else 'cannot'} send MMS messages."
 
-    @tool(by="user", asked=("check payment request", "payment request arrived", "received a payment request"))
+    @looks("check payment request", "payment request arrived", "received a payment request")
     def check_payment_request(self) -> str:
         """Look whether the agent asks you to pay a bill."""
         request = self.surroundings["payment_request"]
@@ -258,60 +253,50 @@ class Phone(World):
 
     # -- acting
 
-    @tool(by="user", writes=True, asked=("turn off airplane mode", "turn airplane mode off", "disable airplane mode"))
+    @acts("turn off airplane mode", "turn airplane mode off", "disable airplane mode")
     def toggle_airplane_mode(self) -> str:
         """Turn airplane mode on or off. On, it cuts mobile network, Wi-Fi and VPN."""
-        self.airplane(on=not self.device["airplane_mode"])
-        return self._told(f"Airplane Mode is now {_on(self.device['airplane_mode'])}.")
+        on = not self.device["airplane_mode"]
+        return f"Airplane Mode is now {_on(on)}.\n{self.airplane(on=on)}"
 
-    def airplane(self, *, on: bool) -> None:
-        """Turn airplane mode on or off."""
+    def airplane(self, *, on: bool) -> str:
+        """Turn airplane mode on or off, and return the status bar."""
         if on:
             self._disconnect()
         self.set(airplane_mode=on, **(_NO_WIFI if on or self.device["wifi_enabled"] else {}))
         self.search()
+        return self.bar()
 
-    @tool(by="user", writes=True, asked=("reseat", "re-seat", "reinsert", "re-insert"))
+    @acts("reseat", "re-seat", "reinsert", "re-insert")
     def reseat_sim_card(self) -> str:
         """Take the SIM card out and put it in again."""
         self.set(sim_card_missing=False)
         self.search()
         return self._told("The SIM card is in its place.")
 
-    @tool(
-        by="user",
-        writes=True,
-        asked=("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data"),
-    )
+    @acts("mobile data on", "toggle mobile data", "turn on mobile data", "switch on mobile data")
     def toggle_data(self) -> str:
         """Turn mobile data on or off."""
-        self.set(data_enabled=not self.device["data_enabled"])
-        self.search()
-        return self._told(f"Mobile Data is now {_on(self.device['data_enabled'])}.")
+        return self._toggled("Mobile Data", "data_enabled")
 
-    @tool(
-        by="user", writes=True, asked=("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
-    )
+    @acts("turn on data roaming", "enable data roaming", "turn on roaming on your phone")
     def toggle_roaming(self) -> str:
         """Turn data roaming on or off."""
-        self.set(roaming_enabled=not self.device["roaming_enabled"])
-        self.search()
-        return self._told(f"Data Roaming is now {_on(self.device['roaming_enabled'])}.")
+        return self._toggled("Data Roaming", "roaming_enabled")
 
-    @tool(by="user", writes=True, asked=("turn off data saver", "disable data saver"))
+    @acts("turn off data saver", "disable data saver")
     def toggle_data_saver_mode(self) -> str:
         """Turn Data Saver on or off; on, mobile data is slower."""
-        self.set(data_saver_mode=not self.device["data_saver_mode"])
-        return self._told(f"Data Saver Mode is now {_on(self.device['data_saver_mode'])}.")
+        return self._toggled("Data Saver Mode", "data_saver_mode")
 
-    @tool(by="user", writes=True, asked=("set network mode", "change network mode", "change the network mode"))
+    @acts("set network mode", "change network mode", "change the network mode")
     def set_network_mode_preference(self, mode: Mode) -> str:
         """Choose which networks the phone prefers."""
         self.set(network_mode_preference=mode)
         self.search()
         return self._told(f"Preferred Network Mode set to: {mode}")
 
-    @tool(by="user", writes=True, asked=("set apn",))
+    @acts("set apn")
     def set_apn_settings(self, apn_settings: JsonObject) -> str:
         """Set the settings for mobile data and picture messages (APN); what is not given is as usual."""
         settings = {name: value for name, value in apn_settings.items() if name in _APN}
@@ -319,14 +304,14 @@ class Phone(World):
         self.search()
         return self._told(f"APN settings set to: {self.device['active_apn_settings']['apn_name']}")
 
-    @tool(by="user", writes=True, asked=("reset your apn", "reset the apn"))
+    @acts("reset your apn", "reset the apn")
     def reset_apn_settings(self) -> str:
         """Set the APN settings back to the usual ones, at the next reboot."""
         self.set(active_apn_settings={**self.device["active_apn_settings"], "reset_at_reboot": True})
         self.search()
         return self._told("The APN settings will be reset at the next reboot.")
 
-    @tool(by="user", writes=True, asked=("wi-fi radio", "wifi radio"))
+    @acts("wi-fi radio", "wifi radio")
     def toggle_wifi(self) -> str:
         """Turn Wi-Fi on or off; not while airplane mode is on."""
         if self.device["airplane_mode"]:
@@ -335,17 +320,12 @@ class Phone(World):
         self.set(wifi_enabled=on, **({} if on else _NO_WIFI))
         return self._told(f"Wi-Fi is now {_on(on)}.")
 
-    @tool(
-        by="user",
-        writes=True,
-        asked=("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling"),
-    )
+    @acts("turn off wi-fi calling", "turn off wifi calling", "disable wi-fi calling", "disable wifi calling")
     def toggle_wifi_calling(self) -> str:
         """Turn calls over Wi-Fi on or off."""
-        self.set(wifi_calling_enabled=not self.device["wifi_calling_enabled"])
-        return self._told(f"Wi-Fi Calling is now {_on(self.device['wifi_calling_enabled'])}.")
+        return self._toggled("Wi-Fi Calling", "wifi_calling_enabled")
 
-    @tool(by="user", writes=True, asked=("connect to your vpn",))
+    @acts("connect to your vpn")
     def connect_vpn(self) -> str:
         """Connect to your VPN."""
         if self.device["vpn_connected"]:
@@ -353,11 +333,7 @@ class Phone(World):
         self.set(vpn_connected=True, vpn_details=_VPN)
         return self._told("The VPN is connected.")
 
-    @tool(
-        by="user",
-        writes=True,
-        asked=("disconnect your vpn", "disconnect from your vpn", "disconnect the vpn", "turn off your vpn"),
-    )
+    @acts("disconnect your vpn", "disconnect from your vpn", "disconnect the vpn", "turn off your vpn")
     def disconnect_vpn(self) -> str:
         """Disconnect the VPN."""
         connected = self.device["vpn_connected"]
@@ -368,7 +344,7 @@ class Phone(World):
         if self.device["vpn_connected"]:
             self.set(vpn_connected=False, vpn_details=None)
 
-    @tool(by="user", writes=True, asked=("grant",))
+    @acts("grant")
     def grant_app_permission(self, app_name: App, permission: Permission) -> str:
         """Let an app use something, such as storage or SMS."""
         return self._told(self._permit(app_name, permission.lower(), granted=True))
@@ -384,17 +360,13 @@ class Phone(World):
         self.set(app_statuses={**apps, app_name: {**app, "permissions": permissions}})
         return f"Success. {app_name} {'may' if granted else 'may not'} use {permission}."
 
-    @tool(
-        by="user",
-        writes=True,
-        asked=(
-            "reboot your phone",
-            "reboot the phone",
-            "reboot your device",
-            "restart your phone",
-            "restart the phone",
-            "restart your device",
-        ),
+    @acts(
+        "reboot your phone",
+        "reboot the phone",
+        "reboot your device",
+        "restart your phone",
+        "restart the phone",
+        "restart your device",
     )
     def reboot_device(self) -> str:
         """Restart the phone. APN settings that wait to be reset are reset."""
@@ -403,7 +375,7 @@ class Phone(World):
         self.search()
         return self._told("The phone has restarted.")
 
-    @tool(by="user", writes=True, asked=("make the payment", "make payment", "pay the bill", "pay your bill"))
+    @acts("make the payment", "make payment", "pay the bill", "pay your bill")
     def make_payment(self) -> str:
         """Pay the bill that the agent has asked you to pay."""
         request = self.surroundings["payment_request"]
@@ -426,20 +398,26 @@ class Phone(World):
         self.surround(is_abroad=abroad)
         return abroad
 
-    turn_airplane_mode_on = _prepared(
-        "turn_airplane_mode_on", "Turn airplane mode on.", lambda phone: phone.airplane(on=True)
-    )
-    turn_airplane_mode_off = _prepared(
-        "turn_airplane_mode_off", "Turn airplane mode off.", lambda phone: phone.airplane(on=False)
-    )
+    @tool(by="world")
+    def turn_airplane_mode_on(self) -> str:
+        """Turn airplane mode on."""
+        return self.airplane(on=True)
+
+    @tool(by="world")
+    def turn_airplane_mode_off(self) -> str:
+        """Turn airplane mode off."""
+        return self.airplane(on=False)
+
     unseat_sim_card = _prepared("unseat_sim_card", "Take the SIM card out.", sim_card_missing=True)
-    turn_data_on = _prepared("turn_data_on", "Turn mobile data on.", None, data_enabled=True)
+    turn_data_on = _prepared("turn_data_on", "Turn mobile data on.", search=False, data_enabled=True)
     turn_data_off = _prepared("turn_data_off", "Turn mobile data off.", data_enabled=False)
     turn_roaming_on = _prepared("turn_roaming_on", "Turn data roaming on.", roaming_enabled=True)
     turn_roaming_off = _prepared("turn_roaming_off", "Turn data roaming off.", roaming_enabled=False)
-    turn_data_saver_mode_on = _prepared("turn_data_saver_mode_on", "Turn Data Saver on.", None, data_saver_mode=True)
+    turn_data_saver_mode_on = _prepared(
+        "turn_data_saver_mode_on", "Turn Data Saver on.", search=False, data_saver_mode=True
+    )
     turn_data_saver_mode_off = _prepared(
-        "turn_data_saver_mode_off", "Turn Data Saver off.", None, data_saver_mode=False
+        "turn_data_saver_mode_off", "Turn Data Saver off.", search=False, data_saver_mode=False
     )
 
     @tool(by="world")
@@ -481,11 +459,7 @@ class Phone(World):
         """Keep an app from something."""
         return self._permit(app_name, permission.lower(), granted=False)
 
-    @tool(by="world")
-    def simulate_network_search(self) -> str:
-        """Look for a network again."""
-        self.search()
-        return self.bar()
+    simulate_network_search = _prepared("simulate_network_search", "Look for a network again.")
 
     # -- what a task asserts
 
@@ -528,6 +502,13 @@ class Phone(World):
         return bool(self.surroundings["mobile_data_usage_exceeded"] == expected_status)
 
     # -- how it works
+
+    def _toggled(self, name: str, column: str) -> str:
+        """Turn a setting on or off; those that bear on the network make the phone look for one."""
+        self.set(**{column: not self.device[column]})
+        if column in ("data_enabled", "roaming_enabled"):
+            self.search()
+        return self._told(f"{name} is now {_on(self.device[column])}.")
 
     def _told(self, text: str) -> str:
         return f"{text}\n{self.bar()}"

@@ -59,6 +59,16 @@ def tool(
     return mark
 
 
+def looks(*asked: str) -> Callable[[_Method], _Method]:
+    """Make a method a tool of the user that changes nothing; ``asked`` as in ``ToolFacts``."""
+    return tool(by="user", asked=asked)
+
+
+def acts(*asked: str) -> Callable[[_Method], _Method]:
+    """Make a method a tool of the user that may change rows; ``asked`` as in ``ToolFacts``."""
+    return tool(by="user", writes=True, asked=asked)
+
+
 def facts_of(world: type[World]) -> dict[str, ToolFacts]:
     """Return the facts of the tools of a world, by name, sorted."""
     return {

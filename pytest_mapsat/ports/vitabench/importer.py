@@ -1,4 +1,7 @@
-"""Import of VitaBench: tasks of 1.0 (``data/vita/domains``), and users with their sequences of tasks of 2.0."""
+"""Import of VitaBench: tasks of 1.0 (``data/vita/domains``), and users of 2.0, each with a sequence of tasks and the interactions before each.
+
+A source is the repository, a folder of it, a file with a list of tasks, or one with a task a line.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from pytest_mapsat.formats import Lines, Located, content_digest, limits, printable, shown_path, validate
+from pytest_mapsat.formats import (
+    Lines,
+    Located,
+    content_digest,
+    json_elements,
+    limits,
+    parse_json_line,
+    printable,
+    read_lines,
+    read_text,
+    shown_path,
+    validate,
+)
 from pytest_mapsat.model import (
     SUITE_SCHEMA,
     Case,
@@ -30,13 +46,62 @@ from pytest_mapsat.model import (
     did_you_mean,
     digest,
 )
-from pytest_mapsat.suite import ImportLog, ImportReport, new_folder, tools_of, write_cases, write_manifest, write_tool
+from pytest_mapsat.suite import (
+    ImportLog,
+    ImportReport,
+    new_folder,
+    telling_words,
+    tools_of,
+    write_cases,
+    write_manifest,
+    write_tool,
+)
 
 from .metrics import ORDERS, RUBRIC
 from .reference import Reference, reference_of
-from .sources import read_tasks, task_files
-from .tasks import Environment, Task, tables_of
-from .world import TABLES
+from .tasks import Environment, Id, Part, Scenario, Task, tables_of
+from .world import TABLES, day_of, moment_of
+
+#: Where tasks stand, the published layout first.
+_PATTERNS = (
+    ("data/vita/domains/*/tasks*.json", "vita/domains/*/tasks*.json", "domains/*/tasks*.json"),
+    ("*/tasks*.json", "tasks*.json"),
+    ("*.jsonl", "*.jsonl.gz", "*.json"),
+)
+
+
+def task_files(src: Path) -> list[Path]:
+    """Return the files of a source that hold tasks, sorted. Raises SuiteError where there is none."""
+    if src.is_file():
+        return [src]
+    inside = src.resolve()
+    for patterns in _PATTERNS:
+        matching = sorted(set(chain.from_iterable(src.glob(pattern) for pattern in patterns)))
+        # A link that leads out of the source is no part of it.
+        if files := [path for path in matching if path.is_file() and path.resolve().is_relative_to(inside)]:
+            return files
+    hint = "name the repository, data/vita/domains or a folder in it, tasks.json, tasks_en.json, or a file with a task a line"
+    raise SuiteError(Problem(shown_path(src), 0, "holds no tasks" if src.is_dir() else "is not there", hint))
+
+
+def read_tasks(path: Path, log_problem: list[Problem]) -> Iterator[tuple[str, Json]]:
+    """Give the tasks of a file, each with its place; a line that is not JSON is added to the problems.
+
+    Raises:
+        SuiteError: the file cannot be read, or is no JSON.
+    """
+    # All files of the published layout have the same two names: the folder tells them apart.
+    name = printable(f"{path.parent.name}/{path.name}" if path.name.startswith("tasks") else path.name)
+    if ".jsonl" in path.name:
+        for line in read_lines(path, limits.DIALOGUE_BYTES):
+            try:
+                yield f"{name}:{line.number}", parse_json_line(line.data, name, line.number)
+            except SuiteError as error:
+                log_problem.extend(error.problems)
+        return
+    text = read_text(path, limits.CELL_BYTES)
+    yield from ((f"{name}:{line}", element) for line, element in json_elements(text, shown_path(path), "tasks"))
+
 
 _FORMATS = {"1.0": "vitabench", "2.0": "vitabench2"}
 _DOMAINS = {
@@ -151,10 +216,8 @@ class Building:
             self.refuse(place, f"{' '.join(str(wrong).split())[:400]}; the task is left out")
             return None
         if not task.evaluation_criteria.rubrics and reference_of(task, tables).end is None:
-            self.refuse(
-                place,
-                "there is nothing to judge by: no rubrics, and no orders that can be placed; the task is left out",
-            )
+            why = "no rubrics, and no orders that can be placed; the task is left out"
+            self.refuse(place, f"there is nothing to judge by: {why}")
             return None
         return tables
 
@@ -179,17 +242,14 @@ class Building:
         for name, tool in tools.items():
             write_tool(self.folder / "tools" / f"{name}.yaml", tool)
         write_manifest(self.folder / "suite.yaml", self._manifest(paths))
-        return self.log.report(
-            self.folder, _FORMATS[self._version], cases=self._counts["cases"], tools=len(tools), by_tool=Counter()
-        )
+        name, cases = _FORMATS[self._version], self._counts["cases"]
+        return self.log.report(self.folder, name, cases=cases, tools=len(tools), by_tool=Counter())
 
     def _tools(self) -> Mapping[str, Tool]:
         """Return the tools of the tasks' domains that this version of VitaBench has."""
         tools = {name: tool for part in ("common", *sorted(self._domains)) for name, tool in _tools_of(part).items()}
-        absent = (
-            ("get_user_historical_behaviors",) if self._version == "2.0" else [name for name in tools if "taxi" in name]
-        )
-        return {name: tool for name, tool in sorted(tools.items()) if name not in absent}
+        absent = "get_user_historical_behaviors" if self._version == "2.0" else "taxi"
+        return {name: tool for name, tool in sorted(tools.items()) if absent not in name}
 
     def _manifest(self, paths: Sequence[Path]) -> SuiteManifest:
         snapshot = digest([content_digest(path) for path in paths], 12)
@@ -273,19 +333,16 @@ class Building:
 
     def _remark(self, place: str, task: Task, reference: Reference) -> None:
         if reference.problem:
-            message = (
-                f"the required orders cannot be placed as they stand: {reference.problem}; vita_orders does not apply"
-            )
+            why = f"{reference.problem}; vita_orders does not apply"
+            message = f"the required orders cannot be placed as they stand: {why}"
             self.log.note("unplaceable", place, message, leaves="lists of required orders")
         elif reference.end is None:
             self.log.note("no_orders", place, "the task requires no orders; vita_orders does not apply")
         for kind, message in reference.notes:
             self.log.note(kind, place, message)
         if odd := task.unknown_domains:
-            message = (
-                f"domain: found {'; '.join(odd)}; taken from what the environment sells: {', '.join(task.domains)}"
-            )
-            self.log.note("domain", place, message)
+            taken = f"taken from what the environment sells: {', '.join(task.domains)}"
+            self.log.note("domain", place, f"domain: found {'; '.join(odd)}; {taken}")
         for name in task.environment.unknown:
             hint = did_you_mean(name, Environment.model_fields)
             message = f"environment: {printable(name)} is unknown and left out{f'; {hint}' if hint else ''}"
@@ -301,12 +358,8 @@ class Building:
             if message.get("role") in roles and isinstance(message.get("content"), str) and message["content"].strip()
         ]
         if left := len(task.message_history) - len(given):
-            self.log.note(
-                "message_history",
-                place,
-                f"{left} earlier messages are no words of user or assistant",
-                leaves="messages",
-            )
+            message = f"{left} earlier messages are no words of user or assistant"
+            self.log.note("message_history", place, message, leaves="messages")
         return given
 
 
@@ -353,3 +406,211 @@ def _answers(task: Task, language: str) -> list[JsonObject]:
 @cache
 def _tools_of(part: str) -> Mapping[str, Tool]:
     return tools_of(files(__package__).joinpath("tools", f"{part}.yaml").read_text(encoding="utf-8"))
+
+
+# -- version 2.0: users, each with a sequence of tasks and the interactions before each task
+
+_ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant"}
+_CHINESE_RUN = re.compile("[\u4e00-\u9fff]+")
+#: Characters that do not tell one question from another.
+_EMPTY_SIGNS = frozenset("的了是我你他她们在和有就都也很要会能这那个一不吃想吧吗呢请把给到去来用户")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+class Subtask(Part):
+    """One task of a user."""
+
+    subtask_id: Id
+    domain: str
+    instruction: Annotated[str, Field(min_length=1)]
+    environment: JsonObject
+    user_scenario: Scenario = Scenario()
+    evaluation_criteria: JsonObject = Field(default_factory=dict)
+    message_history: tuple[JsonObject, ...] = ()
+    interactions: tuple[JsonObject, ...] = ()
+    skill_tested: tuple[str, ...] = ()
+    user_intention: str = ""
+
+
+class User(Part):
+    """A user with a sequence of tasks."""
+
+    id: Id
+    user_id: str = ""
+    user_profile: JsonObject = Field(default_factory=dict)
+    subtasks: Annotated[tuple[JsonObject, ...], Field(min_length=1)]
+
+    @property
+    def group(self) -> str:
+        """The name of the group of the user's tasks."""
+        return _UNSAFE.sub("-", self.user_id or self.id).strip("-.")[:60] or "user"
+
+
+def import_vitabench2(src: Path, dest: Path) -> ImportReport:
+    """Make a suite at ``dest`` of users of VitaBench 2.0: the tasks of each are a group, in order.
+
+    Args:
+        src: a file with a list of users, or with a user a line; or a folder of such files.
+        dest: a folder that does not exist yet, or is empty.
+
+    Returns:
+        The report: cases, tasks and interactions left out, and notes on odd ones.
+
+    Raises:
+        SuiteError: when a file cannot be read, or no task comes over.
+        UsageError: when ``dest`` cannot be used.
+    """
+    paths = task_files(src)
+    with new_folder(dest) as folder:
+        building = Building(folder, "2.0")
+        groups: set[str] = set()
+        users = (
+            (place, user)
+            for path in paths
+            for place, data in building.read(path)
+            if (user := building.parsed(User, data, place)) is not None
+        )
+        return building.finish(paths, (task for place, user in users for task in _tasks(building, place, user, groups)))
+
+
+def _tasks(building: Building, place: str, user: User, groups: set[str]) -> Iterator[Placed]:
+    """Give the readable tasks of a user, counted from 1; the interactions before an unreadable one go to the next."""
+    if user.group in groups:
+        building.refuse(place, f"another user is called {printable(user.group)}; the first one is kept")
+        return
+    groups.add(user.group)
+    waiting: list[JsonObject] = []
+    earlier_changes: set[str] = set()
+    order, last = 0, ""
+    for number, data in enumerate(user.subtasks, 1):
+        at = f"{place} (subtask {number})"
+        subtask = building.parsed(Subtask, data, at)
+        task = None if subtask is None else building.parsed(Task, _as_task(subtask, user), at)
+        if subtask is not None:
+            waiting += _interactions(building, subtask, at)
+        tables = None if task is None else building.tables(task, at)
+        if subtask is None or task is None or tables is None:
+            continue
+        kept = []
+        for interaction in sorted(waiting, key=lambda entry: str(entry["date"])):
+            date = interaction["date"]
+            if not _is_before(date, last) and not _is_before(task.environment.time, date):
+                kept.append(interaction)
+                last = date
+            else:
+                message = f"an interaction of {date} is not between {last or 'the first'} and the task; left out"
+                building.log.note("sequence", at, message, leaves="interactions")
+        waiting = []
+        order += 1
+        kind = "proactive" if "proactive" in subtask.skill_tested else "personalized"
+        yield Placed(
+            place=at,
+            task=task,
+            tables=tables,
+            case_id=f"{user.group}-{order:02}",
+            group={"name": user.group, "order": order},
+            visible={"interactions": kept},
+            context={"profile": user.user_profile},
+            truth={"preferences": _preferences(task)},
+            answers=list(_hidden(subtask)),
+            attributes={"task": kind, "preference": _drift(task, earlier_changes)},
+        )
+
+
+def _as_task(subtask: Subtask, user: User) -> JsonObject:
+    scenario = subtask.user_scenario
+    given = subtask.model_dump(include={"domain", "environment", "evaluation_criteria", "message_history"})
+    profile = {"user_profile": scenario.user_profile or user.user_profile}
+    names = {"id": subtask.subtask_id, "instructions": subtask.instruction}
+    return {**given, **names, "user_scenario": {**scenario.model_dump(), **profile}}
+
+
+def _is_before(first: str, second: str) -> bool:
+    """Return whether a day or moment is before another; a day and a moment on it are at the same time."""
+    length = min(len(first), len(second), len("2026-05-02T10:00"))
+    return first[:length].replace(" ", "T") < second[:length].replace(" ", "T")
+
+
+def _interactions(building: Building, subtask: Subtask, at: str) -> Iterator[JsonObject]:
+    """Give the interactions before a task, in either form of the source; one without a date or words is noted and left out."""
+    for number, raw in enumerate(subtask.interactions, 1):
+        date = _date(raw.get("date", raw.get("timestamp")))
+        content = raw.get("content")
+        if content is not None and str(raw.get("type")) == "conversation" and isinstance(content, list):
+            behavior, dialogue = [], _dialogue(content)
+        elif content is not None:
+            behavior, dialogue = [{"type": str(raw.get("type", "")), "content": _text(content)}], []
+        else:
+            entries = _objects(raw.get("behavior"))
+            behavior = [{"type": str(e.get("behavior_type", "")), "content": _text(e.get("content"))} for e in entries]
+            dialogue = _dialogue(raw.get("dialogue"))
+        behavior = [entry for entry in behavior if entry["content"].strip()]
+        if not date or not (behavior or dialogue):
+            message = f"interaction {number} has no {'words' if date else 'date'}; left out"
+            building.log.note("interaction", at, message, leaves="interactions")
+            continue
+        yield {"date": date, "behavior": behavior, "dialogue": dialogue}
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _dialogue(value: Json) -> list[JsonObject]:
+    lines = ((str(entry.get("role")).lower(), _text(entry.get("content"))) for entry in _objects(value))
+    return [{"role": _ROLES[role], "content": text} for role, text in lines if role in _ROLES and text.strip()]
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _date(value: Json) -> str:
+    """Return a date as a case has it, a moment with China's offset; empty for anything else."""
+    text = value if isinstance(value, str) else ""
+    try:
+        return f"{moment_of(text.replace('T', ' ')).replace(' ', 'T')}+08:00"
+    except ValueError:
+        try:
+            return day_of(text)
+        except ValueError:
+            return ""
+
+
+def _preferences(task: Task) -> list[str]:
+    """Return the user's preferences at a task: the tags of each category."""
+    current = task.user_scenario.personalized_preference_memory.get("current")
+    return [
+        f"{category}: {_text(tag)}"
+        for category, tags in (current.items() if isinstance(current, dict) else ())
+        for tag in (tags if isinstance(tags, list) else [tags])
+        if _text(tag).strip()
+    ]
+
+
+def _drift(task: Task, earlier_changes: set[str]) -> str:
+    """Return ``dropped``, ``changed`` or ``new``, the first that holds for a preference since the task before; else ``kept``."""
+    history = _objects(task.user_scenario.personalized_preference_memory.get("preference_tag_change_history"))
+    types = set()
+    for change in history:
+        mark = json.dumps(change, sort_keys=True, ensure_ascii=False)
+        if mark not in earlier_changes:
+            types.add(str(change.get("type")).lower())
+        earlier_changes.add(mark)
+    words = {"delete": "dropped", "update": "changed", "add": "new"}
+    return next((word for name, word in words.items() if name in types), "kept")
+
+
+def _hidden(subtask: Subtask) -> Iterator[JsonObject]:
+    """Give what the user tells only when asked: a question is recognised by its words, without those of the request."""
+    words = subtask.user_intention.strip()
+    if words:
+        asked = [word for word in _telling(words) if word not in subtask.instruction.lower()]
+        yield {"asked": asked[:100] or [words[:80]], "say": words}
+
+
+def _telling(text: str) -> Sequence[str]:
+    """Return the words of a text that tell its subject; of Chinese text pairs of characters."""
+    pairs = ("".join(pair) for run in _CHINESE_RUN.findall(text) for pair in pairwise(run))
+    pairs = (pair for pair in pairs if not _EMPTY_SIGNS.intersection(pair))
+    return list(dict.fromkeys([*filter(str.isascii, telling_words([text.lower()])), *pairs]))

@@ -24,11 +24,8 @@ def _measure(metric_input: MetricInput) -> Mapping[str, Given]:
         orders = weighted_share([(1.0, read_label(ORDERS, labels.get(ORDERS)))], "")
     else:
         orders = not_applicable("the case has no orders that can be compared")
-    readings = [
-        metric_input.readings[requirement.id]
-        for requirement in case.truth.requirements
-        if requirement.id.startswith(RUBRIC)
-    ]
+    names = [requirement.id for requirement in case.truth.requirements if requirement.id.startswith(RUBRIC)]
+    readings = [metric_input.readings[name] for name in names]
     share = weighted_share([(1.0, reading) for reading in readings], "the case has no rubrics")
     return {"vita_orders": orders, "vita_rubrics": share, "vita_reward": _reward(metric_input, share)}
 

@@ -42,16 +42,8 @@ def new_forms(rows: Iterable[tuple[str, Mapping[str, Json]]]) -> list[JsonObject
         if stands == "cancelled":
             continue
         if table != "orders":
-            people = row["customer_count"]
-            forms.append(
-                {
-                    "kind": table[:-1],
-                    "shop": row["shop_id"],
-                    "time": row[_TIMES[table]],
-                    "people": people,
-                    "stands": stands,
-                }
-            )
+            when = {"time": row[_TIMES[table]], "people": row["customer_count"]}
+            forms.append({"kind": table[:-1], "shop": row["shop_id"], **when, "stands": stands})
         elif row["kind"] == "delivery":
             forms.append(_delivery(row, stands))
         else:
@@ -110,9 +102,8 @@ def vita_orders(
     changes = [change for change in episode.changes if change.table in _TIMES]
     if len(changes) > _MOST:
         return Finding(False, f"{len(changes)} orders, bookings and reservations are new or changed", _WANTED)
-    forms = new_forms(
-        (change.table, change.after) for change in changes if change.before is None and change.after is not None
-    )
+    new = (change for change in changes if change.before is None)
+    forms = new_forms((change.table, change.after) for change in new if change.after is not None)
     pairs = matching([[_fits(wanted, form) for form in forms] for wanted in (*placed, *optional)])
     missing = [wanted for place, wanted in enumerate(placed) if place not in pairs]
     extra = [form for at, form in enumerate(forms) if at not in pairs.values()]
@@ -149,13 +140,8 @@ def _state(row: Mapping[str, Json]) -> dict[str, Json]:
     """Return the parts of an order that a caller can change."""
     products = sorted(f"{product['product_id']} x {product['quantity']}" for product in row.get("products", ()))
     when = next((row[column] for column in _TIMES.values() if column and column in row), "")
-    return {
-        "stands": standing(row["status"]),
-        "products": products,
-        "note": row.get("note", ""),
-        "time": when,
-        "people": row.get("customer_count", 0),
-    }
+    kept = {"note": row.get("note", ""), "time": when, "people": row.get("customer_count", 0)}
+    return {"stands": standing(row["status"]), "products": products, **kept}
 
 
 def _in_words(form: Mapping[str, Json]) -> str:

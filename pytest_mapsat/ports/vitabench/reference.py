@@ -86,9 +86,8 @@ class _Player:
         self._world = world_named(tuple(WORLDS))(self._state)
         self._shops = {shop_id: (kind, shop) for kind, shop_id, shop in task.environment.sold()}
         self._earlier = {order.order_id: order for order in task.environment.orders.values()}
-        self._kept_before = {
-            kept.id: kept for kept in (*task.environment.books.values(), *task.environment.reservations.values())
-        }
+        kept_before = (*task.environment.books.values(), *task.environment.reservations.values())
+        self._kept_before = {kept.id: kept for kept in kept_before}
         self._end: dict[str, JsonObject] = {}
 
     def play(self) -> None:
@@ -140,19 +139,16 @@ class _Player:
             new.remove(order)
             before = next((before for before in left.values() if _same_items(before, order)), None)
             if before is None:
-                self._note(
-                    "reference", f"order {order.order_id} is cancelled, and was never placed: nothing is asked for"
-                )
+                message = f"order {order.order_id} is cancelled, and was never placed: nothing is asked for"
+                self._note("reference", message)
             else:
                 del left[before.order_id]
                 self._change(before, order)
         for order in new:
             before = left.pop(order.order_id, None)
             if before is not None:
-                self._note(
-                    "reference",
-                    f"{order.order_id} is the id of an earlier order with other products: it is cancelled, and a new one placed",
-                )
+                message = f"{order.order_id} is the id of an earlier order with other products"
+                self._note("reference", f"{message}: it is cancelled, and a new one placed")
                 self._change(before, before.model_copy(update={"status": "cancelled"}))
         return new
 
@@ -188,9 +184,8 @@ class _Player:
         """Place an order and pay it where it is required paid. Raises UnplaceableError."""
         kind, shop = order.order_type, order.store_id
         if kind not in KINDS or domain_of(kind) not in self._task.domains:
-            raise UnplaceableError(
-                f"order {order.order_id} is of the kind {shown(kind)}, which is not of the task's domain {self._task.domain}"
-            )
+            not_of = f"which is not of the task's domain {self._task.domain}"
+            raise UnplaceableError(f"order {order.order_id} is of the kind {shown(kind)}, {not_of}")
         products = [Ordered.model_validate(product) for product in order.products]
         if not products:
             raise UnplaceableError(f"order {order.order_id} has no products")
@@ -199,25 +194,15 @@ class _Player:
         if kind == "delivery":
             placed = [self._call("create_delivery_order", **self._delivered(order, products))]
         elif kind == "instore":
-            placed = [
-                self._call(
-                    "create_instore_product_order",
-                    user_id=user,
-                    shop_id=shop,
-                    product_id=product.product_id,
-                    quantity=product.quantity,
-                )
-                for product in products
-            ]
+            ordered = [{"product_id": product.product_id, "quantity": product.quantity} for product in products]
+            placed = [self._call("create_instore_product_order", user_id=user, shop_id=shop, **one) for one in ordered]
         else:
             placed = [call for product in products for call in self._travel(kind, shop, product)]
         for created in placed if standing(order.status) == "paid" else ():
             self._call(f"pay_{kind}_order", order_id=created["order_id"])
 
     def _delivered(self, order: Order, products: Sequence[Ordered]) -> JsonObject:
-        address = (
-            order.location.address if order.location else next((p.address for p in self._environment.location), "")
-        )
+        address = next((place.address for place in (order.location, *self._environment.location) if place), "")
         arguments: JsonObject = {
             "user_id": self._world.user,
             "store_id": order.store_id,
@@ -257,13 +242,8 @@ class _Player:
         self._label(f"{noun} {booking.id}", booking.shop_id, ())
         if when < self._environment.time:
             self._note("past", f"{noun} {booking.id} is for {when}, and it is {self._environment.time}")
-        booked = self._call(
-            f"instore_{noun}",
-            user_id=self._world.user,
-            shop_id=booking.shop_id,
-            time=when,
-            customer_count=booking.customer_count,
-        )
+        terms = {"shop_id": booking.shop_id, "time": when, "customer_count": booking.customer_count}
+        booked = self._call(f"instore_{noun}", user_id=self._world.user, **terms)
         if booked["status"] == "unpaid" and stands == "paid":
             self._call("pay_instore_book", book_id=booked["book_id"])
 
@@ -271,10 +251,9 @@ class _Player:
         stands, wanted = standing(booking.status), {}
         when = booking.book_time or booking.reservation_time
         if noun == "reservation" and (when, booking.customer_count) != (before.reservation_time, before.customer_count):
-            self._call(
-                "instore_modify_reservation", reservation_id=before.id, time=when, customer_count=booking.customer_count
-            )
-            wanted = {"time": when, "people": booking.customer_count}
+            people = booking.customer_count
+            self._call("instore_modify_reservation", reservation_id=before.id, time=when, customer_count=people)
+            wanted = {"time": when, "people": people}
         if stands == "cancelled" and standing(before.status) != "cancelled":
             self._call(f"instore_cancel_{noun}", **{f"{noun}_id": before.id})
             wanted["stands"] = stands
@@ -325,47 +304,32 @@ class _Player:
         forms = new_forms([("orders", row)])
         for form in forms if order.order_type == "delivery" else ():
             wanted = [product for product in products if product.attributes]
-            offered = {
-                offer.product_id: list(map(str.casefold, offer.attributes)) for offer in self._offers(order.store_id)
-            }
-            listed = [
-                product for product in wanted if product.attributes.casefold() in offered.get(product.product_id, ())
-            ]
+            offers = self._offers(order.store_id)
+            offered = {(offer.product_id, words.casefold()) for offer in offers for words in offer.attributes}
+            listed = [product for product in wanted if (product.product_id, product.attributes.casefold()) in offered]
             form["choices"] = sorted(choice(product.model_dump()) for product in listed)
             for product in [product for product in wanted if product not in listed]:
                 told = f"{shown(product.attributes)} of {product.product_id}, which the shop does not list"
                 self._note("choice", f"order {order.order_id} wants {told}: any choice passes")
             if not order.dispatch_time and any(map(_TIME_NAMED.search, self._task.evaluation_criteria.rubrics)):
                 self._note("time", f"order {order.order_id} has no time, and a rubric names one: any time passes")
-            given = {
-                "place": bool(place),
-                "time": bool(order.dispatch_time),
-                "note": form["note"],
-                "choices": bool(form["choices"]),
-            }
-            for name in [name for name, is_given in given.items() if not is_given]:
+            for name in [name for name in ("place", "time", "note", "choices") if not form[name]]:
                 del form[name]
         return forms
 
     def _offers(self, shop_id: str) -> list[Offer]:
-        return (
-            [Offer.model_validate(offer) for offer in self._shops[shop_id][1].products]
-            if shop_id in self._shops
-            else []
-        )
+        products = self._shops[shop_id][1].products if shop_id in self._shops else ()
+        return [Offer.model_validate(offer) for offer in products]
 
     def _remark(self, order: Order, products: Sequence[Ordered]) -> None:
         name = f"order {order.order_id}"
         self._label(name, order.store_id, [product.product_id for product in products])
         if order.user_id and order.user_id != self._world.user:
-            self._note(
-                "user",
-                f"{name} is of the user {order.user_id}, and the task's is {self._world.user}: the task's is taken",
-            )
+            users = f"of the user {order.user_id}, and the task's is {self._world.user}"
+            self._note("user", f"{name} is {users}: the task's is taken")
         if order.order_type != "delivery" and len(products) > 1:
-            self._note(
-                "split", f"{name} has {len(products)} products, and one call orders one: it is placed as several orders"
-            )
+            why = f"{len(products)} products, and one call orders one"
+            self._note("split", f"{name} has {why}: it is placed as several orders")
         if standing(order.status) == "unpaid":
             self._note("unpaid", f"{name} is unpaid in the reference: an agent that pays it fails")
         if order.location and all(order.location.address != place.address for place in self._environment.location):

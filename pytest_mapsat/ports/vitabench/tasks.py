@@ -432,8 +432,5 @@ def _kept_row(kept: Kept, environment: Environment) -> JsonObject:
     row = _dumped(kept)
     ids = {"id": kept.id, "customer_id": kept.customer_id or environment.user_id}
     common = {"status": kept.status, "customer_count": kept.customer_count, "update_time": kept.update_time}
-    return {
-        **common,
-        **{name: value for name, value in row.items() if name not in ("book_id", "reservation_id")},
-        **ids,
-    }
+    own = {name: value for name, value in row.items() if name not in ("book_id", "reservation_id")}
+    return {**common, **own, **ids}

@@ -162,15 +162,9 @@ class InStore(World):
     def instore_book(self, user_id: str, shop_id: str, time: str, customer_count: int = 1) -> Json:
         """Book a table."""
         price = self._shop("instore", shop_id).get("book_price", 0)
-        return self._keep(
-            "books",
-            user_id,
-            shop_id,
-            customer_count,
-            book_time=asked_for(moment_of, "time", time),
-            book_price=price,
-            status="unpaid" if price > 0 else "paid",
-        )
+        when, status = asked_for(moment_of, "time", time), "unpaid" if price > 0 else "paid"
+        booked = {"book_time": when, "book_price": price, "status": status}
+        return self._keep("books", user_id, shop_id, customer_count, **booked)
 
     def pay_instore_book(self, book_id: str) -> Json:
         """Pay a booking."""
@@ -200,12 +194,8 @@ class InStore(World):
             raise Refused(f"{reservation_id} is {row['status']} already")
         when = asked_for(moment_of, "time", time)
         people = customer_count if customer_count > 0 else row["customer_count"]
-        return self._kept_seen(
-            "reservations",
-            self._tables["reservations"].change(
-                reservation_id, reservation_time=when, customer_count=people, update_time=self.now
-            ),
-        )
+        columns = {"reservation_time": when, "customer_count": people, "update_time": self.now}
+        return self._kept_seen("reservations", self._tables["reservations"].change(reservation_id, **columns))
 
     def instore_cancel_reservation(self, reservation_id: str) -> Json:
         """Cancel a reservation."""
@@ -227,15 +217,9 @@ class InStore(World):
             raise Refused(f"{shown(shop_id)} takes no {'bookings of tables' if table == 'books' else 'reservations'}")
         if people < 1:
             raise Refused("customer_count is at least 1", customer_count=people)
-        row = {
-            "id": self._unused(table, table[:-1]),
-            "shop_id": shop_id,
-            "customer_id": user_id,
-            "customer_count": people,
-            "update_time": self.now,
-            **columns,
-        }
-        return self._kept_seen(table, self._tables[table].add(row))
+        row = {"id": self._unused(table, table[:-1]), "shop_id": shop_id, "customer_id": user_id}
+        columns = {"customer_count": people, "update_time": self.now, **columns}
+        return self._kept_seen(table, self._tables[table].add({**row, **columns}))
 
     def _kept(self, table: str, row_id: str) -> Row:
         row = self._tables[table].get(row_id)
@@ -294,9 +278,8 @@ class Ota(World):
 
     def taxi_search(self, departure_location: str, arrival_location: str) -> Json:
         """Return the taxi services, those first whose ends are most like the two addresses."""
-        return self._found(
-            "shops", "taxi", (departure_location, arrival_location), ("departure_location", "arrival_location")
-        )
+        ends = ("departure_location", "arrival_location")
+        return self._found("shops", "taxi", (departure_location, arrival_location), ends)
 
     def create_hotel_order(self, hotel_id: str, room_id: str, user_id: str) -> Json:
         """Order a room for the night of its product."""
@@ -351,10 +334,8 @@ class Ota(World):
         """Take a quantity out of the stock of a product."""
         left = offer.get("quantity", 0)
         if not 1 <= quantity <= left:
-            reason = (
-                f"of {offer['product_id']} 1 to {left} can be ordered" if left else f"{offer['product_id']} is sold out"
-            )
-            raise Refused(reason, quantity=quantity)
+            name = offer["product_id"]
+            raise Refused(f"of {name} 1 to {left} can be ordered" if left else f"{name} is sold out", quantity=quantity)
         self._tables["products"].change(offer["id"], quantity=left - quantity)
 
     def _return(self, row: Row) -> None:
@@ -362,9 +343,8 @@ class Ota(World):
         for product in row["products"]:
             for offer in self._offers(row["kind"], row["shop_id"]):
                 if (offer["product_id"], offer.get("date")) == (product["product_id"], product.get("date")):
-                    self._tables["products"].change(
-                        offer["id"], quantity=offer.get("quantity", 0) + product["quantity"]
-                    )
+                    quantity = offer.get("quantity", 0) + product["quantity"]
+                    self._tables["products"].change(offer["id"], quantity=quantity)
 
     def _placed(self, kind: str, user_id: str, date: str = "", status: str = "paid") -> list[JsonObject]:
         self._is_user(user_id)
@@ -384,11 +364,9 @@ class Ota(World):
         if row["status"] != "paid" or len(row["products"]) != 1:
             raise Refused(f"only a paid order of one product can be moved; {order_id} is {row['status']}")
         product = row["products"][0]
-        seats = [
-            offer
-            for offer in self._offers(kind, row["shop_id"])
-            if offer.get("date") == day and offer.get("seat_type") == product.get("seat_type")
-        ]
+        wanted = day, product.get("seat_type")
+        offers = self._offers(kind, row["shop_id"])
+        seats = [offer for offer in offers if (offer.get("date"), offer.get("seat_type")) == wanted]
         if not seats:
             raise Refused(f"there is no {product.get('seat_type', 'seat')} on {day}")
         self._return(row)
@@ -396,15 +374,10 @@ class Ota(World):
         self._take(offer, product["quantity"])
         total = round(offer["price"] * product["quantity"], 2)
         dearer = total > row["total_price"]
-        return self._order_seen(
-            self._tables["orders"].change(
-                order_id,
-                products=[{**seen(offer), "quantity": product["quantity"]}],
-                total_price=total,
-                status="unpaid" if dearer else "paid",
-                update_time=self.now,
-            )
-        )
+        products = [{**seen(offer), "quantity": product["quantity"]}]
+        status = "unpaid" if dearer else "paid"
+        columns = {"products": products, "total_price": total, "status": status, "update_time": self.now}
+        return self._order_seen(self._tables["orders"].change(order_id, **columns))
 
     # The same methods for each kind, under their published names.
     pay_hotel_order = partialmethod(_pay_order, "hotel")

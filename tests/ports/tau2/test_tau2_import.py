@@ -13,8 +13,7 @@ from tests_data import data_dir
 from pytest_mapsat.cli import main
 from pytest_mapsat.model import SuiteError, UsageError
 from pytest_mapsat.ports.tau2.checks import tau_calls
-from pytest_mapsat.ports.tau2.importer import import_tau2
-from pytest_mapsat.ports.tau2.script import first_person
+from pytest_mapsat.ports.tau2.importer import first_person, import_tau2
 
 DATABASE = {
     "tasks": {"task_1": {"task_id": "task_1", "title": "Sweep", "description": None, "status": "pending"}},

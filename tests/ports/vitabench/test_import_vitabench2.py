@@ -7,7 +7,7 @@ import pytest
 from vita_tasks import HOME, STAYS, STORES, TASKS, Played, order, write
 
 from pytest_mapsat.model import SuiteError, Turn
-from pytest_mapsat.ports.vitabench.sequences import import_vitabench2
+from pytest_mapsat.ports.vitabench.importer import import_vitabench2
 from pytest_mapsat.suite import lint
 from pytest_mapsat.users import ScriptedUser
 
