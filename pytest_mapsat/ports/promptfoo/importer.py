@@ -699,10 +699,10 @@ def _chat(text: str, label: str) -> _Prompt:
     if text.lstrip().startswith("["):
         with suppress(ValueError, RecursionError):
             data = json.loads(_TEMPLATE.sub(lambda match: match[0].replace('"', "'"), text))
-    messages = data if isinstance(data, list) else [None]
+    messages: list[Json] = data if isinstance(data, list) else [None]
     if not all(isinstance(_object(message).get("content"), str) for message in messages):
         return _Prompt(label, text)
-    said = [(str(message.get("role", "user")), message["content"]) for message in messages]
+    said = [(str(_object(message).get("role", "user")), _object(message)["content"]) for message in messages]
     users = [at for at, (role, _) in enumerate(said) if role == "user"]
     if not users:
         raise RefusedError("is a list of messages in which no user speaks")
